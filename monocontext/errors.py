@@ -1,0 +1,83 @@
+"""Every error that `monocontext` raises, in one tree.
+
+    MonocontextError
+    |-- NotFound (FileNotFoundError)       nothing there: name another place
+    |   `-- NotAContext                    something is there, but no context
+    |-- AlreadyExists (FileExistsError)    a conditional write lost: look, then decide
+    |-- AccessDenied (PermissionError)     the store refuses these credentials
+    |   `-- ForeignObject                  the context points outside what the caller allows
+    |-- ContextChanged                     an object moved under a reader: refresh() and ask again
+    |-- DamagedData (ValueError)           stored bytes are not what was recorded: verify, restore
+    |   `-- UnsupportedFormat              written by a newer version: upgrade
+    |-- InvalidText (ValueError)           text that has no UTF-8 form, or bytes that are not text
+    |-- ContextTooLarge (MemoryError)      the result would not fit: write the named expression instead
+    |-- InvalidUrl (ValueError)            not a place that a store can be opened on
+    |-- NotPicklable (TypeError)           a text that lives in this process alone
+    |-- ContextClosed (ValueError)         used after close()
+    `-- StoreFailure (OSError)             the store failed after retries: try again later
+
+Each is grouped by what a handler will do about it, and is kin to the builtin that code already catches.
+Messages are one line and carry what was expected and what was found.
+"""
+
+from __future__ import annotations
+
+
+class MonocontextError(Exception):
+    """Base of all errors of this package."""
+
+
+class NotFound(MonocontextError, FileNotFoundError):
+    """No object, no bucket or no context at this address."""
+
+
+class NotAContext(NotFound):
+    """The manifest is there, but it is not one that this call can read."""
+
+
+class AlreadyExists(MonocontextError, FileExistsError):
+    """A create-only or compare-and-swap write found something else in its place."""
+
+
+class AccessDenied(MonocontextError, PermissionError):
+    """No credentials, wrong credentials, or credentials without this right."""
+
+
+class ForeignObject(AccessDenied):
+    """The context refers to an object outside its own place, and `allow=` does not name it."""
+
+
+class ContextChanged(MonocontextError):
+    """An object was replaced after the reader first saw it; `refresh()` opens what is there now."""
+
+
+class DamagedData(MonocontextError, ValueError):
+    """Stored bytes differ from what the index records: checksum, length, count or structure."""
+
+
+class UnsupportedFormat(DamagedData):
+    """Written by a newer version of the format, or with a feature that this version lacks."""
+
+
+class InvalidText(MonocontextError, ValueError):
+    """Input that is not text in the given encoding; says which input and which byte offset."""
+
+
+class ContextTooLarge(MonocontextError, MemoryError):
+    """The result would exceed `materialize_limit`; the message says what to write instead."""
+
+
+class InvalidUrl(MonocontextError, ValueError):
+    """A URL of no known scheme, or without the parts that its scheme needs."""
+
+
+class NotPicklable(MonocontextError, TypeError):
+    """A text in `memory://` lives in its process and cannot be handed to another one."""
+
+
+class ContextClosed(MonocontextError, ValueError):
+    """The context was closed."""
+
+
+class StoreFailure(MonocontextError, OSError):
+    """The store did not answer as it should, and retries did not help."""

