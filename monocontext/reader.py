@@ -1,0 +1,364 @@
+"""The engine: a range of characters in, verified text out.
+
+A read is planned (which frames), looked up (cache), scheduled (which requests, when), carried out (workers), verified
+and decoded. Only bytes that passed every check enter the cache.
+
+Invariants:
+- a reader keeps one generation for life; every object is pinned to the ETag first seen or recorded;
+- memory is the cache, plus at most `window_bytes` of requests in flight, plus what callers hold;
+- no lock is held while a request runs or a caller waits.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from monocontext import codec
+from monocontext.cache import Cache, Sized
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject
+from monocontext.frametext import FrameText
+from monocontext.index import Frame, Page
+from monocontext.manifest import Manifest
+from monocontext.plan import Need, Request
+from monocontext.scheduler import Fetch, Priority, Scheduler
+from monocontext.stats import Stats
+from monocontext.store import RangeReader
+from monocontext.workers import Workers
+
+MIN_WINDOW_BYTES = 32 << 20
+"""Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
+would fetch one frame after another."""
+FIRST_BATCH_BYTES = 1 << 20
+"""A scan starts with this much and doubles while it goes on: most `find`s of a model end early."""
+
+Places = Callable[[str], tuple[RangeReader, str]]
+"""From a foreign object's URL to a store and key; raises `ForeignObject` for what the caller does not allow."""
+
+
+def refuse_foreign(url: str) -> tuple[RangeReader, str]:
+    raise ForeignObject(f"{url} lies outside the context; open it with allow=[...] to read there")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a text says of itself without reading."""
+
+    url: str
+    generation: int
+    characters: int
+    bytes: int
+    lines: int
+    stored_bytes: int
+
+
+class Reader:
+    """Reads one generation of one context. Safe for use by many threads."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        store: RangeReader,
+        workers: Workers,
+        *,
+        url: str = "",
+        cache_bytes: int = 256 << 20,
+        places: Places = refuse_foreign,
+        stats: Stats | None = None,
+    ):
+        self.manifest = manifest
+        self.url = url
+        self.stats = stats or Stats()
+        self.cache = Cache(cache_bytes)
+        self._store = store
+        self._places = places
+        self._workers = workers
+        self._lock = workers.condition
+        self.window_bytes = max(cache_bytes // 2, MIN_WINDOW_BYTES)
+        self._scheduler = Scheduler(workers.max_running, self.window_bytes)
+        self._etags: dict[str, str] = {}
+        self._closed = False
+        self._last_page: tuple[int, Page] | None = None  # kept whatever the cache's size: every read needs one
+        pages = manifest.pages
+        self._page_chars = [page.characters for page in pages]
+        self._page_frames = [page.frames for page in pages]
+        self._page_newlines = [page.newlines for page in pages]
+
+    @property
+    def characters(self) -> int:
+        return self.manifest.characters
+
+    def describe(self) -> Described:
+        """Sizes of the text (no request)."""
+        m = self.manifest
+        return Described(self.url, m.generation, m.characters, m.text_bytes, m.lines, m.stored_bytes)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self, start: int, stop: int) -> str:
+        """Characters [start, stop), both within the text, as one `str`.
+
+        GETs: none for what is cached; else at most one for each index page, then for the frames
+        ceil(stored / part) + 1 for each object, with part = stored / 16 between 1 and 8 MiB; all in parallel.
+        """
+        if stop <= start:
+            return ""
+        first = self.frame_at(start)
+        if stop <= first.frame.stop:
+            return first.slice(start - first.frame.start, stop - first.frame.start)
+        return "".join(
+            piece.slice(max(start - piece.frame.start, 0), min(stop, piece.frame.stop) - piece.frame.start)
+            for piece in self.frames(start, stop, eager=True)
+        )
+
+    def frame_at(self, character: int) -> FrameText:
+        """The frame that holds a character of the text (at most 1 GET for the page, then 1 for the frame)."""
+        page = self._page(bisect_right(self._page_chars, character))
+        return self._text(page[page.at_character(character)])
+
+    def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]:
+        """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
+
+        With `eager` the caller is known to take all of them, so as much as the window allows is asked for at once;
+        else the reading ahead grows while the caller goes on. An abandoned iterator drops what has not started.
+        """
+        if stop <= start:
+            return
+        wanted = self._frames_between(start, stop, reverse)
+        batch_bytes = self.window_bytes if eager else FIRST_BATCH_BYTES
+        ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
+        ahead_bytes, more = 0, True
+        try:
+            while True:
+                if more and ahead_bytes <= batch_bytes * 3 // 4:
+                    batch: list[Frame] = []
+                    while ahead_bytes < batch_bytes:
+                        frame = next(wanted, None)
+                        if frame is None:
+                            more = False
+                            break
+                        batch.append(frame)
+                        ahead_bytes += frame.bytes + frame.stored_bytes
+                    ahead.extend(zip(batch, self._want(batch), strict=True))
+                    batch_bytes = min(batch_bytes * 2, self.window_bytes)
+                if not ahead:
+                    return
+                frame, found = ahead[0]
+                text = found if isinstance(found, FrameText) else self._await(frame.number, found)
+                ahead.popleft()
+                ahead_bytes -= frame.bytes + frame.stored_bytes
+                yield self._use(text)
+        finally:
+            with self._lock:
+                self._scheduler.release([f for _, f in ahead if isinstance(f, Fetch) and not f.done])
+
+    # -- lines -----------------------------------------------------------------------------------------------------
+
+    def line_start(self, line: int) -> int:
+        r"""First character of line `line` (from 0; lines end with `\n`); the text's length for `line == lines`."""
+        manifest = self.manifest
+        if line <= 0:
+            return 0
+        if line > manifest.newlines:
+            return manifest.characters
+        page = self._page(bisect_right(self._page_newlines, line - 1))
+        text = self._text(page[page.at_newline(line - 1)])
+        return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
+
+    def line_of(self, character: int) -> int:
+        r"""Number of newlines before a character: the line that holds it."""
+        if character >= self.manifest.characters:
+            return self.manifest.newlines
+        if character <= 0:
+            return 0
+        text = self.frame_at(character)
+        return text.frame.start_newline + text.data.count(b"\n", 0, text.to_byte(character - text.frame.start))
+
+    # -- lifetime --------------------------------------------------------------------------------------------------
+
+    def preload(self) -> None:
+        """Fetch everything into the cache, in parallel. Raises `ValueError` when the cache cannot hold the text."""
+        needed, capacity = self.manifest.text_bytes, self.cache.capacity_bytes
+        if needed > capacity:
+            raise ValueError(
+                f"preload needs a cache of more than {needed:,} bytes, it has {capacity:,}: raise cache_bytes"
+            )
+        for _ in self.frames(0, self.manifest.characters, eager=True):
+            pass
+
+    def close(self) -> None:
+        """Drop the cache; later reads raise `ContextClosed`. Idempotent."""
+        with self._lock:
+            self._closed = True
+            self.cache.clear()
+            self._last_page = None
+        self._workers.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def __repr__(self) -> str:
+        return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self._scheduler!r}>"
+
+    # -- pages and frames ------------------------------------------------------------------------------------------
+
+    def _frames_between(self, start: int, stop: int, reverse: bool) -> Iterator[Frame]:
+        first_page = bisect_right(self._page_chars, start)
+        last_page = bisect_right(self._page_chars, stop - 1)
+        order = range(last_page, first_page - 1, -1) if reverse else range(first_page, last_page + 1)
+        for number in order:
+            page = self._page(number)
+            low = page.at_character(start) if number == first_page else 0
+            high = page.at_character(stop - 1) if number == last_page else len(page) - 1
+            for i in range(high, low - 1, -1) if reverse else range(low, high + 1):
+                yield page[i]
+
+    def _page(self, number: int) -> Page:
+        last = self._last_page
+        if last is not None and last[0] == number and not self._closed:
+            return last[1]
+        ref = self.manifest.pages[number]
+        with self._lock:
+            self._check_open()
+            found = self.cache.get(-1 - number)
+            if isinstance(found, Page):
+                self.stats.hits += 1
+                self._last_page = (number, found)
+                return found
+            self.stats.misses += 1
+        page = self._demand(Need(-1 - number, ref.key, 0, ref.size_bytes, ref.size_bytes, None))
+        assert isinstance(page, Page)
+        self._last_page = (number, page)
+        return page
+
+    def _text(self, frame: Frame) -> FrameText:
+        with self._lock:
+            self._check_open()
+            found = self.cache.get(frame.number)
+            if isinstance(found, FrameText):
+                self.stats.hits += 1
+                return self._use(found)
+            self.stats.misses += 1
+        text = self._demand(_need(frame))
+        assert isinstance(text, FrameText)
+        return self._use(text)
+
+    def _use(self, text: FrameText) -> FrameText:
+        if not text.used:
+            text.used = True
+            with self._lock:
+                self.stats.bytes_used += text.frame.stored_bytes
+        return text
+
+    # -- fetching --------------------------------------------------------------------------------------------------
+
+    def _want(self, frames: Sequence[Frame]) -> list[FrameText | Fetch]:
+        """Each frame's text where it is cached, else the fetch that will bring it."""
+        with self._lock:
+            self._check_open()
+            cached = [self.cache.get(frame.number) for frame in frames]
+            missing = [_need(frame) for frame, entry in zip(frames, cached, strict=True) if entry is None]
+            self.stats.hits += len(frames) - len(missing)
+            self.stats.misses += len(missing)
+            fetches = self._scheduler.want(missing, Priority.DEMAND)
+            started = self._scheduler.start()
+        self._send(started)
+        return [
+            entry if isinstance(entry, FrameText) else fetches[frame.number]
+            for frame, entry in zip(frames, cached, strict=True)
+        ]
+
+    def _demand(self, need: Need) -> Any:
+        """One thing, now. A request that can start at once runs in the caller's own thread."""
+        with self._lock:
+            fetch = self._scheduler.want([need], Priority.DEMAND)[need.key]
+            started = self._scheduler.start()
+        if started == [fetch]:
+            began = self._workers.now()
+            self._workers.run(fetch.request, lambda: self._carry(fetch))
+            self._waited(began)
+        else:
+            self._send(started)
+        return self._await(need.key, fetch)
+
+    def _await(self, key: int, fetch: Fetch) -> Any:
+        if not fetch.done:
+            began = self._workers.now()
+            self._workers.wait(lambda: fetch.done)
+            self._waited(began)
+        if fetch.error is not None:
+            raise fetch.error
+        assert fetch.values is not None
+        return fetch.values[key]
+
+    def _waited(self, began: float) -> None:
+        with self._lock:
+            self.stats.wait_seconds += self._workers.now() - began
+
+    def _send(self, fetches: Iterable[Fetch]) -> None:
+        for fetch in fetches:
+            self._workers.submit(fetch.request, lambda fetch=fetch: self._carry(fetch))  # type: ignore[misc]
+
+    def _carry(self, fetch: Fetch) -> None:
+        """Carry out one fetch, file what it brought, and start what may start after it. Never raises."""
+        values: dict[int, Any] = {}
+        try:
+            try:
+                values = self._get(fetch.request)
+            except DamagedData:  # once more: what was damaged on the way is whole in the store
+                values = self._get(fetch.request)
+        except BaseException as error:  # handed to whoever waits
+            fetch.error = error
+        with self._lock:
+            for key, value in values.items():
+                self.cache.put(key, value)
+            if fetch.error is None:
+                fetch.values = values
+            self._scheduler.finish(fetch)
+            started = [] if self._closed else self._scheduler.start()
+            self._lock.notify_all()
+        self._send(started)
+
+    def _get(self, request: Request) -> dict[int, Any]:
+        """One GET: read, compare the ETag, verify and decode."""
+        store, key = (self._places if "://" in request.object else self._own)(request.object)
+        recorded = request.needs[0].frame.etag if request.needs[0].frame else None
+        etag = recorded or self._etags.get(request.object)
+        blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
+        with self._lock:
+            self.stats.gets += 1
+            self.stats.bytes_fetched += len(blob.data)
+            first_seen = recorded or self._etags.setdefault(request.object, blob.etag)
+        if blob.etag != first_seen:
+            raise ContextChanged(
+                f"{request.object} was replaced while it was read: expected ETag {first_seen}, found {blob.etag}"
+            )
+        if len(blob.data) != request.stored_bytes:
+            raise DamagedData(
+                f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(blob.data)}"
+            )
+        body = memoryview(blob.data)
+        return {need.key: self._decode(need, body[need.offset - request.start :]) for need in request.needs}
+
+    def _own(self, key: str) -> tuple[RangeReader, str]:
+        return self._store, key
+
+    def _decode(self, need: Need, body: memoryview) -> Sized:
+        stored = body[: need.stored_bytes]
+        if need.frame is not None:
+            return FrameText(need.frame, codec.decode(stored, need.frame))
+        number = -1 - need.key
+        pages = self.manifest.pages
+        return Page(bytes(stored), pages[number], pages[number - 1] if number else None)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ContextClosed(f"{self.url or 'this context'} is closed")
+
+
+def _need(frame: Frame) -> Need:
+    return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, frame)

@@ -1,0 +1,129 @@
+"""What to fetch next: events in, actions out. Pure: no I/O, no threads, no clock; its owner holds the lock.
+
+Invariants:
+- single flight: at any time a key is in at most one fetch that is queued or running;
+- a fetch starts only if a connection is free and its bytes fit the budget, reserved before it starts; one fetch is
+  always let through, so that a text with frames larger than the budget can still be read;
+- order of start: priority, then order of arrival. A caller that wants what is queued at a lower priority raises it, so
+  demand never waits behind speculation;
+- a fetch that nobody waits for any more is dropped if it has not started.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from enum import IntEnum
+from itertools import count
+from typing import Any
+
+from monocontext.plan import Need, Request, coalesce
+
+
+class Priority(IntEnum):
+    """Lower goes first."""
+
+    DEMAND = 0
+    LITERAL_HINT = 1
+    COMPUTED_HINT = 2
+    SEQUENTIAL = 3
+    WARM_UP = 4
+
+
+class Fetch:
+    """One request on its way. `values` and `error` are filled by whoever carries it out."""
+
+    __slots__ = ("error", "priority", "request", "started", "values", "waiters")
+
+    def __init__(self, request: Request, priority: Priority):
+        self.request = request
+        self.priority = priority
+        self.waiters = 0
+        self.started = False
+        self.values: dict[int, Any] | None = None
+        self.error: BaseException | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.values is not None or self.error is not None
+
+
+class Scheduler:
+    """Queue, reservations and single flight of one reader."""
+
+    def __init__(self, max_running: int, budget_bytes: int):
+        self._max_running = max_running
+        self._budget_bytes = budget_bytes
+        self._by_key: dict[int, Fetch] = {}
+        self._queue: list[tuple[int, int, Fetch]] = []
+        self._order = count()
+        self.running = 0
+        self.reserved_bytes = 0
+
+    def want(self, needs: Iterable[Need], priority: Priority) -> dict[int, Fetch]:
+        """Join or create the fetches for some needs; `release` those that are not awaited to their end."""
+        found: dict[int, Fetch] = {}
+        missing = []
+        for need in needs:
+            fetch = self._by_key.get(need.key)
+            if fetch is None:
+                missing.append(need)
+            else:
+                found[need.key] = fetch
+        joined = {id(fetch): fetch for fetch in found.values()}
+        for fetch in joined.values():
+            fetch.waiters += 1
+            if priority < fetch.priority and not fetch.started:
+                fetch.priority = priority
+                self._push(fetch)  # the old entry is skipped when it comes up
+        for request in coalesce(missing):
+            fetch = Fetch(request, priority)
+            fetch.waiters = 1
+            for need in request.needs:
+                self._by_key[need.key] = found[need.key] = fetch
+            self._push(fetch)
+        return found
+
+    def start(self) -> list[Fetch]:
+        """The fetches that may start now; their bytes are reserved."""
+        started = []
+        while self._queue and self.running < self._max_running:
+            priority, _, fetch = self._queue[0]
+            if fetch.started or fetch.waiters == 0 or priority != fetch.priority:
+                heapq.heappop(self._queue)
+                continue
+            size = fetch.request.memory_bytes
+            if self.running and self.reserved_bytes + size > self._budget_bytes:
+                break
+            heapq.heappop(self._queue)
+            fetch.started = True
+            self.running += 1
+            self.reserved_bytes += size
+            started.append(fetch)
+        return started
+
+    def finish(self, fetch: Fetch) -> None:
+        """A started fetch has ended, well or badly: its keys may be fetched again, its bytes are free."""
+        self.running -= 1
+        self.reserved_bytes -= fetch.request.memory_bytes
+        self._forget(fetch)
+
+    def release(self, fetches: Iterable[Fetch]) -> None:
+        """Somebody no longer waits for these; what nobody waits for and has not started is dropped."""
+        for fetch in {id(fetch): fetch for fetch in fetches}.values():
+            fetch.waiters -= 1
+            if fetch.waiters == 0 and not fetch.started:
+                self._forget(fetch)
+
+    def _push(self, fetch: Fetch) -> None:
+        heapq.heappush(self._queue, (fetch.priority, next(self._order), fetch))
+
+    def _forget(self, fetch: Fetch) -> None:
+        for need in fetch.request.needs:
+            if self._by_key.get(need.key) is fetch:
+                del self._by_key[need.key]
+
+    def __repr__(self) -> str:
+        queued = len({id(f) for _, _, f in self._queue if not f.started and f.waiters})
+        reserved = f"{self.reserved_bytes:,}/{self._budget_bytes:,} bytes reserved"
+        return f"<Scheduler {self.running} running, {queued} queued, {reserved}>"
