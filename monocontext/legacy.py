@@ -1,0 +1,236 @@
+"""Contexts that DeepRecurse wrote: a JSON array of segments with line counts, read in lines.
+
+Semantics kept: segments in the order of `start_line`; a segment's lines are what `str.splitlines` counts, and of them
+the manifest's `line_count` at most; a segment's key is the prefix and its name, without a slash in between, unless the
+name has the prefix already. What is new: segments are read in parallel and cached, lines can be indexed, and an
+object that changes is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from monocontext.cache import Cache
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext
+from monocontext.lines import Lines
+from monocontext.manifest import ROOT_KEY
+from monocontext.stats import Stats
+from monocontext.store import Store
+from monocontext.stores import open_store
+
+AHEAD = 16
+THREADS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One entry of a DeepRecurse manifest."""
+
+    key: str
+    start_line: int
+    line_count: int
+
+
+def parse_manifest(data: bytes, name: str) -> list[Segment]:
+    """The segments of a DeepRecurse manifest, in order. Raises `NotAContext` for JSON of another kind."""
+    try:
+        rows = json.loads(data)
+        segments = [Segment(str(row["segment"]), int(row["start_line"]), int(row["line_count"])) for row in rows]
+    except (ValueError, TypeError, KeyError) as error:
+        raise NotAContext(f"{name}: neither a context nor a DeepRecurse manifest: {error!r}") from None
+    if any(segment.start_line < 0 or segment.line_count < 0 for segment in segments):
+        raise DamagedData(f"{name}: a segment with a negative line number")
+    return sorted(segments, key=lambda segment: segment.start_line)
+
+
+def open_deeprecurse(
+    open_context: Callable[..., Any],
+    bucket: str,
+    prefix: str,
+    manifest_name: str,
+    region: str | None,
+    encoding: str,
+    errors: str,
+    client: object | None,
+    **options: Any,
+) -> Any:
+    """What DeepRecurse's constructor gives: its lines, or the context that lies there now."""
+    given = {"region": region, "client": client}
+    store_options = {name: value for name, value in given.items() if value is not None}
+    if manifest_name == ROOT_KEY:
+        url = f"s3://{bucket}/{prefix.rstrip('/')}".rstrip("/")
+        try:
+            return open_context(url, **store_options, **options)
+        except NotAContext:
+            pass  # its own format, by far the likelier
+    names = ("endpoint", "profile", "path_style", "anonymous")
+    for name in names:
+        if name in options:
+            store_options[name] = options[name]
+    store = open_store(f"s3://{bucket}", **store_options)
+    cache_bytes = options.get("cache_bytes", 256 << 20)
+    return legacy_lines(
+        store,
+        prefix + manifest_name,
+        lambda name: name if name.startswith(prefix) else prefix + name,
+        encoding=encoding,
+        errors=errors,
+        cache_bytes=cache_bytes,
+    )
+
+
+def below(store: Store) -> Callable[[str], str]:
+    """Keys of segments for a store rooted at the prefix: names may spell the prefix out."""
+    prefix = "" if "://" not in store.url else store.url.split("://", 1)[1].partition("/")[2] + "/"
+    return lambda name: name.removeprefix(prefix)
+
+
+def legacy_lines(
+    store: Store,
+    manifest_name: str = ROOT_KEY,
+    key_of: Callable[[str], str] | None = None,
+    *,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    cache_bytes: int = 256 << 20,
+) -> Lines:
+    """The lines of a DeepRecurse context (1 GET, for its manifest)."""
+    blob = store.get(manifest_name)
+    segments = parse_manifest(blob.data, f"{store.url}/{manifest_name}")
+    context = LegacyContext(store, segments, key_of or below(store), encoding, errors, cache_bytes)
+    context.stats.gets, context.stats.bytes_fetched = 1, len(blob.data)
+    return Lines(context)
+
+
+class _SegmentLines:
+    """The lines of one segment, as its manifest counts them."""
+
+    __slots__ = ("lines", "size_bytes")
+
+    def __init__(self, text: str, line_count: int):
+        self.lines = text.splitlines(keepends=True)[:line_count]
+        self.size_bytes = len(text) * 2 + 80 * len(self.lines)
+
+
+class LegacyContext:
+    """Lines out of segments: a line map from the manifest, parallel GETs, a cache in bytes."""
+
+    def __init__(
+        self,
+        store: Store,
+        segments: list[Segment],
+        key_of: Callable[[str], str],
+        encoding: str,
+        errors: str,
+        cache_bytes: int,
+    ):
+        self._store = store
+        self._segments = segments
+        self._key_of = key_of
+        self._encoding, self._errors = encoding, errors
+        self._starts = [segment.start_line for segment in segments]
+        self._cache = Cache(cache_bytes)
+        self._loading: dict[int, Future[_SegmentLines]] = {}
+        self._etags: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._pid = 0
+        self._closed = False
+        self.stats = Stats()
+        self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
+
+    @property
+    def owner(self) -> LegacyContext:
+        return self
+
+    @property
+    def url(self) -> str:
+        return self._store.url
+
+    def read(self, start: int, stop: int) -> str:
+        """Lines [start, stop) joined: 1 GET a segment that is not cached, in parallel."""
+        return "".join(self.iterate(start, stop))
+
+    def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
+        numbers = self._overlapping(start, stop)
+        pending: deque[tuple[Segment, Future[_SegmentLines]]] = deque()
+        ahead = iter(reversed(numbers) if reverse else numbers)
+        eager = THREADS if stop - start <= 1_000_000 else AHEAD
+        while True:
+            while len(pending) < eager and (number := next(ahead, None)) is not None:
+                pending.append((self._segments[number], self._load(number)))
+            if not pending:
+                return
+            segment, loading = pending.popleft()
+            low, high = max(start - segment.start_line, 0), min(stop - segment.start_line, segment.line_count)
+            lines = loading.result().lines[low:high]
+            yield from reversed(lines) if reverse else lines
+
+    def _overlapping(self, start: int, stop: int) -> range:
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        while first and self._segments[first - 1].start_line + self._segments[first - 1].line_count > start:
+            first -= 1
+        last = bisect_right(self._starts, stop - 1)
+        return range(first, last)
+
+    def _load(self, number: int) -> Future[_SegmentLines]:
+        with self._lock:
+            if self._closed:
+                raise ContextClosed(f"{self.url} is closed")
+            cached = self._cache.get(number)
+            if isinstance(cached, _SegmentLines):
+                self.stats.hits += 1
+                done: Future[_SegmentLines] = Future()
+                done.set_result(cached)
+                return done
+            self.stats.misses += 1
+            if number not in self._loading:
+                if self._pool is None or self._pid != os.getpid():
+                    self._pool, self._pid = ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext"), os.getpid()
+                self._loading[number] = self._pool.submit(self._fetch, number)
+            return self._loading[number]
+
+    def _fetch(self, number: int) -> _SegmentLines:
+        segment = self._segments[number]
+        key = self._key_of(segment.key)
+        try:
+            blob = self._store.get(key)
+            with self._lock:
+                first_seen = self._etags.setdefault(key, blob.etag)
+            if first_seen != blob.etag:
+                expected = f"expected ETag {first_seen}, found {blob.etag}"
+                raise ContextChanged(f"{key} was replaced while it was read: {expected}")
+            try:
+                text = blob.data.decode(self._encoding, self._errors)
+            except UnicodeDecodeError as error:
+                raise DamagedData(f"{key}: not {self._encoding} at byte {error.start}: {error.reason}") from None
+            lines = _SegmentLines(text, segment.line_count)
+            with self._lock:
+                self.stats.gets += 1
+                self.stats.bytes_fetched += len(blob.data)
+                self.stats.bytes_used += len(blob.data)
+                self._cache.put(number, lines)
+            return lines
+        finally:
+            with self._lock:
+                self._loading.pop(number, None)
+
+    def refresh(self) -> None:
+        raise ValueError("a DeepRecurse context has no generations: open it again")
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._cache.clear()
+            pool, self._pool = self._pool, None
+        if pool:
+            pool.shutdown(wait=False)
+        self._store.close()

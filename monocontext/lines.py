@@ -1,0 +1,166 @@
+r"""A text addressed by line: `lines[i]`, `lines[a:b]`, iteration. Items and slices are text, line ends kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, SupportsIndex, overload
+
+from monocontext.source import Span
+from monocontext.stats import Stats
+
+
+class LineReader(Protocol):
+    """Where lines come from."""
+
+    @property
+    def lines(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> str:
+        """Lines [start, stop) joined."""
+        ...
+
+    def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
+        """Lines [start, stop) one by one."""
+        ...
+
+    @property
+    def owner(self) -> Any:
+        """What is open: has `stats`, `close()`, `url`, `refresh()`."""
+        ...
+
+
+class Lines(Sequence[str]):
+    r"""The lines of a text. `len` counts lines; `lines[a:b]` is the text of lines a to b, a `str` where that is small.
+
+    A line ends with `\n` and keeps it; a rest without it is a line too. An item or slice costs up to 2 GETs to find its
+    ends, and what `context[a:b]` costs.
+    """
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: LineReader):
+        self._reader = reader
+
+    def __len__(self) -> int:
+        return self._reader.lines
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, key: slice) -> str: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        size = len(self)
+        if isinstance(key, slice):
+            start, stop, step = key.indices(size)
+            if step == 1:
+                return self._reader.read(start, stop) if stop > start else ""
+            chosen = range(start, stop, step)
+            if not chosen:
+                return ""
+            low, high = min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1]) + 1
+            return "".join(list(self._reader.iterate(low, high))[chosen[0] - low :: step])
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"line numbers must be integers or slices, not {type(key).__name__}")
+        index = key.__index__()
+        if not -size <= index < size:
+            raise IndexError(f"line {index} is out of range: the text has {size:,} lines")
+        return self._reader.read(index % size, index % size + 1)
+
+    def __iter__(self) -> Iterator[str]:
+        return self._reader.iterate(0, len(self))
+
+    def __reversed__(self) -> Iterator[str]:
+        return self._reader.iterate(0, len(self), reverse=True)
+
+    def __repr__(self) -> str:
+        return f"<Lines: {len(self):,} lines of {self.url or 'a text'}; lines[i] and lines[a:b] are text>"
+
+    @property
+    def url(self) -> str:
+        return str(self._reader.owner.url)
+
+    @property
+    def stats(self) -> Stats:
+        stats = self._reader.owner.stats
+        assert isinstance(stats, Stats)
+        return stats
+
+    def refresh(self) -> Lines:
+        """Move to the newest generation (1 GET and more, see `Monocontext.refresh`)."""
+        self._reader.owner.refresh()
+        return self
+
+    def close(self) -> None:
+        self._reader.owner.close()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class TextLines:
+    r"""The lines of a text in characters, by its count of `\n`."""
+
+    def __init__(self, text: _Text):
+        self._text = text
+
+    @property
+    def owner(self) -> Any:
+        return self._text
+
+    @property
+    def lines(self) -> int:
+        span = self._text.span
+        newlines = span.newlines
+        return newlines if span.line_start(newlines) == len(span) else newlines + 1
+
+    def read(self, start: int, stop: int) -> str:
+        span = self._text.span
+        return self._text[span.line_start(start) : span.line_start(stop)]
+
+    def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
+        span = self._text.span
+        texts = span.texts(span.line_start(start), span.line_start(stop), reverse=reverse)
+        return _backwards(texts) if reverse else _forwards(texts)
+
+
+class _Text(Protocol):
+    """A text of which these are the lines."""
+
+    @property
+    def span(self) -> Span: ...
+
+    def __getitem__(self, key: slice) -> str: ...
+
+
+def _forwards(texts: Iterable[str]) -> Iterator[str]:
+    rest: list[str] = []
+    for text in texts:
+        *lines, last = text.split("\n")
+        for line in lines:
+            if rest:
+                line = "".join([*rest, line])
+                rest = []
+            yield line + "\n"
+        if last:
+            rest.append(last)
+    if rest:
+        yield "".join(rest)
+
+
+def _backwards(texts: Iterable[str]) -> Iterator[str]:
+    rest = ""  # begins inside a line, or at its start
+    for text in texts:
+        *lines, last = (text + rest).split("\n")
+        if not lines:
+            rest = last
+            continue
+        if last:
+            yield last
+        for line in reversed(lines[1:]):
+            yield line + "\n"
+        rest = lines[0] + "\n"
+    if rest:
+        yield rest

@@ -1,0 +1,97 @@
+"""From a URL to a reader: the store, the root, and what the caller allows to be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from monocontext.errors import ForeignObject, InvalidUrl
+from monocontext.generations import look_ahead, read_generation, read_root
+from monocontext.manifest import Manifest
+from monocontext.reader import Reader
+from monocontext.stats import Stats
+from monocontext.store import RangeReader, Store
+from monocontext.stores import is_within, open_store, split_object
+from monocontext.workers import MAX_THREADS, ThreadWorkers, Workers
+
+
+class Opened:
+    """An open context: what it takes to read it, to read a later generation of it, and to open it again elsewhere."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        cache_bytes: int,
+        allow: Iterable[str | os.PathLike[str]] = (),
+        store_options: dict[str, Any] | None = None,
+        workers: Workers | None = None,
+        owns_store: bool = True,
+    ):
+        self.store = store
+        self.allow = tuple(os.fspath(place) for place in ([allow] if isinstance(allow, str) else allow))
+        self.cache_bytes = cache_bytes
+        self.store_options = store_options or {}
+        self._workers = workers
+        self._owns_store = owns_store
+        self._foreign: dict[str, Store] = {}
+
+    def reader(self, generation: int | None = None) -> Reader:
+        """Read the root (1 GET) and make a reader of it."""
+        if generation is None:
+            manifest, read_bytes = read_root(self.store)
+        else:
+            manifest = read_generation(self.store, generation)
+            read_bytes = len(manifest.to_bytes())
+        return self._reader(manifest, Stats(gets=1, bytes_fetched=read_bytes))
+
+    def newer(self, reader: Reader) -> Reader:
+        """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).
+
+        Counts go on; the cache starts anew, since frames are numbered by generation.
+        """
+        newest = look_ahead(self.store, reader.manifest)
+        reader.stats.gets += 1 + newest.generation - reader.manifest.generation
+        return reader if newest is reader.manifest else self._reader(newest, reader.stats)
+
+    def _reader(self, manifest: Manifest, stats: Stats) -> Reader:
+        return Reader(
+            manifest,
+            self.store,
+            self._workers or ThreadWorkers(MAX_THREADS),
+            url=self.store.url,
+            cache_bytes=self.cache_bytes,
+            places=lambda url: self.place(url, manifest),
+            stats=stats,
+        )
+
+    def place(self, url: str, manifest: Manifest) -> tuple[RangeReader, str]:
+        """Where a foreign object lies, if it may be read.
+
+        The same bucket may be; of directories the context's own folder and the sources that its root records: a root
+        can only name a file whose exact version (inode, time, size) and checksums its writer knew, so it gives nobody
+        text that they did not have. Anything else takes `allow=`.
+        """
+        own = self.store.url
+        trusted = [own, *self.allow]
+        if own.startswith("file:"):
+            trusted += manifest.sources
+        if not any(is_within(url, place) for place in trusted):
+            raise ForeignObject(
+                f"{own} refers to {url}, outside its own place; to read there open it with allow=[{url!r}] or a place "
+                f"around it"
+            )
+        try:
+            root, key = split_object(url)
+        except InvalidUrl as error:
+            raise ForeignObject(f"{own} refers to {url}: {error}") from None
+        if root not in self._foreign:
+            options = self.store_options if root.startswith("s3:") else {}
+            self._foreign[root] = open_store(root, **options)
+        return self._foreign[root], key
+
+    def close(self) -> None:
+        for store in [*self._foreign.values(), *([self.store] if self._owns_store else [])]:
+            store.close()
+        self._foreign.clear()

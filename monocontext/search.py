@@ -1,0 +1,151 @@
+r"""Finding in a text that comes in windows. Pure: windows in, character offsets out.
+
+A needle may lie across any number of windows, so the last `len(needle) - 1` units of what was seen are carried along.
+Text in storage is searched as bytes of UTF-8, which is exact (no character's bytes begin inside another's) and three
+times faster than decoding first; derived text is searched as `str`. One search sees one kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from monocontext.frametext import FrameText
+
+
+class Window:
+    """A stretch of text: `data` is UTF-8 (of one frame) or `str`; `start` is the character in the text it begins at."""
+
+    __slots__ = ("_frame", "_shift", "data", "start")
+
+    def __init__(self, start: int, data: Any, frame: FrameText | None = None, shift: int = 0):
+        self.start = start
+        self.data = data
+        self._frame = frame
+        self._shift = shift
+
+    @classmethod
+    def of_frame(cls, text: FrameText, start: int, stop: int) -> Window:
+        """The part of a frame that lies within characters [start, stop) of the text."""
+        frame = text.frame
+        if start <= frame.start and stop >= frame.start + frame.characters:
+            return cls(frame.start, text.data, text)
+        low = text.to_byte(max(start - frame.start, 0))
+        high = text.to_byte(min(stop - frame.start, frame.characters))
+        return cls(max(start, frame.start), text.data[low:high], text, low)
+
+    def character(self, position: int) -> int:
+        """The character in the text at a position in `data`."""
+        frame = self._frame
+        if frame is None or frame.is_ascii:
+            return self.start + position
+        return frame.frame.start + frame.to_character(self._shift + position)
+
+    @property
+    def text(self) -> str:
+        return self.data if isinstance(self.data, str) else _decode(self.data)
+
+
+def _decode(data: bytes) -> str:
+    return str(data, "utf-8")
+
+
+def length(units: Any) -> int:
+    """Characters in bytes that begin at a character, or in a `str`."""
+    return len(units) if isinstance(units, str) else len(_decode(units))
+
+
+def _as_units(needle: str, window: Window) -> Any:
+    return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
+
+
+def find(windows: Iterable[Window], needle: str) -> int:
+    """The first occurrence of a needle that is not empty, or -1."""
+    carry: Any = None
+    units: Any = None
+    for window in windows:
+        if units is None:
+            units = _as_units(needle, window)
+            carry = units[:0]
+        data, reach = window.data, len(units) - 1
+        if carry:
+            at = (carry + data[:reach]).find(units)
+            if at >= 0:
+                return window.start - length(carry[at:])
+        at = data.find(units)
+        if at >= 0:
+            return window.character(at)
+        carry = data[-reach:] if len(data) >= reach > 0 else (carry + data)[-reach:] if reach else carry
+    return -1
+
+
+def rfind(windows: Iterable[Window], needle: str) -> int:
+    """The last occurrence of a needle that is not empty, or -1; `windows` come from the end of the text backwards."""
+    carry: Any = None
+    units: Any = None
+    for window in windows:
+        if units is None:
+            units = _as_units(needle, window)
+            carry = units[:0]
+        data, reach = window.data, len(units) - 1
+        if carry:
+            head = data[-reach:]
+            at = (head + carry).rfind(units)
+            if at >= 0:
+                return window.character(len(data) - len(head) + at)
+        at = data.rfind(units)
+        if at >= 0:
+            return window.character(at)
+        carry = (data[:reach] + carry)[:reach] if reach else carry
+    return -1
+
+
+def has_border(needle: str) -> bool:
+    """Whether two occurrences can overlap: some proper prefix is also a suffix."""
+    return any(needle.startswith(needle[i:]) for i in range(1, len(needle)))
+
+
+def count(windows: Iterable[Window], needle: str) -> int:
+    """Occurrences that do not overlap, counted from the left, as `str.count` does."""
+    if has_border(needle):
+        return sum(1 for _ in occurrences(windows, needle))
+    total = 0
+    carry: Any = None
+    units: Any = None
+    for window in windows:
+        if units is None:
+            units = _as_units(needle, window)
+            carry = units[:0]
+        data, reach = window.data, len(units) - 1
+        if carry:
+            total += (carry + data[:reach]).count(units)
+        total += data.count(units)
+        carry = data[-reach:] if len(data) >= reach > 0 else (carry + data)[-reach:] if reach else carry
+    return total
+
+
+def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
+    """Characters at which occurrences begin, left to right, not overlapping: where `str.split` cuts."""
+    carry: Any = None
+    units: Any = None
+    for window in windows:
+        if units is None:
+            units = _as_units(needle, window)
+            carry = units[:0]
+        data, size = window.data, len(units)
+        position = 0  # in data: nothing before it may be used again
+        while carry:
+            seam = carry + data[: size - 1]
+            at = seam.find(units)
+            if at < 0:
+                break
+            yield window.start - length(carry[at:])
+            end = at + size
+            position = max(end - len(carry), 0)
+            carry = carry[end:]
+        while (at := data.find(units, position)) >= 0:
+            yield window.character(at)
+            position = at + size
+            carry = units[:0]
+        rest = data[position:]
+        carry = (rest if position else carry + rest)[-(size - 1) :] if size > 1 else carry

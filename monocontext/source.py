@@ -1,0 +1,116 @@
+"""What a text stands on: ranges, windows and lines. A stored text is one source; derived texts are others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from monocontext.frametext import FrameText
+from monocontext.search import Window
+
+
+class Source(Protocol):
+    """A sequence of characters that can be read anywhere. All offsets are characters, ranges lie within the text."""
+
+    @property
+    def characters(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> str:
+        """Characters [start, stop) as one `str`."""
+        ...
+
+    def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
+        """Characters [start, stop) in windows, in order or from the end backwards; `eager`: all will be taken."""
+        ...
+
+    def line_start(self, line: int) -> int:
+        r"""First character after `line` newlines; the length of the text when it has fewer."""
+        ...
+
+    def line_of(self, character: int) -> int:
+        r"""Number of `\n` before a character (or before the end)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters [start, stop) of a source: what a view or a lazy list stands on. Its own offsets begin at 0."""
+
+    source: Source
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def read(self, start: int, stop: int) -> str:
+        return self.source.read(self.start + start, self.start + stop)
+
+    def windows(
+        self, start: int = 0, stop: int | None = None, *, reverse: bool = False, eager: bool = False
+    ) -> Iterator[Window]:
+        """Windows of [start, stop), in the source's offsets."""
+        stop = self.stop if stop is None else self.start + stop
+        return self.source.windows(self.start + start, stop, reverse=reverse, eager=eager)
+
+    def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
+        """The same as `str`."""
+        return (window.text for window in self.windows(start, stop, reverse=reverse))
+
+    @property
+    def newlines(self) -> int:
+        return self.source.line_of(self.stop) - self.lines_before
+
+    @property
+    def lines_before(self) -> int:
+        return self.source.line_of(self.start) if self.start else 0
+
+    def line_start(self, line: int) -> int:
+        r"""First character after `line` newlines; the length when there are fewer."""
+        if line <= 0:
+            return 0
+        return min(self.source.line_start(self.lines_before + line), self.stop) - self.start
+
+
+class FrameReader(Protocol):
+    """The narrow side of a reader that a text needs: in process it is the engine, elsewhere a channel to one."""
+
+    @property
+    def characters(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> str: ...
+
+    def frame_at(self, character: int) -> FrameText: ...
+
+    def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]: ...
+
+    def line_start(self, line: int) -> int: ...
+
+    def line_of(self, character: int) -> int: ...
+
+
+class Stored:
+    """The text behind a reader."""
+
+    __slots__ = ("reader",)
+
+    def __init__(self, reader: FrameReader):
+        self.reader = reader
+
+    @property
+    def characters(self) -> int:
+        return self.reader.characters
+
+    def read(self, start: int, stop: int) -> str:
+        return self.reader.read(start, stop)
+
+    def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
+        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager):
+            yield Window.of_frame(text, start, stop)
+
+    def line_start(self, line: int) -> int:
+        return self.reader.line_start(line)
+
+    def line_of(self, character: int) -> int:
+        return self.reader.line_of(character)
