@@ -1,0 +1,38 @@
+"""A minimal Recursive Language Model: a model that writes Python over a context it never has to read whole.
+
+from rlm import RLM
+print(RLM(model="gpt-5", sub_model="gpt-5-nano").completion("Who did it?", context=text))
+
+Code that the model writes runs with the rights of this process's user: there is no sandbox in this version.
+"""
+
+from __future__ import annotations
+
+from rlm.completion import Completion
+from rlm.errors import AnswerRefused, LLMError, RLMError, RunnerUnavailable, ScriptExhausted
+from rlm.lm import LM, OpenAILM, Reply
+from rlm.rlm import RLM, RLM_REPL
+from rlm.scripted import ScriptedLM
+from rlm.step import Cell, Step
+from rlm.usage import ModelUsage, Usage
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LM",
+    "RLM",
+    "RLM_REPL",
+    "AnswerRefused",
+    "Cell",
+    "Completion",
+    "LLMError",
+    "ModelUsage",
+    "OpenAILM",
+    "RLMError",
+    "Reply",
+    "RunnerUnavailable",
+    "ScriptExhausted",
+    "ScriptedLM",
+    "Step",
+    "Usage",
+]

@@ -1,0 +1,5 @@
+"""`python -m rlm`."""
+
+from rlm.cli import main
+
+main()

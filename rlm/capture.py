@@ -1,0 +1,132 @@
+"""What a cell prints, kept apart from what everybody else in the process prints.
+
+`sys.stdout` belongs to the process, so exchanging it for one cell would catch the output of other threads. While cells
+run, a router stands in its place that asks which thread is writing: threads of cells reach their own buffer, all others
+the stream that was there before. Not covered: file descriptor 1 itself (child processes), and library code in threads
+that a cell starts; plain `print` in such threads is caught, because the namespace has its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from rlm.excerpt import joined
+
+_thread = threading.local()
+_lock = threading.Lock()
+_cells = 0
+_hosts: dict[str, TextIO] = {}
+
+
+class Buffer:
+    """A text stream that remembers its first and last `limit` characters and counts the others: bounded memory."""
+
+    encoding = "utf-8"
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._head: list[str] = []
+        self._tail: list[str] = []
+        self._head_room = limit
+        self._tail_held = 0
+        self._lock = threading.Lock()
+        self.total = 0
+        """Characters written so far."""
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        with self._lock:
+            self.total += len(text)
+            if self._head_room:
+                self._head.append(text[: self._head_room])
+                rest = text[self._head_room :]
+                self._head_room -= len(self._head[-1])
+            else:
+                rest = text
+            if rest:
+                self._tail.append(rest[-self._limit :])
+                self._tail_held += len(self._tail[-1])
+                if self._tail_held > 2 * self._limit:
+                    self._tail = ["".join(self._tail)[-self._limit :]]
+                    self._tail_held = len(self._tail[0])
+        return len(text)
+
+    def writelines(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Nothing to do: writes arrive at once."""
+
+    def isatty(self) -> bool:
+        return False
+
+    def text(self, limit: int | None = None) -> str:
+        """What was written, with head and tail kept when it is longer than `limit` (at most the buffer's own)."""
+        limit = self._limit if limit is None else max(0, min(limit, self._limit))
+        with self._lock:
+            head, tail = "".join(self._head), "".join(self._tail)
+            if self.total <= limit:
+                return head
+            both = head + tail
+            return joined(head[: limit - limit // 2], both[len(both) - limit // 2 :], self.total - limit)
+
+
+class Router:
+    """Stands in for `sys.stdout` or `sys.stderr` while cells run."""
+
+    def __init__(self, name: str, before: TextIO) -> None:
+        self._name = name
+        self.before = before
+        """The stream that was there, and that threads without a cell keep writing to."""
+
+    def _target(self) -> Any:
+        return getattr(_thread, self._name, None) or self.before
+
+    def write(self, text: str) -> int:
+        return int(self._target().write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target(), name)
+
+
+@contextmanager
+def routed() -> Iterator[None]:
+    """Inside, `sys.stdout` and `sys.stderr` are routers. Entered by the thread that waits for a cell, so that a cell
+    which cannot be stopped does not keep them."""
+    global _cells
+    with _lock:
+        _cells += 1
+        for name in ("stdout", "stderr"):
+            if not isinstance(stream := getattr(sys, name), Router):
+                _hosts[name] = stream
+                setattr(sys, name, Router(name, stream))
+    try:
+        yield
+    finally:
+        with _lock:
+            _cells -= 1
+            for name in ("stdout", "stderr"):
+                if not _cells and isinstance(stream := getattr(sys, name), Router):
+                    setattr(sys, name, stream.before)
+
+
+@contextmanager
+def captured(out: Buffer, err: Buffer) -> Iterator[None]:
+    """What this thread writes to the routers goes to these buffers."""
+    _thread.stdout, _thread.stderr = out, err
+    try:
+        yield
+    finally:
+        _thread.stdout = _thread.stderr = None
+
+
+def redirection() -> Any:
+    """The stream that code of a cell put in place of `sys.stdout`, as `redirect_stdout` does; None when it did not."""
+    now = sys.stdout
+    return None if isinstance(now, Router) or now is _hosts.get("stdout") else now

@@ -1,0 +1,62 @@
+"""What crosses between a run and its context object, found by duck typing.
+
+A context may offer any of these; a `str`, a list or a dict offers none, and nothing is lost:
+
+    thinking()          context manager, held while the root model is being waited for: time to read ahead
+    hint(delta)         is fed the reply as it streams, so that what its code will read can be fetched before it runs
+    repl_namespace()    gives `.names`, a dict of names for the namespace, and `.transform(tree) -> tree`, a pass over
+                        each cell's `ast.Module`
+    stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
+
+
+class NamespaceKit(Protocol):
+    """What `repl_namespace()` gives."""
+
+    @property
+    def names(self) -> Mapping[str, Any]: ...
+
+    def transform(self, tree: ast.Module) -> ast.Module: ...
+
+
+def thinking(context: object) -> AbstractContextManager[object]:
+    """The context's `thinking()`, or nothing."""
+    enter = getattr(context, "thinking", None)
+    return enter() if callable(enter) else nullcontext()
+
+
+def hint(context: object) -> Callable[[str], object]:
+    """The context's `hint`, or a function that does nothing."""
+    feed = getattr(context, "hint", None)
+    return feed if callable(feed) else lambda delta: None
+
+
+def namespace_kit(context: object) -> NamespaceKit | None:
+    """The context's `repl_namespace()`, or None."""
+    make = getattr(context, "repl_namespace", None)
+    return make() if callable(make) else None
+
+
+def reading(context: object) -> dict[str, float] | None:
+    """What reading has cost so far: `gets`, `bytes`, `hits`, `ms` waited; None where the context does not count."""
+    stats = getattr(context, "stats", None)
+    fields = {"gets": "gets", "bytes": "bytes_fetched", "hits": "hits", "ms": "wait_seconds"}
+    values = {ours: getattr(stats, theirs, None) for ours, theirs in fields.items()}
+    found = {name: value for name, value in values.items() if isinstance(value, (int, float))}
+    if "ms" in found:
+        found["ms"] = round(1000 * found["ms"], 3)
+    return found or None
+
+
+def spent(before: dict[str, float] | None, after: dict[str, float] | None) -> dict[str, float] | None:
+    """The difference of two readings."""
+    if before is None or after is None:
+        return None
+    return {name: round(value - before.get(name, 0), 3) for name, value in after.items()}

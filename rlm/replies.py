@@ -1,0 +1,169 @@
+"""What a reply of the model asks for: code blocks to run, or a final answer in text. Pure.
+
+Rules, each with a case in the tests:
+- fences tagged `repl` or `python`, in any case, also indented or after a list marker; no other language ever runs;
+- a block ends at the fence where its code is complete, so a fence inside a triple-quoted string does not end it;
+- the closing fence may stand at the end of the last line of code;
+- a reply that stops inside a block gives a block marked `cut`, which runs only if it is complete source;
+- `FINAL(...)` and `FINAL_VAR(...)` count at the start of a line, outside fences, in a reply without code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rlm.syntax import compiles
+
+_OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(`{3,})[ \t]*([^`]*)$")
+_FINAL = re.compile(r"^[ \t]*(FINAL_VAR|FINAL)[ \t]*\(", re.MULTILINE)
+_LITERAL = re.compile(r"""\s*(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')\s*\)""", re.DOTALL)
+_RUNS = ("repl", "python")
+
+# A string in a prompt holds a handful of fences; the bound keeps a reply of broken blocks from costing quadratic time.
+_FENCES_TRIED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One code block, in the order of the reply."""
+
+    code: str
+    """Source, dedented, without its fences."""
+    cut: bool = False
+    """The reply ended before the closing fence."""
+
+    @property
+    def runs(self) -> bool:
+        """False for a cut block that is not complete source: half a program must not run."""
+        return not self.cut or compiles(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class TextFinal:
+    """A final answer written as text."""
+
+    text: str
+    """The answer, or the name of the variable that holds it."""
+    is_name: bool
+    """True for `FINAL_VAR`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReply:
+    """The requests in one reply: code, or an answer, or neither."""
+
+    blocks: tuple[Block, ...]
+    """Code to run, in order."""
+    final: TextFinal | None
+    """An answer in text; always None where there are blocks."""
+
+
+def parse_reply(text: str) -> ParsedReply:
+    """The code blocks of a reply and, where it has none, its textual final answer."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    blocks: list[Block] = []
+    prose: list[str] = []
+    at = 0
+    while at < len(lines):
+        opening = _OPENING.match(lines[at])
+        if opening is None:
+            prose.append(lines[at])
+            at += 1
+            continue
+        margin, fence, info = opening.groups()
+        body = lines[at + 1 :]
+        if info.lower().split()[:1] in ([tag] for tag in _RUNS):
+            block, used = _read_block(body, len(margin), fence)
+            blocks.append(block)
+        else:
+            used = next((i + 1 for i, line in enumerate(body) if line.rstrip().endswith(fence)), len(body))
+        prose.append("")
+        at += 1 + used
+    return ParsedReply(tuple(blocks), None if blocks else _find_final("\n".join(prose)))
+
+
+def _read_block(body: Sequence[str], margin: int, fence: str) -> tuple[Block, int]:
+    """The block that starts at `body[0]`, and how many lines it takes with its closing fence.
+
+    Code that is complete before a fence cannot go on behind it, because a bare fence is no Python. So the first fence
+    that completes the code ends the longest prefix that compiles; only one behind a `#` may be followed by a later one.
+    """
+    first: tuple[Block, int] | None = None
+    in_comment: tuple[Block, int] | None = None
+    for used, code_lines, alone in _endings(body, fence):
+        code = _dedented(code_lines, margin)
+        first = first or (Block(code), used)
+        if compiles(code):
+            if alone or "#" not in code_lines[-1]:
+                return Block(code), used
+            in_comment = in_comment or (Block(code), used)
+        elif alone and in_comment:
+            return in_comment
+    rest = re.sub(r"\n[ \t]*`{1,2}$", "", _dedented(body, margin))
+    if in_comment and not compiles(rest):
+        return in_comment
+    if first is None or compiles(rest):
+        return Block(rest, cut=True), len(body)
+    return first
+
+
+def _endings(body: Sequence[str], fence: str) -> Iterator[tuple[int, Sequence[str], bool]]:
+    """Places where a block may end: lines used, its lines of code, whether the fence stands alone on its line."""
+    found = 0
+    for i, line in enumerate(body):
+        stripped = line.strip()
+        if not stripped.endswith(fence):
+            continue
+        code = stripped.rstrip("`")
+        yield i + 1, (body[:i] if not code else [*body[:i], line.rstrip().rstrip("`")]), not code
+        found += 1
+        if found == _FENCES_TRIED:
+            return
+
+
+def _dedented(lines: Sequence[str], margin: int) -> str:
+    """The code without the margin of its fence; without the margin that all lines share, if only that compiles."""
+    stripped = [line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
+    code = "\n".join(stripped)
+    even = textwrap.dedent(code)
+    return even if even != code and not compiles(code) and compiles(even) else code
+
+
+def _find_final(prose: str) -> TextFinal | None:
+    for match in _FINAL.finditer(prose):
+        inside = _argument(prose, match.end())
+        if inside is None or not inside.strip():
+            continue
+        is_name = match[1] == "FINAL_VAR"
+        return TextFinal(inside.strip().strip("\"'`") if is_name else _unquoted(inside.strip()), is_name)
+    return None
+
+
+def _argument(text: str, start: int) -> str | None:
+    """What stands between the parenthesis before `start` and the one that closes it."""
+    if literal := _LITERAL.match(text, start):
+        return literal[0][:-1]
+    depth = 1
+    for i in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[i], 0)
+        if depth == 0:
+            return text[start:i]
+    # Never closed, as in "FINAL(sad :( )": the first line that ends with a parenthesis ends the answer.
+    end = re.search(r"\)[ \t]*$", text[start:], re.MULTILINE)
+    return text[start : start + end.start()] if end else None
+
+
+def _unquoted(text: str) -> str:
+    """The value of a string literal; other text as it is."""
+    if text[0] in "\"'":
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return text
+        if isinstance(value, str):
+            return value
+    return text

@@ -1,0 +1,26 @@
+"""Places where the model's code runs, by name."""
+
+from __future__ import annotations
+
+from rlm.errors import RunnerUnavailable
+from rlm.runner import Runner
+from rlm.runners.local import LocalRunner
+from rlm.subcalls import SubCalls
+
+_LATER = ("subprocess", "docker", "modal")
+
+
+def check_runner(name: str) -> None:
+    """Raise RunnerUnavailable unless there is a runner of this name."""
+    if name in _LATER:
+        raise RunnerUnavailable(f"runner {name!r} comes later; there is only 'local', which is no sandbox")
+    if name != "local":
+        raise RunnerUnavailable(f"no runner {name!r}; there is 'local'")
+
+
+def make_runner(
+    name: str, context: object, subcalls: SubCalls, *, cell_timeout: float | None, output_limit: int
+) -> Runner:
+    """A fresh runner with `context` in its namespace. Raises RunnerUnavailable."""
+    check_runner(name)
+    return LocalRunner(context, subcalls, cell_timeout=cell_timeout, output_limit=output_limit)

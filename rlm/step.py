@@ -1,0 +1,38 @@
+"""One turn of the loop, as it is shown, recorded and handed to `on_step`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.lm import Message, Reply
+from rlm.runner import CellResult
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One code block and what running it gave."""
+
+    code: str
+    result: CellResult
+    io: dict[str, float] | None = None
+    """What it read from storage: gets, bytes, hits, ms waited. None where the context does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of the root model, and the code that it asked for."""
+
+    iteration: int
+    """From 1; a forced answer has the number after the last turn."""
+    prompt: tuple[Message, ...]
+    """All messages of the call, copied."""
+    reply: Reply
+    cells: tuple[Cell, ...]
+    """The blocks that ran, in order; blocks behind a final answer are not among them."""
+    final_answer: str | None
+    notice: str | None
+    """What else the model is told: it wrote no code, or its answer was refused."""
+    thinking_seconds: float
+    """Waiting for the root model."""
+    seconds: float
+    """The whole turn."""

@@ -1,0 +1,214 @@
+"""Runs end to end with a scripted root, over every kind of context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rlm import RLM, Completion, ScriptedLM, Step
+
+Complete = Callable[..., Completion]
+
+
+def repl(code: str) -> str:
+    return f"I look.\n```repl\n{code}\n```\n"
+
+
+def last_user(lm: ScriptedLM, call: int) -> str:
+    """What the model was told since its previous reply."""
+    said = lm.calls[call]
+    since = max((i for i, message in enumerate(said) if message["role"] == "assistant"), default=0)
+    return "\n".join(message["content"] for message in said[since + 1 :])
+
+
+# --- contexts -------------------------------------------------------------------------------------
+
+
+def test_a_str_context(complete: Complete) -> None:
+    replies = [repl("print(context.count('e'))"), repl("n = llm_query('how many?'); FINAL(n)")]
+    completion = complete(replies, "needle " * 10)
+    assert str(completion) == completion.answer == "HOW MANY?"
+    assert (completion.finished, completion.reason, completion.iterations) == (True, "answer", 2)
+    assert completion.usage.calls == 3
+    assert completion.io is None
+
+
+@pytest.mark.parametrize(
+    ("context", "code", "answer"),
+    [
+        (["one", "two"], "FINAL(context[1])", "two"),
+        ({"k": {"deep": 1}}, "FINAL(context['k']['deep'])", "1"),
+        ([{"role": "user"}], "FINAL(len(context))", "1"),
+        (None, "FINAL(context)", "None"),
+        (("t",), "FINAL(type(context).__name__)", "tuple"),
+        (b"bytes", "FINAL(context[0])", "98"),
+    ],
+)
+def test_other_contexts(complete: Complete, context: object, code: str, answer: str) -> None:
+    assert complete([repl(code)], context).answer == answer
+
+
+def test_a_lazy_context_is_hinted_and_given_time_and_accounted(complete: Complete, lazy: Any) -> None:
+    replies = [repl("print(context[:20])\nprint(context[20:40])"), "FINAL(seen)"]
+    completion = complete(replies, lazy)
+    assert completion.answer == "seen"
+    assert lazy.hinted == "".join(replies)
+    assert lazy.events[0] == "think"
+    assert lazy.events.count("think") == lazy.events.count("thought") == 2
+    first_end = lazy.events.index("thought")
+    assert set(lazy.events[1:first_end]) == {"hint"}
+    io = completion.trajectory[1]["code_blocks"][0]["result"]["io"]
+    assert io == {"gets": 2, "bytes": 20, "hits": 0, "ms": 500.0}
+    assert completion.io == io
+
+
+def test_a_model_without_streaming_still_hints(lazy: Any) -> None:
+    class Whole(ScriptedLM):
+        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Any:
+            return super().complete(messages, model=model)
+
+    RLM(lm=Whole(["FINAL(1)"])).completion("q", lazy)
+    assert lazy.hinted == "FINAL(1)"
+
+
+def test_the_prompt_tells_what_is_held(lazy: Any) -> None:
+    for context, told in [
+        (lazy, "a LazyText: text of 8,890 characters in 1,000 lines, kept in storage"),
+        ("one\ntwo", "a str of 7 characters in 2 lines"),
+        (["ab", "c"], "a list of 2 items, all str, 3 characters together, the longest 2"),
+        ([1, "a"], "a list of 2 items, of type int, str"),
+        ({"k": 1}, "a dict with 1 key, first ['k']"),
+        (None, "nothing"),
+    ]:
+        lm = ScriptedLM(["FINAL(1)"])
+        RLM(lm=lm).completion("q", context)
+        system, question, *_ = lm.calls[0]
+        assert told in system["content"]
+        assert told in question["content"]
+    assert lazy.stats.gets == 1
+
+
+def test_the_prompt_tells_the_cost_of_access_and_the_limit_of_sub_calls(lazy: Any) -> None:
+    lm, sub = ScriptedLM(["FINAL(1)"]), ScriptedLM([])
+    sub.prompt_characters = 12_345  # type: ignore[attr-defined]
+    RLM(lm=lm, sub_lm=sub).completion("q", lazy)
+    system = lm.calls[0][0]["content"]
+    for word in ("12,345", ".lines[a:b]", "str(context)", "take it as it is", "llm_query_batched", "SUBMIT", "20,000"):
+        assert word in system
+    for what_it_lacks in (".grep(", ".lower()", ".chunks(", "wants a real str"):
+        assert what_it_lacks not in system
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def test_messages_have_the_shape_of_rlms() -> None:
+    lm = ScriptedLM([repl("1") + repl("2"), "no code", repl("FINAL(3)")])
+    RLM(lm=lm, max_iterations=9).completion("what?", "text")
+    said = lm.calls[-1]
+    assert [message["role"] for message in said] == [
+        "system", "user", "user", "assistant", "user", "user", "assistant", "user", "user",
+    ]  # fmt: skip
+    contents = [message["content"] for message in said]
+    assert 'original query: "what?"' in contents[1]
+    assert contents[2].startswith("You have not interacted with the REPL")
+    assert contents[2].endswith("Turn 1/9:")
+    assert contents[4] == "REPL output (block 1):\n1\n\nREPL output (block 2):\n2"
+    assert contents[5] == "Turn 2/9:"
+
+
+def test_the_models_own_reply_is_in_the_history_with_and_without_code() -> None:
+    replies = [repl("1"), "just words", "FINAL(x)"]
+    lm = ScriptedLM(replies)
+    RLM(lm=lm).completion("q", "text")
+    assert [m["content"] for m in lm.calls[-1] if m["role"] == "assistant"] == replies[:2]
+
+
+def test_plain_code_without_a_fence_gets_a_reminder() -> None:
+    lm = ScriptedLM(["print(len(context))", "FINAL(x)"])
+    completion = RLM(lm=lm).completion("q", "text")
+    assert "Nothing was run" in last_user(lm, 1)
+    assert completion.trajectory[1]["code_blocks"] == []
+
+
+def test_an_empty_output_hints_at_print_and_variables_are_named() -> None:
+    lm = ScriptedLM([repl("a = 1; b = 2"), "FINAL(x)"])
+    RLM(lm=lm).completion("q", "text")
+    assert "No output: use print(...)" in last_user(lm, 1)
+    assert "REPL variables: a, b" in last_user(lm, 1)
+
+
+def test_a_traceback_goes_back_to_the_model() -> None:
+    lm = ScriptedLM([repl("a = 1\nb = a / 0"), "FINAL(x)"])
+    RLM(lm=lm).completion("q", "text")
+    assert "line 2, in <module>\n    b = a / 0" in last_user(lm, 1)
+
+
+def test_a_reply_cut_at_the_token_limit_runs_when_it_is_complete() -> None:
+    lm = ScriptedLM(["```repl\nprint('ran')", "```repl\nprint('not", "FINAL(x)"])
+    completion = RLM(lm=lm).completion("q", "text")
+    assert "ran\n[your reply was cut off before the closing fence" in last_user(lm, 1)
+    assert "Not run: your reply was cut off" in last_user(lm, 2)
+    assert completion.trajectory[2]["code_blocks"][0]["code"] == "print('not"
+
+
+def test_output_shown_is_bounded() -> None:
+    lm = ScriptedLM([repl("print('x' * 10**6)"), "FINAL(x)"])
+    RLM(lm=lm, output_limit=500).completion("q", "text")
+    assert len(last_user(lm, 1)) < 700
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def test_after_a_final_answer_no_later_block_runs() -> None:
+    sub = ScriptedLM(str.upper)
+    steps: list[Step] = []
+    reply = repl("answer['content'] = 'a'; answer['ready'] = True") + repl("FINAL(llm_query('paid'))")
+    completion = RLM(lm=ScriptedLM([reply]), sub_lm=sub, on_step=steps.append).completion("q", "text")
+    assert completion.answer == "a"
+    assert sub.calls == []
+    assert [len(step.cells) for step in steps] == [1]
+
+
+def test_text_final_beside_code_is_not_an_answer(complete: Complete) -> None:
+    completion = complete([repl("x = 5") + "\nREPL output: 7\nFINAL(7)", "FINAL_VAR(x)"])
+    assert (completion.answer, completion.iterations) == ("5", 2)
+
+
+def test_text_final_var_of_an_unknown_name_is_told_to_the_model() -> None:
+    lm = ScriptedLM(["FINAL_VAR(nope)", "FINAL_VAR(context)", "FINAL(ok)"])
+    assert str(RLM(lm=lm).completion("q", "text")) == "ok"
+    assert "Answer refused: there is no variable 'nope'" in last_user(lm, 1)
+    assert "slice" in last_user(lm, 2)
+
+
+def test_final_none_in_text_is_an_answer(complete: Complete) -> None:
+    assert complete(["FINAL(None)"]).answer == "None"
+
+
+def test_an_empty_answer_ends_the_run(complete: Complete) -> None:
+    assert complete([repl("FINAL('')")]).answer == ""
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [("It is probably 42. ", "It is probably 42."), ("So:\nFINAL(42)", "42"), ("FINAL_VAR(x)", "5")],
+)
+def test_after_the_last_turn_one_more_call_forces_an_answer_marked_as_such(reply: str, answer: str) -> None:
+    lm = ScriptedLM([repl("x = 5"), repl("x"), reply])
+    completion = RLM(lm=lm, max_iterations=2).completion("q", "text")
+    assert completion.answer == answer
+    assert (completion.finished, completion.reason, completion.iterations) == (False, "max_iterations", 2)
+    assert "All 2 turns are used" in last_user(lm, 2)
+    assert completion.trajectory[-1]["final_answer"] == answer
+
+
+def test_code_of_a_forced_reply_does_not_run() -> None:
+    sub = ScriptedLM(str.upper)
+    lm = ScriptedLM([repl("1"), repl("llm_query('paid')")])
+    completion = RLM(lm=lm, sub_lm=sub, max_iterations=1).completion("q", "text")
+    assert sub.calls == []
+    assert "paid" in completion.answer

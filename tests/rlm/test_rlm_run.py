@@ -1,0 +1,133 @@
+"""The run as a whole: errors, concurrency, the classes callers use, what importing costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from rlm import RLM, RLM_REPL, Completion, LLMError, RLMError, RunnerUnavailable, ScriptedLM, ScriptExhausted, Step
+
+Complete = Callable[..., Completion]
+
+
+def repl(code: str) -> str:
+    return f"I look.\n```repl\n{code}\n```\n"
+
+
+def test_a_failing_root_ends_the_run(complete: Complete) -> None:
+    with pytest.raises(LLMError, match="endpoint down"):
+        complete([repl("1"), LLMError("endpoint down")])
+    with pytest.raises(ScriptExhausted, match="script of 1 replies was asked for reply number 2"):
+        complete([repl("1")])
+
+
+def test_on_step_sees_each_turn(complete: Complete) -> None:
+    steps: list[Step] = []
+    complete([repl("llm_query('x')"), "FINAL(1)"], on_step=steps.append)
+    assert [step.iteration for step in steps] == [1, 2]
+    assert steps[0].cells[0].result.calls[0].response == "X"
+    assert steps[1].final_answer == "1"
+    assert steps[0].thinking_seconds <= steps[0].seconds
+
+
+def test_sub_calls_go_to_the_root_model_when_there_is_no_other() -> None:
+    lm = ScriptedLM([repl("FINAL(llm_query('x'))"), "sub answer"])
+    completion = RLM(lm=lm, sub_model="small").completion("q", "text")
+    assert completion.answer == "sub answer"
+    assert set(completion.usage.models) == {"scripted", "small"}
+
+
+def test_one_object_answers_many_questions_at_once() -> None:
+    def root(messages: Any) -> str:
+        n = messages[1]["content"].split('"')[1]
+        return repl(f"print(context); x = {n!r}; FINAL(llm_query(x))")
+
+    before = threading.active_count()
+    rlm = RLM(lm=ScriptedLM(root), sub_lm=ScriptedLM(lambda prompt: f"<{prompt}>"))
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda n: rlm.completion(str(n), f"context {n}"), range(100)))
+    assert [a.answer for a in answers] == [f"<{n}>" for n in range(100)]
+    outputs = [a.trajectory[1]["code_blocks"][0]["result"]["stdout"] for a in answers]
+    assert outputs == [f"context {n}\n" for n in range(100)]
+    for thread in threading.enumerate():
+        if thread.name == "rlm-cells":
+            thread.join(5)
+    assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize("name", ["subprocess", "docker", "modal", "nonsense"])
+def test_a_runner_that_is_not_there_is_refused_at_once(name: str) -> None:
+    with pytest.raises(RunnerUnavailable, match="'local'"):
+        RLM(lm=ScriptedLM([]), runner=name)
+
+
+def test_max_iterations_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        RLM(lm=ScriptedLM([]), max_iterations=0)
+
+
+def test_rlm_repl_has_the_shape_of_rlm_minimal() -> None:
+    lm = ScriptedLM(["FINAL(a)", "FINAL(b)", "FINAL(c)"])
+    repl_ = RLM_REPL("sk-key", "gpt-5", "gpt-5-nano", 20, 0, False, lm=lm)
+    assert repl_.completion("ctx", "q") == "a"
+    assert repl_.completion(context=["ctx"], query="q") == "b"
+    assert repl_.completion("ctx") == "c"
+    assert "answer any queries" in lm.calls[-1][1]["content"]
+    assert RLM_REPL(model="m", recursive_model="n", max_iterations=3, api_key=None, enable_logging=False) is not None
+
+
+def test_rlm_repl_logs_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert RLM_REPL(enable_logging=True, lm=ScriptedLM([repl("1"), "FINAL(a)"])).completion("ctx", "q") == "a"
+    shown = capsys.readouterr()
+    assert "turn 1" in shown.err
+    assert shown.out == ""
+
+
+def test_scripted_lm_function_gets_prompt_or_messages() -> None:
+    seen: list[Any] = []
+    lm = ScriptedLM(lambda asked: seen.append(asked) or "FINAL(1)")
+    lm.complete([{"role": "user", "content": "alone"}])
+    RLM(lm=lm).completion("q", "text")
+    assert seen[0] == "alone"
+    assert [message["role"] for message in seen[1]] == ["system", "user", "user"]
+    with pytest.raises(TypeError, match="not one str"):
+        ScriptedLM("one reply")
+
+
+def test_importing_rlm_imports_none_of_the_heavy_ones() -> None:
+    code = (
+        "import sys, rlm; rlm.RLM(model='m'); heavy = {'openai', 'boto3', 'numpy', 'typer', 'rich', 'monocontext'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_core_runs_where_monocontext_cannot_be_imported() -> None:
+    code = (
+        "import sys; sys.modules['monocontext'] = None\nfrom rlm import RLM, ScriptedLM\n"
+        "print(RLM(lm=ScriptedLM(['```repl\\nFINAL(len(context))\\n```'])).completion('q', 'text'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "4\n"
+
+
+def test_the_error_tree() -> None:
+    import rlm.errors as errors
+
+    kin = {
+        errors.AnswerRefused: ValueError,
+        errors.LLMError: RuntimeError,
+        errors.ScriptExhausted: LLMError,
+        errors.RunnerUnavailable: ValueError,
+    }
+    for error, builtin in kin.items():
+        assert issubclass(error, RLMError)
+        assert issubclass(error, builtin)
+        assert error.__name__ in (errors.__doc__ or "")

@@ -1,0 +1,153 @@
+"""The trajectory, against what the rlms visualizer reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import RLM, LLMError, OpenAILM, ScriptedLM
+
+ROOT = [
+    "```repl\nbig = 'x' * 10**6\nprint(llm_query('sub'))\n```",
+    "```repl\nllm_query('bad')\n```",
+    "FINAL(done)",
+]
+
+
+def sub(prompt: str) -> str:
+    if prompt == "bad":
+        raise LLMError("no luck")
+    return "reply"
+
+
+def lines_of(path: Path | None) -> list[dict[str, Any]]:
+    assert path is not None
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def lines(tmp_path: Path, lazy: Any) -> list[dict[str, Any]]:
+    rlm = RLM(lm=ScriptedLM(ROOT), sub_lm=ScriptedLM(sub, model="small"), trajectory=tmp_path / "runs")
+    completion = rlm.completion("the question", lazy)
+    found = lines_of(completion.trajectory_path)
+    assert found == json.loads(json.dumps(completion.trajectory))
+    return found
+
+
+def test_one_metadata_line_then_iterations(lines: list[dict[str, Any]]) -> None:
+    assert [line["type"] for line in lines] == ["metadata", "iteration", "iteration", "iteration"]
+    assert [line["iteration"] for line in lines[1:]] == [1, 2, 3]
+    head = lines[0]
+    assert head["trajectory_version"] == 1
+    assert (head["root_model"], head["max_depth"], head["max_iterations"]) == ("scripted", 1, 30)
+    assert head["environment_type"] == "local"
+    assert head["environment_kwargs"] == {"cell_timeout": 120.0, "output_limit": 20_000}
+    assert head["other_backends"] is None
+    assert head["backend_kwargs"] == {"model_name": "scripted"}
+    assert head["context"] == {
+        "uri": "memory://double", "type": "LazyText", "chars": 8890, "lines": 1000, "length": 8890,
+    }  # fmt: skip
+
+
+def test_what_the_viewer_reads_without_a_check_is_there(lines: list[dict[str, Any]]) -> None:
+    for line in lines[1:]:
+        assert all(isinstance(m["role"], str) and isinstance(m["content"], str) for m in line["prompt"])
+        assert isinstance(line["response"], str)
+        assert isinstance(line["iteration_time"], float)
+        assert "final_answer" in line
+        for block in line["code_blocks"]:
+            result = block["result"]
+            assert isinstance(block["code"], str)
+            assert isinstance(result["stdout"], str)
+            assert isinstance(result["stderr"], str)
+            assert isinstance(result["execution_time"], float)
+            assert isinstance(result["locals"], dict)
+            assert result["final_answer"] is None
+            for call in result["rlm_calls"]:
+                assert isinstance(call["prompt"], str)
+                assert isinstance(call["response"], str)
+                assert isinstance(call["execution_time"], float)
+                assert isinstance(call["prompt_tokens"], int)
+                assert isinstance(call["completion_tokens"], int)
+    assert [line["final_answer"] for line in lines[1:]] == [None, None, "done"]
+    assert lines[2]["code_blocks"][0]["result"]["stderr"]
+
+
+def test_usage_is_written_in_both_spellings(lines: list[dict[str, Any]]) -> None:
+    call = lines[1]["code_blocks"][0]["result"]["rlm_calls"][0]
+    assert (call["prompt_tokens"], call["completion_tokens"], call["root_model"]) == (1, 2, "small")
+    summary = call["usage_summary"]["model_usage_summaries"]["small"]
+    assert summary == {"total_calls": 1, "total_input_tokens": 1, "total_output_tokens": 2}
+
+
+def test_a_failed_sub_call_has_a_response_that_is_a_str(lines: list[dict[str, Any]]) -> None:
+    call = lines[2]["code_blocks"][0]["result"]["rlm_calls"][0]
+    assert (call["response"], call["error"]) == ("", "no luck")
+
+
+def test_locals_are_bounded_and_the_context_is_a_handle(lines: list[dict[str, Any]]) -> None:
+    result = lines[1]["code_blocks"][0]["result"]
+    assert result["locals"]["context"] == "<LazyText 8890 chars>"
+    assert len(result["locals"]["big"]) < 300
+    assert set(result["io"]) == {"gets", "bytes", "hits", "ms"}
+
+
+def test_messages_are_copied_not_aliased() -> None:
+    completion = RLM(lm=ScriptedLM(ROOT), sub_lm=ScriptedLM(sub)).completion("q", "text")
+    sizes = [len(line["prompt"]) for line in completion.trajectory[1:]]
+    assert sizes == [3, 6, 9]
+
+
+def test_the_viewer_finds_the_question(lines: list[dict[str, Any]]) -> None:
+    import re
+
+    users = [m["content"] for m in lines[1]["prompt"] if m["role"] == "user"]
+    found = re.search(r'original query: "([^"]+)"', users[0])
+    assert found is not None
+    assert found[1] == "the question"
+
+
+def test_a_directory_gets_a_file_per_run_and_a_file_is_replaced(tmp_path: Path) -> None:
+    for _ in range(2):
+        RLM(lm=ScriptedLM(["FINAL(1)"]), trajectory=tmp_path / "runs").completion("q", "text")
+        RLM(lm=ScriptedLM(["FINAL(1)"]), trajectory=str(tmp_path / "deep" / "one.jsonl")).completion("q", "text")
+    names = [path.name for path in (tmp_path / "runs").iterdir()]
+    assert len(names) == 2
+    import re
+
+    assert all(re.fullmatch(r"rlm_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_[0-9a-f]{8}\.jsonl", name) for name in names)
+    assert len(lines_of(tmp_path / "deep" / "one.jsonl")) == 2
+
+
+def test_lines_are_there_even_when_the_run_fails(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(LLMError):
+        RLM(lm=ScriptedLM(ROOT[:1]), sub_lm=ScriptedLM(sub), trajectory=path).completion("q", "text")
+    assert [line["type"] for line in lines_of(path)] == ["metadata", "iteration"]
+
+
+def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    RLM(lm=ScriptedLM(["```repl\nprint('\\ud800')\n```", "FINAL(1)"]), trajectory=path).completion("q", "text")
+    assert lines_of(path)[1]["code_blocks"][0]["result"]["stdout"] == "\ud800\n"
+
+
+def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
+    key = 'sk-zzz"secret-key'
+    endpoint.reply = lambda body: "FINAL(1)" if len(body["messages"]) > 3 else f"```repl\nprint({key!r})\n```"
+    path = tmp_path / "run.jsonl"
+    base_url = endpoint.url.replace("127.0.0.1", "user:password@127.0.0.1") + "?token=abc"
+    completion = RLM("m", base_url=base_url, api_key=key, trajectory=path).completion("q", "text")
+    assert completion.answer == "1"
+    written = path.read_text()
+    assert "[secret]" in written
+    for secret in ("zzz", "password", "abc"):
+        assert secret not in written
+    assert lines_of(path)[0]["backend"] == "openai"
+
+
+def test_openai_lm_shows_no_key() -> None:
+    assert "sk-secret" not in repr(OpenAILM("m", api_key="sk-secret"))
