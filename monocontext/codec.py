@@ -30,7 +30,7 @@ def cut(data: bytes | bytearray, start: int, frame_bytes: int) -> int:
     if newline >= 0:
         return newline + 1
     stop = limit
-    while data[stop] & 0xC0 == 0x80:
+    while stop > start and data[stop] & 0xC0 == 0x80:
         stop -= 1
     if stop == start:  # a frame shorter than its first character takes the character whole
         stop = limit

@@ -23,9 +23,9 @@ def read_root(store: Store) -> tuple[Manifest, int]:
     try:
         blob = store.get(ROOT_KEY)
     except NotFound:
-        manifest = _newest_listed(store)
+        manifest = _newest_listed(store)  # says so itself where even the bucket is missing
         if manifest is None:
-            raise
+            raise NotFound(f"no context at {store.url} (no {ROOT_KEY} there)") from None
         return manifest, len(manifest.to_bytes())
     return Manifest.from_bytes(blob.data, f"{store.url}/{ROOT_KEY}"), len(blob.data)
 

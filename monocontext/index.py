@@ -174,7 +174,7 @@ class Page:
         try:
             self._parse(data)
             self._check(before)
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise DamagedData(f"{where}: not a page of this context: {error}") from None
 
     def _parse(self, data: bytes) -> None:
@@ -205,7 +205,9 @@ class Page:
         for run in self.runs:
             if run.frames < 1 or run.offset < 0 or run.codec not in CODECS:
                 raise ValueError(f"impossible run {run}")
-            if run.is_virtual != (run.etag is not None) or not (run.is_virtual or run.object.startswith("segments/")):
+            if run.is_virtual != isinstance(run.etag, str) or not (
+                run.is_virtual or run.object.startswith("segments/")
+            ):
                 raise ValueError(f"neither one of our segments nor a foreign object with an ETag: {run.object!r}")
         if (
             min(columns["characters"]) < 1

@@ -16,10 +16,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from monocontext.cache import Cache
-from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext, NotFound
 from monocontext.lines import Lines
 from monocontext.manifest import ROOT_KEY
 from monocontext.stats import Stats
@@ -44,7 +45,7 @@ def parse_manifest(data: bytes, name: str) -> list[Segment]:
     try:
         rows = json.loads(data)
         segments = [Segment(str(row["segment"]), int(row["start_line"]), int(row["line_count"])) for row in rows]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise NotAContext(f"{name}: neither a context nor a DeepRecurse manifest: {error!r}") from None
     if any(segment.start_line < 0 or segment.line_count < 0 for segment in segments):
         raise DamagedData(f"{name}: a segment with a negative line number")
@@ -71,6 +72,10 @@ def open_deeprecurse(
             return open_context(url, **store_options, **options)
         except NotAContext:
             pass  # its own format, by far the likelier
+        except NotFound:
+            if not prefix or prefix.endswith("/"):
+                raise
+            # Without a slash its manifest is at another key, `prefix` and the name run together.
     names = ("endpoint", "profile", "path_style", "anonymous")
     for name in names:
         if name in options:
@@ -137,6 +142,7 @@ class LegacyContext:
         self._key_of = key_of
         self._encoding, self._errors = encoding, errors
         self._starts = [segment.start_line for segment in segments]
+        self._reach = list(accumulate((segment.start_line + segment.line_count for segment in segments), max))
         self._cache = Cache(cache_bytes)
         self._loading: dict[int, Future[_SegmentLines]] = {}
         self._etags: dict[str, str] = {}
@@ -174,12 +180,10 @@ class LegacyContext:
             lines = loading.result().lines[low:high]
             yield from reversed(lines) if reverse else lines
 
-    def _overlapping(self, start: int, stop: int) -> range:
-        first = max(bisect_right(self._starts, start) - 1, 0)
-        while first and self._segments[first - 1].start_line + self._segments[first - 1].line_count > start:
-            first -= 1
-        last = bisect_right(self._starts, stop - 1)
-        return range(first, last)
+    def _overlapping(self, start: int, stop: int) -> list[int]:
+        """Segments with lines in [start, stop); an earlier one may reach further than those after it."""
+        candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
+        return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
 
     def _load(self, number: int) -> Future[_SegmentLines]:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,12 +40,13 @@ class Opened:
 
     def reader(self, generation: int | None = None) -> Reader:
         """Read the root (1 GET) and make a reader of it."""
+        began = time.monotonic()
         if generation is None:
             manifest, read_bytes = read_root(self.store)
         else:
             manifest = read_generation(self.store, generation)
             read_bytes = len(manifest.to_bytes())
-        return self._reader(manifest, Stats(gets=1, bytes_fetched=read_bytes))
+        return self._reader(manifest, Stats(gets=1, bytes_fetched=read_bytes, wait_seconds=time.monotonic() - began))
 
     def newer(self, reader: Reader) -> Reader:
         """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).

@@ -17,7 +17,7 @@ from typing import Any
 from monocontext.errors import AlreadyExists, NotFound
 from monocontext.generations import commit, newest
 from monocontext.index import FRAMES_PER_PAGE, FrameRecord, Page, Run, encode_page, page_ref
-from monocontext.manifest import Manifest, PageRef
+from monocontext.manifest import INLINE_PAGE_BYTES, Manifest, PageRef
 from monocontext.segments import FRAME_BYTES, SEGMENT_BYTES, Layout, Progress, Written, write_segments
 from monocontext.sources import Reading, Source, read_pieces
 from monocontext.store import Store
@@ -119,11 +119,13 @@ def _grown(
         tail = load_page(store, kept, len(kept) - 1)
         runs, records, kept = [*tail.runs, *runs], [*tail.records(), *records], kept[:-1]
     pages = list(kept)
+    last_page = base.last_page if base and keeps_text and not records else None
     for page_runs, page_records in _paged(runs, records):
         data = encode_page(page_runs, page_records)
         ref = page_ref(data, page_records, pages[-1] if pages else None)
         store.put(ref.key, data)
         pages.append(ref)
+        last_page = data if len(data) <= INLINE_PAGE_BYTES else None
     sources = dict.fromkeys([*(base.sources if base and keeps_text else ()), *written.sources])
     root = Manifest(
         generation=base.generation + 1 if base else 1,
@@ -134,6 +136,7 @@ def _grown(
         stored_bytes=stored_bytes,
         frame_bytes=layout.frame_bytes,
         codec=layout.codec,
+        last_page=last_page,
         sources=tuple(sources),
     )
     root.check()

@@ -33,7 +33,8 @@ MIN_WINDOW_BYTES = 32 << 20
 """Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
 would fetch one frame after another."""
 FIRST_BATCH_BYTES = 1 << 20
-"""A scan starts with this much and doubles while it goes on: most `find`s of a model end early."""
+"""A scan begins with this much ahead, and then has at most as much ahead as it has taken: most `find`s of a model end
+early, and one that does has read at most twice what it looked at."""
 
 Places = Callable[[str], tuple[RangeReader, str]]
 """From a foreign object's URL to a store and key; raises `ForeignObject` for what the caller does not allow."""
@@ -83,6 +84,10 @@ class Reader:
         self._closed = False
         self._last_page: tuple[int, Page] | None = None  # kept whatever the cache's size: every read needs one
         pages = manifest.pages
+        if manifest.last_page is not None:
+            before = pages[-2] if len(pages) > 1 else None
+            self._last_page = (len(pages) - 1, Page(manifest.last_page, pages[-1], before))
+            self.cache.put(-len(pages), self._last_page[1])
         self._page_chars = [page.characters for page in pages]
         self._page_frames = [page.frames for page in pages]
         self._page_newlines = [page.newlines for page in pages]
@@ -106,18 +111,31 @@ class Reader:
         """
         if stop <= start:
             return ""
-        first = self.frame_at(start)
-        if stop <= first.frame.stop:
-            return first.slice(start - first.frame.start, stop - first.frame.start)
+        first = self.locate(start)
+        if stop <= first.stop:
+            return self.load(first).slice(start - first.start, stop - first.start)
         return "".join(
             piece.slice(max(start - piece.frame.start, 0), min(stop, piece.frame.stop) - piece.frame.start)
             for piece in self.frames(start, stop, eager=True)
         )
 
-    def frame_at(self, character: int) -> FrameText:
-        """The frame that holds a character of the text (at most 1 GET for the page, then 1 for the frame)."""
+    def locate(self, character: int) -> Frame:
+        """The frame that holds a character of the text (at most 1 GET, for its index page)."""
         page = self._page(bisect_right(self._page_chars, character))
-        return self._text(page[page.at_character(character)])
+        return page[page.at_character(character)]
+
+    def load(self, frame: Frame) -> FrameText:
+        """The text of a frame (at most 1 GET)."""
+        with self._lock:
+            self._check_open()
+            found = self.cache.get(frame.number)
+            if isinstance(found, FrameText):
+                self.stats.hits += 1
+                return self._use(found)
+            self.stats.misses += 1
+        text = self._demand(_need(frame))
+        assert isinstance(text, FrameText)
+        return self._use(text)
 
     def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
@@ -130,7 +148,7 @@ class Reader:
         wanted = self._frames_between(start, stop, reverse)
         batch_bytes = self.window_bytes if eager else FIRST_BATCH_BYTES
         ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
-        ahead_bytes, more = 0, True
+        ahead_bytes, taken_bytes, more = 0, 0, True
         try:
             while True:
                 if more and ahead_bytes <= batch_bytes * 3 // 4:
@@ -143,13 +161,14 @@ class Reader:
                         batch.append(frame)
                         ahead_bytes += frame.bytes + frame.stored_bytes
                     ahead.extend(zip(batch, self._want(batch), strict=True))
-                    batch_bytes = min(batch_bytes * 2, self.window_bytes)
                 if not ahead:
                     return
                 frame, found = ahead[0]
                 text = found if isinstance(found, FrameText) else self._await(frame.number, found)
                 ahead.popleft()
                 ahead_bytes -= frame.bytes + frame.stored_bytes
+                taken_bytes += frame.bytes + frame.stored_bytes
+                batch_bytes = min(max(batch_bytes, taken_bytes), self.window_bytes)
                 yield self._use(text)
         finally:
             with self._lock:
@@ -165,7 +184,7 @@ class Reader:
         if line > manifest.newlines:
             return manifest.characters
         page = self._page(bisect_right(self._page_newlines, line - 1))
-        text = self._text(page[page.at_newline(line - 1)])
+        text = self.load(page[page.at_newline(line - 1)])
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
     def line_of(self, character: int) -> int:
@@ -174,7 +193,7 @@ class Reader:
             return self.manifest.newlines
         if character <= 0:
             return 0
-        text = self.frame_at(character)
+        text = self.load(self.locate(character))
         return text.frame.start_newline + text.data.count(b"\n", 0, text.to_byte(character - text.frame.start))
 
     # -- lifetime --------------------------------------------------------------------------------------------------
@@ -195,6 +214,9 @@ class Reader:
             self._closed = True
             self.cache.clear()
             self._last_page = None
+            for fetch in self._scheduler.drop_queued():  # nobody will start them, and threads may wait for them
+                fetch.error = self._closed_error()
+            self._lock.notify_all()
         self._workers.close()
 
     @property
@@ -235,18 +257,6 @@ class Reader:
         self._last_page = (number, page)
         return page
 
-    def _text(self, frame: Frame) -> FrameText:
-        with self._lock:
-            self._check_open()
-            found = self.cache.get(frame.number)
-            if isinstance(found, FrameText):
-                self.stats.hits += 1
-                return self._use(found)
-            self.stats.misses += 1
-        text = self._demand(_need(frame))
-        assert isinstance(text, FrameText)
-        return self._use(text)
-
     def _use(self, text: FrameText) -> FrameText:
         if not text.used:
             text.used = True
@@ -275,6 +285,7 @@ class Reader:
     def _demand(self, need: Need) -> Any:
         """One thing, now. A request that can start at once runs in the caller's own thread."""
         with self._lock:
+            self._check_open()
             fetch = self._scheduler.want([need], Priority.DEMAND)[need.key]
             started = self._scheduler.start()
         if started == [fetch]:
@@ -357,7 +368,10 @@ class Reader:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ContextClosed(f"{self.url or 'this context'} is closed")
+            raise self._closed_error()
+
+    def _closed_error(self) -> ContextClosed:
+        return ContextClosed(f"{self.url or 'this context'} is closed")
 
 
 def _need(frame: Frame) -> Need:

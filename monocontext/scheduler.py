@@ -115,6 +115,14 @@ class Scheduler:
             if fetch.waiters == 0 and not fetch.started:
                 self._forget(fetch)
 
+    def drop_queued(self) -> list[Fetch]:
+        """Forget all that has not started; its owner tells whoever waits for it."""
+        dropped = {id(fetch): fetch for _, _, fetch in self._queue if not fetch.started and fetch.waiters}
+        self._queue.clear()
+        for fetch in dropped.values():
+            self._forget(fetch)
+        return list(dropped.values())
+
     def _push(self, fetch: Fetch) -> None:
         heapq.heappush(self._queue, (fetch.priority, next(self._order), fetch))
 

@@ -102,7 +102,13 @@ def rfind(windows: Iterable[Window], needle: str) -> int:
 
 def has_border(needle: str) -> bool:
     """Whether two occurrences can overlap: some proper prefix is also a suffix."""
-    return any(needle.startswith(needle[i:]) for i in range(1, len(needle)))
+    borders = [0]  # for each prefix, the length of its longest border (Knuth, Morris and Pratt)
+    for unit in needle[1:]:
+        size = borders[-1]
+        while size and needle[size] != unit:
+            size = borders[size - 1]
+        borders.append(size + (needle[size] == unit))
+    return borders[-1] > 0
 
 
 def count(windows: Iterable[Window], needle: str) -> int:

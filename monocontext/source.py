@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from monocontext.frametext import FrameText
+from monocontext.index import Frame
 from monocontext.search import Window
 
 
@@ -81,7 +82,9 @@ class FrameReader(Protocol):
 
     def read(self, start: int, stop: int) -> str: ...
 
-    def frame_at(self, character: int) -> FrameText: ...
+    def locate(self, character: int) -> Frame: ...
+
+    def load(self, frame: Frame) -> FrameText: ...
 
     def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]: ...
 

@@ -101,7 +101,7 @@ def _whole_characters(text: str, before: int, reading: Reading) -> str:
     if reading.errors == "replace":
         return _SURROGATES.sub("\ufffd", text)
     at = before + found.start()
-    raise InvalidText(f"text: a lone surrogate U+{ord(found[0]):04X} at character {at}; errors='replace' takes it out")
+    raise InvalidText(f"text: a lone surrogate U+{ord(found[0]):04X} at character {at}; --errors replace takes it out")
 
 
 def _path(path: Path, reading: Reading) -> Iterator[str]:
@@ -114,7 +114,9 @@ def _path(path: Path, reading: Reading) -> Iterator[str]:
         if not _chosen(relative, reading):
             continue
         if reading.header:
-            yield ("" if ended else "\n") + reading.header.format(path=relative)
+            # A name on disk may be bytes that are no text.
+            shown = relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            yield ("" if ended else "\n") + reading.header.format(path=shown)
         for text in _file(file, reading):
             if text:
                 ended = text.endswith("\n")
@@ -173,7 +175,7 @@ class _Decoder:
             found = error.object[error.start : error.start + 1].hex()
             raise InvalidText(
                 f"{self._name}: not {self._reading.encoding} at byte {at} (0x{found}): {error.reason}; "
-                f"give the encoding, or errors='replace'"
+                f"exclude it, give its encoding, or replace what is not text (errors='replace', --errors replace)"
             ) from None
         self._read_bytes += len(data)
         if text and not self._begun:

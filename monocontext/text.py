@@ -208,20 +208,25 @@ class Monocontext(Sequence[str]):
         source = self._source
         if not isinstance(source, Stored) or stop - start > 1 << 20:
             return source.read(self._start + start, self._start + stop)
-        text = source.reader.frame_at(self._start + start)
-        low = text.frame.start - self._start
-        high = low + text.frame.characters
+        frame = source.reader.locate(self._start + start)
+        low = frame.start - self._start
+        high = low + frame.characters
         if stop > high:
             return source.read(self._start + start, self._start + stop)
+        text = source.reader.load(frame)
         if text.is_ascii:
             self._hot = _clipped(low, high, len(self), text.data)
-        elif self._tried == text.frame.number:  # touched twice: worth decoding whole
+        elif self._tried == frame.number:  # touched twice: worth decoding whole
             self._hot = _clipped(low, high, len(self), text.text)
-        self._tried = text.frame.number
+        self._tried = frame.number
         return text.slice(start - low, stop - low)
 
+    def view(self, start: int | None = None, stop: int | None = None) -> Monocontext:
+        """`context[start:stop]` as a text of this kind whatever its size: nothing is read."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        return self._view(start, max(start, stop))
+
     def _view(self, start: int, stop: int) -> Monocontext:
-        """A sub-text that shares everything with this one."""
         if start == 0 and stop == len(self):
             return self
         return self._of(self._source, self._start + start, self._start + stop, self._limit, self._opened)
@@ -364,7 +369,7 @@ class Monocontext(Sequence[str]):
         return self._has_affix("endswith", suffix, start, end)
 
     def _has_affix(self, name: str, affix: object, start: Any, end: Any) -> bool:
-        if isinstance(affix, tuple):
+        if isinstance(affix, tuple) and not name.startswith("tuple"):
             return any(self._has_affix(f"tuple for {name}", one, start, end) for one in affix)
         if not isinstance(affix, str):
             if name.startswith("tuple"):

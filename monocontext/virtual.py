@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from monocontext.codec import Framer, encode
-from monocontext.errors import InvalidText, NotAContext, NotFound
+from monocontext.errors import InvalidText, InvalidUrl, NotAContext, NotFound
 from monocontext.index import Run
 from monocontext.legacy import below, parse_manifest
 from monocontext.manifest import ROOT_KEY, Manifest
@@ -46,7 +47,8 @@ class _Object:
 
     @property
     def url(self) -> str:
-        return f"{self.store.url.rstrip('/')}/{self.info.key}"
+        key = quote(self.info.key) if self.store.url.startswith("file:") else self.info.key
+        return f"{self.store.url.rstrip('/')}/{key}"
 
 
 def index(
@@ -101,12 +103,12 @@ def _objects(name: str | os.PathLike[str], options: dict[str, Any]) -> Iterator[
     """The text objects that a source names, in the order in which their texts join."""
     remote = options if os.fspath(name).startswith("s3:") else {}
     if not os.fspath(name).endswith("/"):
-        root, key = split_object(name)
-        store = open_store(root, **remote)
         try:
+            root, key = split_object(name)
+            store = open_store(root, **remote)
             yield _Object(store, store.head(key))
             return
-        except NotFound:
+        except (NotFound, InvalidUrl):
             pass  # not an object: a place, perhaps
     store = open_store(name, **remote)
     try:

@@ -53,10 +53,11 @@ class ThreadWorkers:
         self._pid = os.getpid()
 
     def submit(self, request: Request, job: Callable[[], None]) -> None:
-        if self._pool is None or self._pid != os.getpid():
-            self._pool = ThreadPoolExecutor(self.max_running, thread_name_prefix="monocontext")
-            self._pid = os.getpid()
-        self._pool.submit(job)
+        with self.condition:  # not between a close and its end: a job that is lost is waited for without end
+            if self._pool is None or self._pid != os.getpid():
+                self._pool = ThreadPoolExecutor(self.max_running, thread_name_prefix="monocontext")
+                self._pid = os.getpid()
+            self._pool.submit(job)
 
     def run(self, request: Request, job: Callable[[], None]) -> None:
         job()
@@ -69,6 +70,7 @@ class ThreadWorkers:
         return time.monotonic()
 
     def close(self) -> None:
-        if self._pool is not None and self._pid == os.getpid():
-            self._pool.shutdown(wait=False, cancel_futures=False)
-        self._pool = None
+        with self.condition:
+            if self._pool is not None and self._pid == os.getpid():
+                self._pool.shutdown(wait=False, cancel_futures=False)
+            self._pool = None

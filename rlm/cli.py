@@ -23,11 +23,6 @@ app = typer.Typer(help="Answer questions about texts far larger than a model can
                   add_completion=False, pretty_exceptions_enable=False)  # fmt: skip
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps `run` a command by name while it is the only one."""
-
-
 @app.command()
 def run(
     context: Annotated[str, typer.Argument(help="A context's URL or directory, a text file, or - for stdin.")],
@@ -58,6 +53,23 @@ def run(
     if not quiet:
         console.print_summary(completion)
     typer.echo(json.dumps(_as_json(completion)) if as_json else completion.answer)
+
+
+@app.command()
+def demo(
+    latency_ms: Annotated[float, typer.Option(min=0, help="Added to each GET, as a far bucket would take.")] = 30,
+    model: Annotated[str | None, typer.Option(help="The root model; needs OPENAI_API_KEY.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Any OpenAI-compatible endpoint; else OPENAI_BASE_URL.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not show the steps.")] = False,
+) -> None:
+    """Start an S3 server here, store a real text in it, and answer a question about it."""
+    typer.echo(RIGHTS, err=True)
+    from rlm.demo import main as run_demo
+
+    with _one_line_errors():
+        right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=quiet)
+    if not right:
+        raise typer.Exit(1)
 
 
 def main() -> None:

@@ -1,0 +1,55 @@
+# `make demo` and `make test` need Python 3.11 or newer and make; the rest they bring along into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PROJECTS := pyproject.toml rlm/pyproject.toml
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test test-slow lint types contracts check bench clean
+
+demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol
+	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
+	$(BIN)/rlm demo
+
+test: $(VENV)/.dev  ## the quick suites
+	@echo "== the quick suites (a few minutes)"
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
+	@echo "== the slow suites"
+	$(BIN)/python -m pytest -m slow --timeout=1800
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+check: test lint types contracts  ## what CI runs first
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks latency
+
+clean:
+	rm -rf $(VENV) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "This needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Say: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "== making a virtual environment in $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python $(PROJECTS)
+	@echo "== installing monocontext, rlm and SeaweedFS into $(VENV) (about 150 MB the first time)"
+	$(PIP) install -e ".[demo]" -e ./rlm
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python $(PROJECTS)
+	@echo "== installing monocontext, rlm and what the tests need into $(VENV)"
+	$(PIP) install -e ".[dev]" -e ./rlm
+	@touch $@

@@ -1,0 +1,21 @@
+"""What a result was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+
+def describe_machine() -> dict[str, str | int | float]:
+    """Enough to know whether two results may be compared."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count() or 0,
+        "load": round(os.getloadavg()[0], 2),
+        "monocontext": version("monocontext"),
+        "boto3": version("boto3"),
+    }

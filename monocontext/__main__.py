@@ -1,0 +1,5 @@
+"""`python -m monocontext`."""
+
+from monocontext.cli import main
+
+main()

@@ -1,0 +1,181 @@
+"""`upload`, `append`, `index`: text into contexts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from monocontext.cli.options import Anonymous, AsJson, Endpoint, Profile, Region, check_place, parse_bytes, s3_options
+from monocontext.cli.progress import of_upload, total_bytes
+from monocontext.manifest import Manifest
+from monocontext.sources import PIECE_BYTES, Source
+
+Places = Annotated[list[str], typer.Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then URL.")]
+Frames = Annotated[int, typer.Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame: what one zoom reads.")]
+Segments = Annotated[int, typer.Option(parser=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of the sources.")]
+Errors = Annotated[str, typer.Option(help="What is not text: strict refuses it, replace puts U+FFFD.")]
+Header = Annotated[str, typer.Option(help="Line before each file of a directory; empty for none.")]
+Globs = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Files of a directory; may be repeated.")]
+NoFilters = Annotated[bool, typer.Option("--no-filters", help="Write no search filters (none are written yet).")]
+
+HEADER = "=== FILE: {path} ==="
+
+
+def upload(
+    places: Places,
+    frame_bytes: Frames = "256K",  # type: ignore[assignment]  # typer parses defaults too
+    segment_bytes: Segments = "16M",  # type: ignore[assignment]
+    codec: Annotated[str, typer.Option(help="zstd, or raw: segments stay plain text.")] = "zstd",
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    header: Header = HEADER,
+    include: Globs = None,
+    exclude: Globs = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
+    no_filters: NoFilters = False,
+    endpoint: Endpoint = None,
+    region: Region = None,
+    profile: Profile = None,
+    anonymous: Anonymous = False,
+    as_json: AsJson = False,
+) -> None:
+    """Store texts as a new context at URL."""
+    from monocontext.publish import publish
+
+    sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
+    with of_upload("upload", total_bytes(sources)) as progress, _settings():
+        manifest = publish(
+            _sources(sources),
+            url,
+            frame_bytes=frame_bytes,
+            segment_bytes=segment_bytes,
+            codec=codec,
+            filters=not no_filters,
+            replace=replace,
+            progress=progress,
+            store_options=options,
+            **_reading(encoding, errors, header, include, exclude),
+        )
+    _print_root(manifest, url, as_json)
+
+
+def append(
+    places: Places,
+    segment_bytes: Segments = "16M",  # type: ignore[assignment]
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    header: Header = HEADER,
+    include: Globs = None,
+    exclude: Globs = None,
+    endpoint: Endpoint = None,
+    region: Region = None,
+    profile: Profile = None,
+    anonymous: Anonymous = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add texts at the end of the context at URL, as a new generation."""
+    from monocontext.publish import append as append_to
+
+    sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
+    with of_upload("append", total_bytes(sources)) as progress, _settings():
+        manifest = append_to(
+            _sources(sources),
+            url,
+            segment_bytes=segment_bytes,
+            progress=progress,
+            store_options=options,
+            **_reading(encoding, errors, header, include, exclude),
+        )
+    _print_root(manifest, url, as_json)
+
+
+def index(
+    places: Annotated[list[str], typer.Argument(metavar="SRC... DEST", help="Objects or places that hold some; DEST.")],
+    frame_bytes: Frames = "256K",  # type: ignore[assignment]
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
+    endpoint: Endpoint = None,
+    region: Region = None,
+    profile: Profile = None,
+    anonymous: Anonymous = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a context at DEST of plain text objects that already lie in S3 (or a directory), without copying them."""
+    from monocontext.virtual import index as index_objects
+
+    sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
+    with of_upload("index", total_bytes(sources)) as progress, _settings():
+        manifest = index_objects(
+            sources,
+            url,
+            frame_bytes=frame_bytes,
+            replace=replace,
+            progress=progress,
+            note=_note,
+            store_options=options,
+        )
+    _print_root(manifest, url, as_json)
+
+
+def _split(places: list[str], options: dict[str, Any]) -> tuple[list[str], str, dict[str, Any]]:
+    *sources, url = places
+    if not sources:
+        raise typer.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
+    options = options if url.startswith("s3:") else {}
+    check_place(url, options)
+    return sources, url, options
+
+
+def _sources(names: list[str]) -> Iterator[Source]:
+    for name in names:
+        if name == "-":
+            while data := sys.stdin.buffer.read(PIECE_BYTES):
+                yield data
+        else:
+            yield Path(name).expanduser()
+
+
+def _reading(
+    encoding: str, errors: str, header: str, include: list[str] | None, exclude: list[str] | None
+) -> dict[str, Any]:
+    header = header.replace("\\n", "\n")
+    return {
+        "encoding": encoding,
+        "errors": errors,
+        "header": header if not header or header.endswith("\n") else header + "\n",
+        "include": tuple(include or ()),
+        "exclude": tuple(exclude or ()),
+        "note": _note,
+    }
+
+
+class _settings:
+    """Turns a `ValueError` about an option's value into typer's own complaint."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if kind is ValueError:
+            raise typer.BadParameter(str(error)) from error
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
+def _print_root(manifest: Manifest, url: str, as_json: bool) -> None:
+    if as_json:
+        fields = ("generation", "characters", "text_bytes", "lines", "frames", "stored_bytes")
+        print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))
+        return
+    share = f", {100 * manifest.stored_bytes / manifest.text_bytes:.0f} % of the text" if manifest.text_bytes else ""
+    print(
+        f"{url}: generation {manifest.generation}, {manifest.characters:,} characters in {manifest.lines:,} lines, "
+        f"{manifest.stored_bytes:,} bytes stored{share}"
+    )

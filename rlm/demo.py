@@ -1,0 +1,223 @@
+"""`rlm demo`: a question about a real text behind the S3 protocol, and what reading it cost.
+
+The text is the source of this Python's standard library, some 30 MB. With a key in the environment a model answers;
+without one a scripted root does what a model would. An edge: it looks at the environment, and knows `monocontext`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from monocontext import Monocontext, publish
+from monocontext.manifest import Manifest
+from monocontext.store import Store
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore, Request, SeaweedServer, SlowStore, find_weed
+from rlm.completion import Completion
+from rlm.console import print_step, print_summary
+from rlm.lm import LM
+from rlm.rlm import RLM
+from rlm.scripted import ScriptedLM
+
+BYTES_PER_SECOND = 90e6
+"""What one connection to S3 carries."""
+QUESTION = "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
+
+_LOOK = """I look at what I hold before I do anything with it.
+```repl
+print(type(context), f"{len(context):,} characters, {len(context.lines):,} lines")
+print(context[:400])
+print("...")
+print(context[-200:])
+```"""
+
+_OUTLINE = """The files stand under header lines. An outline of the beginning tells how they are ordered.
+```repl
+import re
+headers = re.findall(r"^=== FILE: (.+) ===$", context[:1_000_000], re.M)
+print(len(headers), "files in the first million characters:", headers[:6], "...", headers[-3:])
+```"""
+
+_ZOOM = """Now the class, the file that it stands in, and the constant.
+```repl
+at = context.find("\\nclass TarFile(")
+start = context.rfind("=== FILE: ", 0, at)
+path = context[start:start + 200].split("=== FILE: ")[1].split(" ===")[0]
+constant = context.find("RECORDSIZE =", start)
+print(path, "at character", at)
+print(context[constant - 200:constant + 120])
+```"""
+
+_ANSWER = """I let a sub-model read the passage and check its arithmetic against the source.
+```repl
+passage = context[constant - 200:constant + 120]
+size = llm_query(f"How many bytes is RECORDSIZE? Answer with the number alone.\\n\\n{passage}")
+answer["content"] = f"{path} defines TarFile; RECORDSIZE is {size} bytes."
+answer["ready"] = True
+```"""
+
+
+def scripted_root() -> ScriptedLM:
+    """A root that explores as a model would: head, outline, zoom, answer."""
+    return ScriptedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER])
+
+
+def scripted_reader(prompt: object) -> str:
+    """The sub-model of the script: evaluates the two assignments in the passage that it is shown."""
+    block = re.search(r"^BLOCKSIZE = (\d+)", str(prompt), re.M)
+    record = re.search(r"^RECORDSIZE = BLOCKSIZE \* (\d+)", str(prompt), re.M)
+    return str(int(block[1]) * int(record[1])) if block and record else "not in the passage"
+
+
+def truth(library: Path) -> tuple[str, int]:
+    """The right answer, from the files themselves."""
+    import tarfile
+
+    path = next(p for p in sorted(library.glob("*.py")) if re.search(r"^class TarFile\(", p.read_text("utf-8"), re.M))
+    return path.name, tarfile.RECORDSIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One row of the table."""
+
+    way: str
+    gets: int
+    bytes_read: int
+    seconds: float
+
+
+def main(
+    *, latency_seconds: float = 0.03, model: str | None = None, base_url: str | None = None, quiet: bool = False
+) -> bool:
+    """Run the demo on the terminal; return whether the answer was right."""
+    console = Console(stderr=True)
+    library = Path(sysconfig.get_path("stdlib"))
+    with ExitStack() as stack:
+        url, options, place = stack.enter_context(_server())
+        console.print(f"1. {place}")
+        began = time.perf_counter()
+        manifest = _upload(library, url, options)
+        console.print(
+            f"2. Uploaded the standard library's source from {library}: {manifest.characters:,} characters, "
+            f"{manifest.stored_bytes:,} bytes stored, in {time.perf_counter() - began:.1f} s."
+        )
+        store = stack.enter_context(_closing(open_store(url, **options)))
+        slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
+        counted = CountingStore(slow)
+        console.print(
+            f"3. From here on each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at "
+            f"{BYTES_PER_SECOND / 1e6:.0f} MB/s, as in a bucket of your region."
+        )
+        root, reader, who = _models(model, base_url)
+        console.print(f"4. {who}", f"   Question: {QUESTION}", sep="\n")
+        with Monocontext.open(counted) as context:
+            completion = RLM(lm=root, sub_lm=reader, on_step=None if quiet else print_step).completion(
+                QUESTION, context
+            )
+            waited, hits, looked = context.stats.wait_seconds, context.stats.hits, context.stats.misses
+            lazy = Cost("monocontext", counted.gets, counted.bytes_read, waited)
+        requests = [request for request in counted.log if request.verb == "get_range"]
+        costs = [lazy, _one_after_another(slow, requests, manifest), _everything(slow, manifest)]
+        print_summary(completion)
+        _print_costs(console, costs, manifest, hits, hits + looked)
+        right = _is_right(completion, library)
+        print(completion.answer)
+        console.print("The answer is right." if right else "The answer is WRONG.")
+        return right
+
+
+@contextmanager
+def _server() -> Iterator[tuple[str, dict[str, object], str]]:
+    """A place for the text: a real S3 server where there is one for this platform, else a directory."""
+    if find_weed() is None:
+        with tempfile.TemporaryDirectory(prefix="monocontext-demo-") as folder:
+            yield f"{folder}/context", {}, f"No SeaweedFS for this platform: a directory stands in for S3 ({folder})."
+        return
+    with SeaweedServer() as server:
+        yield (
+            server.url("stdlib"),
+            {"client": server.client()},
+            f"Started SeaweedFS, an S3 server, at {server.endpoint}.",
+        )
+
+
+@contextmanager
+def _closing(store: Store) -> Iterator[Store]:
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _upload(library: Path, url: str, options: dict[str, object]) -> Manifest:
+    return publish(
+        [library],
+        url,
+        store_options=options,
+        include=("*.py",),
+        exclude=("site-packages/*", "lib2to3/*"),
+        errors="replace",  # a few test files are in other encodings on purpose
+    )
+
+
+def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
+    key = os.environ.get("OPENAI_API_KEY")
+    base_url = base_url or os.environ.get("OPENAI_BASE_URL")
+    if key or base_url:
+        from rlm.lm import OpenAILM
+
+        name = model or os.environ.get("OPENAI_MODEL", "gpt-5")
+        lm = OpenAILM(name, base_url=base_url, api_key=key)
+        return lm, lm, f"{name} answers; the code that it writes runs here with your rights."
+    who = "No OPENAI_API_KEY: a SCRIPTED root plays the model. Its code really runs, against the real context."
+    return scripted_root(), ScriptedLM(scripted_reader), who
+
+
+def _one_after_another(store: Store, requests: list[Request], manifest: Manifest) -> Cost:
+    """The same bytes as a simple reader fetches them: a frame at a time, each after the one before."""
+    frame_bytes = max(manifest.stored_bytes // manifest.frames, 1)
+    began, gets, read = time.perf_counter(), 1, 0
+    for request in requests:
+        for start in range(request.start, request.start + request.length, frame_bytes):
+            length = min(frame_bytes, request.start + request.length - start)
+            read += len(store.get_range(request.key, start, length).data)
+            gets += 1
+    return Cost("the same bytes, one GET after another", gets, read, time.perf_counter() - began)
+
+
+def _everything(store: Store, manifest: Manifest) -> Cost:
+    began = time.perf_counter()
+    sizes = [len(store.get(info.key).data) for info in store.list("segments/")]
+    return Cost("download everything first", len(sizes), sum(sizes), time.perf_counter() - began)
+
+
+def _print_costs(console: Console, costs: list[Cost], manifest: Manifest, hits: int, looked_up: int) -> None:
+    table = Table(title="What reading cost (measured in this run)")
+    for column in ("way", "GETs", "bytes read", "of stored", "seconds waited"):
+        table.add_column(column, justify="left" if column == "way" else "right")
+    for cost in costs:
+        share = f"{100 * cost.bytes_read / manifest.stored_bytes:.0f} %"
+        table.add_row(cost.way, f"{cost.gets:,}", f"{cost.bytes_read:,}", share, f"{cost.seconds:.2f}")
+    console.print(table)
+    console.print(
+        f"Cache: {hits:,} of {looked_up:,} look-ups answered from memory. A text of this size downloads quickly; what "
+        f"downloading costs grows with the text, what looking at it costs does not."
+    )
+
+
+def _is_right(completion: Completion, library: Path) -> bool:
+    path, size = truth(library)
+    digits = completion.answer.replace(",", "")
+    return path in completion.answer and str(size) in digits
