@@ -7,6 +7,7 @@ connection. The first way is DeepRecurse's, re-implemented from its behaviour: o
 from __future__ import annotations
 
 import json
+import random
 import statistics
 import tempfile
 import time
@@ -53,15 +54,12 @@ class Way:
 
 def main(latency_seconds: float, rounds: int, json_path: Path | None = None) -> list[Row]:
     """Measure, print the table, check that all ways read the same text."""
-    lines = [
-        f"{i:06d} {'the quick brown fox jumps over the lazy dog ' * 3}"[: LINE_CHARACTERS - 1] for i in range(50_000)
-    ]
-    text = "\n".join(lines) + "\n"
+    text = _text()
     with ExitStack() as stack:
         root, options, server = stack.enter_context(_server())
         stores = {name: open_store(f"{root}/{name}", **options) for name in ("legacy", "many", "big", "ranges")}
         _upload(stores, text)
-        rows = []
+        rows: list[Row] = []
         for way in _ways(stores, latency_seconds):
             taken, counted = [], CountingStore(way.store)
             for _ in range(rounds):
@@ -90,6 +88,14 @@ def main(latency_seconds: float, rounds: int, json_path: Path | None = None) -> 
     if json_path:
         json_path.write_text(json.dumps(result, indent=1) + "\n")
     return rows
+
+
+def _text() -> str:
+    """Lines of random words, each ended by a newline at LINE_CHARACTERS: they compress about as logs do."""
+    dice = random.Random(7)
+    words = ["".join(dice.choices("etaoinshrdlu", k=dice.randint(2, 9))) for _ in range(5000)]
+    lines = (f"{i:06d} {' '.join(dice.choices(words, k=30))}"[: LINE_CHARACTERS - 1] for i in range(SEGMENTS * LINES))
+    return "\n".join(lines) + "\n"
 
 
 @contextmanager

@@ -100,7 +100,9 @@ def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
 
 
 def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
-    """The text of a frame, in UTF-8. Raises `DamagedData` unless length, checksum, size and ASCII flag are as recorded.
+    """The text of a frame, in UTF-8.
+
+    Raises `DamagedData` unless it is text, and its length, checksum, size and characters are as recorded.
 
     Never allocates more than the recorded length: a frame that claims or holds more is refused before it is inflated.
     """
@@ -112,8 +114,16 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     data = bytes(stored) if frame.codec == "raw" else _inflate(stored, frame, where)
     if len(data) != frame.bytes:
         raise DamagedData(f"{where}: expected {frame.bytes} bytes of text, found {len(data)}")
-    if frame.flags & ASCII and not data.isascii():
-        raise DamagedData(f"{where}: expected ASCII, found other characters")
+    if frame.flags & ASCII:
+        if not data.isascii():
+            raise DamagedData(f"{where}: expected ASCII, found other characters")
+        return data
+    try:
+        characters = len(data.decode())  # 24 us in 256 KiB of code with an accent, 220 us of Chinese
+    except UnicodeDecodeError as error:
+        raise DamagedData(f"{where}: not UTF-8 at byte {error.start}: {error.reason}") from None
+    if characters != frame.characters:
+        raise DamagedData(f"{where}: expected {frame.characters} characters, found {characters}")
     return data
 
 

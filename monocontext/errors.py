@@ -11,6 +11,7 @@
     |   `-- UnsupportedFormat              written by a newer version: upgrade
     |-- InvalidText (ValueError)           text that has no UTF-8 form, or bytes that are not text
     |-- ContextTooLarge (MemoryError)      the result would not fit: write the named expression instead
+    |   `-- Unhashable (TypeError)         the hash of a text that large
     |-- InvalidUrl (ValueError)            not a place that a store can be opened on
     |-- NotPicklable (TypeError)           a text that lives in this process alone
     |-- ContextClosed (ValueError)         used after close()
@@ -65,6 +66,10 @@ class InvalidText(MonocontextError, ValueError):
 
 class ContextTooLarge(MonocontextError, MemoryError):
     """The result would exceed `materialize_limit`; the message says what to write instead."""
+
+
+class Unhashable(ContextTooLarge, TypeError):
+    """The hash of a text above `materialize_limit`: it would have to equal that of the `str`. Never a made-up one."""
 
 
 class InvalidUrl(MonocontextError, ValueError):

@@ -6,7 +6,8 @@ endian, one entry a frame. `docs/format.md` has the layout byte by byte.
 Invariants, checked on every load:
 - the page's bytes have the length and checksum that the root records, its sums the root's counts;
 - the runs' frame counts add up to the number of frames;
-- a frame has at least one character; an ASCII frame has as many bytes as characters; a raw frame is stored as it is.
+- a frame has at least one character, and bytes >= characters >= newlines; an ASCII frame has as many bytes as
+  characters; a raw frame is stored as it is.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import lt
 from typing import NamedTuple
 
 import google_crc32c
@@ -221,6 +223,10 @@ class Page:
             if f & ASCII
         ):
             raise ValueError("an ASCII frame has more bytes than characters")
+        if any(map(lt, columns["bytes"], columns["characters"])):
+            raise ValueError("a frame has fewer bytes than characters")
+        if any(map(lt, columns["characters"], columns["newlines"])):
+            raise ValueError("a frame has more newlines than characters")
         self.starts = array("Q", accumulate(columns["characters"], initial=base.characters))
         self.byte_starts = array("Q", accumulate(columns["bytes"], initial=base.bytes))
         self.newline_starts = array("Q", accumulate(columns["newlines"], initial=base.newlines))
@@ -229,6 +235,10 @@ class Page:
         if sums != (ref.bytes, ref.characters, ref.newlines):
             raise ValueError(f"sums differ: expected {(ref.bytes, ref.characters, ref.newlines)}, found {sums}")
         self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
+        for run, at in zip(self.runs, self._run_starts, strict=False):
+            part = slice(at, at + run.frames)
+            if run.codec == "raw" and columns["stored_bytes"][part] != columns["bytes"][part]:
+                raise ValueError("a raw frame is not stored as it is")
 
     @property
     def first_frame(self) -> int:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from monocontext.errors import ForeignObject, InvalidUrl
+from monocontext.errors import ForeignObject, InvalidUrl, NotPicklable
 from monocontext.generations import look_ahead, read_generation, read_root
 from monocontext.manifest import Manifest
 from monocontext.reader import Reader
@@ -92,6 +92,14 @@ class Opened:
             options = self.store_options if root.startswith("s3:") else {}
             self._foreign[root] = open_store(root, **options)
         return self._foreign[root], key
+
+    def handle(self) -> tuple[str, dict[str, Any]]:
+        """A URL and options that open the same context in another process, with that process's credentials."""
+        if self.store.url.startswith("memory:"):
+            raise NotPicklable(f"{self.store.url} lives in the memory of this process: no other can open it")
+        if "client" in self.store_options:
+            raise NotPicklable(f"{self.store.url} was opened with a client of the caller's, which cannot be handed on")
+        return self.store.url, {"cache_bytes": self.cache_bytes, "allow": self.allow, **self.store_options}
 
     def close(self) -> None:
         for store in [*self._foreign.values(), *([self.store] if self._owns_store else [])]:

@@ -64,12 +64,14 @@ def part_bytes(total_bytes: int) -> int:
 
 
 def coalesce(needs: Iterable[Need]) -> list[Request]:
-    """Requests that cover the needs, each need whole in one of them.
+    """Requests that cover the needs, each need whole in one of them, in the order in which `needs` first wants them.
 
     At most ceil(total / part_bytes(total)) requests for needs that lie back to back, plus one for each object and each
     gap above GAP_BYTES.
     """
-    ordered = sorted(needs, key=lambda need: (need.object, need.offset))
+    wanted = list(needs)
+    rank = {id(need): i for i, need in enumerate(wanted)}
+    ordered = sorted(wanted, key=lambda need: (need.object, need.offset))
     limit = part_bytes(sum(need.stored_bytes for need in ordered))
     groups: list[list[Need]] = []
     for need in ordered:
@@ -81,6 +83,7 @@ def coalesce(needs: Iterable[Need]) -> list[Request]:
                 group.append(need)
                 continue
         groups.append([need])
+    groups.sort(key=lambda group: min(rank[id(need)] for need in group))
     return [
         Request(group[0].object, group[0].offset, max(n.offset + n.stored_bytes for n in group), tuple(group))
         for group in groups

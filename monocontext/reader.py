@@ -174,6 +174,10 @@ class Reader:
             with self._lock:
                 self._scheduler.release([f for _, f in ahead if isinstance(f, Fetch) and not f.done])
 
+    def all_have(self, flag: int, start: int, stop: int) -> bool:
+        """Whether every frame of characters [start, stop) has a flag of `index` (1 GET for each index page)."""
+        return all(frame.flags & flag for frame in self._frames_between(start, stop, False)) if stop > start else True
+
     # -- lines -----------------------------------------------------------------------------------------------------
 
     def line_start(self, line: int) -> int:
@@ -200,11 +204,12 @@ class Reader:
 
     def preload(self) -> None:
         """Fetch everything into the cache, in parallel. Raises `ValueError` when the cache cannot hold the text."""
-        needed, capacity = self.manifest.text_bytes, self.cache.capacity_bytes
+        manifest, capacity = self.manifest, self.cache.capacity_bytes
+        needed = (
+            manifest.text_bytes + 600 * manifest.frames
+        )  # what a frame and its place in a page take beside its text
         if needed > capacity:
-            raise ValueError(
-                f"preload needs a cache of more than {needed:,} bytes, it has {capacity:,}: raise cache_bytes"
-            )
+            raise ValueError(f"preload needs a cache of {needed:,} bytes, it has {capacity:,}: raise cache_bytes")
         for _ in self.frames(0, self.manifest.characters, eager=True):
             pass
 

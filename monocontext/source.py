@@ -34,16 +34,25 @@ class Source(Protocol):
         ...
 
 
+OPEN = 1 << 62
+"""The end of a span that reaches to the end of its source, wherever that is: a derived text may not know its length."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters [start, stop) of a source: what a view or a lazy list stands on. Its own offsets begin at 0."""
+    """Characters [start, stop) of a source: what a text or a lazy list stands on. Its own offsets begin at 0."""
 
     source: Source
     start: int
     stop: int
 
     def __len__(self) -> int:
-        return self.stop - self.start
+        return (self.source.characters if self.stop == OPEN else self.stop) - self.start
+
+    @property
+    def length_is_known(self) -> bool:
+        """Whether `len` is free."""
+        return self.stop != OPEN
 
     def read(self, start: int, stop: int) -> str:
         return self.source.read(self.start + start, self.start + stop)
@@ -52,16 +61,21 @@ class Span:
         self, start: int = 0, stop: int | None = None, *, reverse: bool = False, eager: bool = False
     ) -> Iterator[Window]:
         """Windows of [start, stop), in the source's offsets."""
-        stop = self.stop if stop is None else self.start + stop
-        return self.source.windows(self.start + start, stop, reverse=reverse, eager=eager)
+        size = len(self) if stop is None and reverse else stop
+        end = self.stop if size is None else self.start + size
+        return self.source.windows(self.start + start, end, reverse=reverse, eager=eager)
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
         """The same as `str`."""
         return (window.text for window in self.windows(start, stop, reverse=reverse))
 
+    def between(self, start: int, stop: int) -> Span:
+        """A part, in this span's offsets."""
+        return Span(self.source, self.start + start, self.start + stop)
+
     @property
     def newlines(self) -> int:
-        return self.source.line_of(self.stop) - self.lines_before
+        return self.source.line_of(self.start + len(self)) - self.lines_before
 
     @property
     def lines_before(self) -> int:
@@ -71,7 +85,7 @@ class Span:
         r"""First character after `line` newlines; the length when there are fewer."""
         if line <= 0:
             return 0
-        return min(self.source.line_start(self.lines_before + line), self.stop) - self.start
+        return min(self.source.line_start(self.lines_before + line) - self.start, len(self))
 
 
 class FrameReader(Protocol):
@@ -91,6 +105,8 @@ class FrameReader(Protocol):
     def line_start(self, line: int) -> int: ...
 
     def line_of(self, character: int) -> int: ...
+
+    def all_have(self, flag: int, start: int, stop: int) -> bool: ...
 
 
 class Stored:
@@ -117,3 +133,7 @@ class Stored:
 
     def line_of(self, character: int) -> int:
         return self.reader.line_of(character)
+
+    def all_have(self, flag: int, start: int, stop: int) -> bool:
+        """Whether every frame of a range has a flag of `index` (1 GET for each index page)."""
+        return self.reader.all_have(flag, start, stop)

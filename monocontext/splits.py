@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import SupportsIndex, overload
 
+from monocontext import search
+from monocontext.kinds import LazyItems
 from monocontext.source import Span
 
+CHECKPOINT_EVERY = 4096
+"""Items between two remembered places: `parts[i]` scans from the nearest one."""
 
-class LazyList(Sequence[str]):
-    """A list of strings that is computed as it is read. Equal to a list with the same items; slices are real lists."""
+
+class LazyList(Sequence[str], LazyItems):
+    """A list of strings, computed as it is read; equal to a `list` with the same items. Slices are real lists."""
 
     def __init__(self, span: Span):
         self._span = span
@@ -22,96 +30,241 @@ class LazyList(Sequence[str]):
     @overload
     def __getitem__(self, key: slice) -> list[str]: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str | list[str]:
-        size = len(self)
         if isinstance(key, slice):
-            start, stop, step = key.indices(size)
-            if step > 0:
-                return list(self._range(start, stop))[::step]
-            return list(self._range(stop + 1, start + 1))[::step]
+            return self._slice(key)
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"list indices must be integers or slices, not {type(key).__name__}")
         index = key.__index__()
-        if not -size <= index < size:
+        if index < 0:
+            index += len(self)
+        item = next(self._range(index, index + 1), None) if index >= 0 else None
+        if item is None:
             raise IndexError("list index out of range")
-        return next(self._range(index % size, index % size + 1))
+        return item
+
+    def _slice(self, key: slice) -> list[str]:
+        forward = (key.step is None or key.step.__index__() > 0) and all(
+            bound is None or bound.__index__() >= 0 for bound in (key.start, key.stop)
+        )
+        if forward and key.stop is not None:  # what `parts[:k]` asks for needs no length
+            start = key.start.__index__() if key.start is not None else 0
+            stop = key.stop.__index__()
+            return list(self._range(min(start, sys.maxsize), min(stop, sys.maxsize)))[:: key.step]
+        start, stop, step = key.indices(len(self))
+        if step > 0:
+            return list(self._range(start, stop))[::step]
+        return list(self._range(stop + 1, start + 1))[::step]
 
     def _range(self, start: int, stop: int) -> Iterator[str]:
-        """Items [start, stop)."""
-        for i, item in enumerate(self):
-            if i >= stop:
-                return
-            if i >= start:
-                yield item
+        """Items [start, stop), as far as there are."""
+        return islice(iter(self), start, max(start, stop))
+
+    def __reversed__(self) -> Iterator[str]:
+        size = len(self)
+        for stop in range(size, 0, -CHECKPOINT_EVERY):
+            yield from reversed(list(self._range(max(stop - CHECKPOINT_EVERY, 0), stop)))
+
+    def __contains__(self, item: object) -> bool:
+        return any(item == mine for mine in self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | LazyList):
             return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        theirs = iter(other)
+        for item in self:
+            if next(theirs, None) != item:
+                return False
+        return next(theirs, None) is None
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: object) -> list[str]:
+        if not isinstance(other, list | LazyList):
+            return NotImplemented
+        return [*self, *other]
+
+    def __radd__(self, other: object) -> list[str]:
+        if not isinstance(other, list):
+            return NotImplemented
+        return [*other, *self]
+
+    def __mul__(self, times: SupportsIndex) -> list[str]:
+        return list(self) * times.__index__()
+
+    def copy(self) -> list[str]:
+        """A real list."""
+        return list(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self._span):,} characters; a lazy list: iterate or slice it>"
 
 
 class LineSplit(LazyList):
-    r"""`text.split("\n")`: the length is known, any item is 2 GETs at most, iteration streams."""
+    r"""`text.split("\n")`: the length is known, an item costs 2 GETs at most, iteration streams."""
 
     def __len__(self) -> int:
         return self._span.newlines + 1
 
     def __iter__(self) -> Iterator[str]:
-        return split_newlines(self._span.texts())
+        return split_text(self._span.texts(), "\n")
 
     def _range(self, start: int, stop: int) -> Iterator[str]:
+        size = len(self)
+        start, stop = min(start, size), min(stop, size)
         if stop <= start:
             return iter(())
         span = self._span
-        end = span.line_start(stop) - 1 if stop < len(self) else len(span)
-        return split_newlines(span.texts(span.line_start(start), end))
+        end = span.line_start(stop) - 1 if stop < size else len(span)
+        return split_text(span.texts(span.line_start(start), end), "\n")
 
 
-def split_newlines(texts: Iterable[str]) -> Iterator[str]:
-    r"""The items of `"".join(texts).split("\n")`."""
-    rest: list[str] = []
-    for text in texts:
-        head, newline, tail = text.partition("\n")
-        rest.append(head)
-        if not newline:
-            continue
-        yield "".join(rest)
-        *lines, last = tail.split("\n")
-        yield from lines
-        rest = [last]
-    yield "".join(rest)
+class StreamSplit(LazyList):
+    """A split that is found by going through the text: its length takes one pass, which is remembered.
 
+    `split(texts)` cuts what follows a cut; `cuts()` says where items begin.
+    """
 
-class SplitLines(LazyList):
-    """`text.splitlines(keepends)`: streamed; its length takes one pass, which is remembered."""
-
-    def __init__(self, span: Span, keepends: bool):
+    def __init__(
+        self, span: Span, split: Callable[[Iterable[str]], Iterator[str]], cuts: Callable[[], Iterator[int]] | None
+    ):
         super().__init__(span)
-        self._keepends = keepends
-        self._length: int | None = None
+        self._split = split
+        self._cuts = cuts
+        self._places: list[int] | None = None
+        self._length = -1
 
     def __len__(self) -> int:
-        if self._length is None:
-            self._length = sum(1 for _ in self)
+        if self._length < 0:
+            if self._cuts is None:
+                self._length = sum(1 for _ in self)
+            else:
+                places, number = [0], 0
+                for number, cut in enumerate(self._cuts(), 1):
+                    if number % CHECKPOINT_EVERY == 0:
+                        places.append(cut)
+                self._places, self._length = places, number + 1
         return self._length
 
     def __iter__(self) -> Iterator[str]:
-        return split_lines(self._span.texts(), self._keepends)
+        return self._split(self._span.texts())
+
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        if self._places is None:
+            return super()._range(start, stop)
+        first = min(start // CHECKPOINT_EVERY, len(self._places) - 1)
+        skipped = first * CHECKPOINT_EVERY
+        return islice(self._split(self._span.texts(self._places[first])), start - skipped, max(start, stop) - skipped)
+
+
+def split_on(span: Span, separator: str) -> LazyList:
+    """`text.split(separator)`."""
+    if separator == "\n":
+        return LineSplit(span)
+
+    def cuts() -> Iterator[int]:
+        for at in search.occurrences(span.windows(), separator):
+            yield at - span.start + len(separator)
+
+    return StreamSplit(span, lambda texts: split_text(texts, separator), cuts)
+
+
+def split_spaces(span: Span) -> LazyList:
+    """`text.split()`."""
+    return StreamSplit(span, split_words, None)
+
+
+def split_ends(span: Span, keepends: bool) -> LazyList:
+    """`text.splitlines(keepends)`."""
+    return StreamSplit(span, lambda texts: split_lines(texts, keepends), None)
+
+
+def split_text(texts: Iterable[str], separator: str) -> Iterator[str]:
+    """The items of `"".join(texts).split(separator)`. Holds one item and one piece."""
+    rest: list[str] = []
+    reach = len(separator) - 1
+    seam = ""
+    for text in texts:
+        if separator not in (seam + text if seam else text):
+            rest.append(text)
+            if reach:
+                seam = (seam + text)[-reach:]
+            continue
+        *items, last = ("".join([*rest, text]) if rest else text).split(separator)
+        yield from items
+        rest, seam = [last], last[-reach:] if reach else ""
+    yield "".join(rest)
+
+
+def split_words(texts: Iterable[str]) -> Iterator[str]:
+    """The items of `"".join(texts).split()`."""
+    rest: list[str] = []
+    for text in texts:
+        words = text.split()
+        if rest and text[0].isspace():
+            yield "".join(rest)
+            rest = []
+        if not words:
+            continue
+        last = "" if text[-1].isspace() else words.pop()
+        for word in words:
+            yield "".join([*rest, word]) if rest else word
+            rest = []
+        if last:
+            rest.append(last)
+    if rest:
+        yield "".join(rest)
 
 
 def split_lines(texts: Iterable[str], keepends: bool) -> Iterator[str]:
     """The items of `"".join(texts).splitlines(keepends)`; CR LF is one end although a piece may end between them."""
-    rest = ""
+    rest: list[str] = []
     for text in texts:
-        lines = (rest + text).splitlines(keepends=True)
-        rest = lines.pop() if lines else ""  # may be complete, or end in a CR whose LF is still to come
-        for line in lines:
-            yield line if keepends else _without_end(line)
-    for line in rest.splitlines(keepends):
-        yield line
+        if not rest or rest[-1][-1:] != "\r":
+            lines = text.splitlines(keepends=True)
+            if len(lines) == 1 and lines[0].splitlines() == lines:  # no end in it: the line goes on
+                rest.append(text)
+                continue
+        lines = "".join([*rest, text]).splitlines(keepends=True)
+        last = lines.pop()  # may go on, or end in a CR whose LF is still to come
+        yield from lines if keepends else (_bare(line) for line in lines)
+        rest = [last]
+    yield from "".join(rest).splitlines(keepends)
 
 
-def _without_end(line: str) -> str:
+def _bare(line: str) -> str:
     return line.splitlines()[0]
+
+
+class OffsetSplit(LazyList):
+    """A split whose cuts are known: `cuts` are the places at which a separator of `width` characters begins."""
+
+    def __init__(self, span: Span, cuts: Sequence[int], width: int):
+        super().__init__(span)
+        self._cuts = cuts
+        self._width = width
+
+    def __len__(self) -> int:
+        return len(self._cuts) + 1
+
+    def __iter__(self) -> Iterator[str]:
+        return self._range(0, len(self))
+
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        for i in range(start, min(stop, len(self))):
+            low = self._cuts[i - 1] + self._width if i else 0
+            high = self._cuts[i] if i < len(self._cuts) else len(self._span)
+            yield self._span.read(low, high)
+
+
+def cuts_from_right(span: Span, separator: str, most: int) -> array[int]:
+    """Where `rsplit(separator, most)` cuts: occurrences that do not overlap, counted from the right; -1 for all."""
+    cuts = array("Q")
+    stop = len(span)
+    while len(cuts) != most:
+        at = search.rfind(span.windows(0, stop, reverse=True), separator)
+        if at < 0:
+            break
+        stop = at - span.start
+        cuts.append(stop)
+    cuts.reverse()
+    return cuts

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast, overload
 
-from monocontext import search
-from monocontext.errors import ContextTooLarge, NotAContext
+from monocontext.errors import ContextTooLarge, NotAContext, NotPicklable
 from monocontext.opening import Opened
 from monocontext.reader import Reader
 from monocontext.search import Window
-from monocontext.source import Source, Span, Stored
-from monocontext.splits import LineSplit, SplitLines
+from monocontext.source import OPEN, Source, Span, Stored
 from monocontext.stats import Stats
 from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.strlike import StrLike, iterate
 from monocontext.workers import Workers
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ CACHE_BYTES = 256 << 20
 _COLD = (0, 0, b"")
 
 
-class Monocontext(Sequence[str]):
+class Monocontext(StrLike, Sequence[str]):
     """A text of any size, read where the code looks. Immutable, safe for use by many threads.
 
     Offsets, lengths and slices count characters (code points), as those of `str`. `ctx.lines` addresses the same text
@@ -40,13 +41,15 @@ class Monocontext(Sequence[str]):
     is fetched once.
     """
 
-    __slots__ = ("_hot", "_limit", "_opened", "_source", "_start", "_stop", "_tried")
+    __slots__ = ("_hot", "_limit", "_opened", "_recipe", "_source", "_start", "_stop", "_tried")
 
     _source: Source
     _start: int
     _stop: int
     _limit: int
     _opened: Opened | None
+    _recipe: tuple[Any, ...] | None
+    """How a derived text is derived: the text it comes from, the method, its arguments."""
     _hot: tuple[int, int, Any]
     """Characters [low, high) of this text and the bytes or `str` that hold them: the frame last read."""
     _tried: int
@@ -128,19 +131,20 @@ class Monocontext(Sequence[str]):
 
                 return legacy_lines(store, cache_bytes=cache_bytes)
             raise
-        text = cls._of(Stored(reader), 0, reader.characters, materialize_limit, opened)
+        text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
             reader.preload()
         return text.lines if unit == "lines" else text
 
     @classmethod
-    def _of(cls, source: Source, start: int, stop: int, limit: int, opened: Opened | None = None) -> Monocontext:
+    def _of(
+        cls, span: Span, limit: int, opened: Opened | None = None, recipe: tuple[Any, ...] | None = None
+    ) -> Monocontext:
         self = object.__new__(cls)
-        self._source = source
-        self._start = start
-        self._stop = stop
+        self._source, self._start, self._stop = span.source, span.start, span.stop
         self._limit = limit
         self._opened = opened
+        self._recipe = recipe
         self._hot = _COLD
         self._tried = -1
         return self
@@ -148,11 +152,13 @@ class Monocontext(Sequence[str]):
     # -- length, items, slices -------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """Characters (no GET)."""
+        """Characters (no GET; of a derived text that may have changed lengths, one pass)."""
+        if self._stop == OPEN:
+            self._stop = self._source.characters
         return self._stop - self._start
 
     def __bool__(self) -> bool:
-        return self._stop > self._start
+        return next(self.span.texts(), "") != "" if self._stop == OPEN else self._stop > self._start
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
@@ -190,9 +196,7 @@ class Monocontext(Sequence[str]):
     def _slice(self, key: slice) -> str:
         start, stop, step = key.indices(len(self))
         if step == 1:
-            if stop - start <= self._limit:
-                return self._read(start, max(start, stop))
-            return cast(str, self._view(start, stop))
+            return self._part(start, max(start, stop))
         positions = range(start, stop, step)
         if not positions:
             return ""
@@ -229,7 +233,22 @@ class Monocontext(Sequence[str]):
     def _view(self, start: int, stop: int) -> Monocontext:
         if start == 0 and stop == len(self):
             return self
-        return self._of(self._source, self._start + start, self._start + stop, self._limit, self._opened)
+        span = Span(self._source, self._start + start, self._start + stop)
+        return self._of(span, self._limit, self._opened, self._recipe)
+
+    def _part(self, start: int, stop: int) -> str:
+        if stop - start <= self._limit:
+            return self._read(start, max(start, stop))
+        return cast(str, self._view(start, stop))
+
+    def _prefix(self, stop: int) -> Monocontext:
+        return self._view(0, stop)
+
+    def _rest(self, start: int) -> Monocontext:
+        return self._view(start, len(self))
+
+    def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
+        return self._of(span, self._limit, None, recipe)
 
     @property
     def span(self) -> Span:
@@ -245,13 +264,11 @@ class Monocontext(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         """Characters in order, streamed (1 GET for about 8 MiB stored)."""
-        for text in self.span.texts():
-            yield from text
+        return iterate(self.span)
 
     def __reversed__(self) -> Iterator[str]:
         """Characters from the last to the first, streamed."""
-        for text in self.span.texts(reverse=True):
-            yield from reversed(text)
+        return iterate(self.span, reverse=True)
 
     def chunks(self, characters: int = 100_000) -> Iterator[str]:
         """The text in order in real `str` pieces of at most `characters`, fetched ahead of the caller.
@@ -275,115 +292,6 @@ class Monocontext(Sequence[str]):
         if rest:
             yield rest
 
-    # -- comparison ------------------------------------------------------------------------------------------------
-
-    def __eq__(self, other: object) -> bool:
-        """Equal to a `str` or text with the same characters: lengths, then streamed up to the first difference."""
-        if other is self:
-            return True
-        if isinstance(other, Monocontext):
-            same_place = other._source is self._source and other._start == self._start
-            return len(other) == len(self) and (same_place or self._equals(other.span.texts()))
-        if isinstance(other, str):
-            return len(other) == len(self) and self._equals(iter([other]))
-        return NotImplemented
-
-    def _equals(self, others: Iterator[str]) -> bool:
-        mine, theirs = "", ""
-        for text in self.span.texts():
-            mine += text
-            while len(theirs) < len(mine):
-                more = next(others, None)
-                if more is None:
-                    return False
-                theirs += more
-            if theirs[: len(mine)] != mine:
-                return False
-            mine, theirs = "", theirs[len(mine) :]
-        return True
-
-    def __hash__(self) -> int:
-        """The hash of the equal `str`, up to the limit; reads the whole text."""
-        return hash(self._whole("hash(context)", "use context.url, or a slice, as the key"))
-
-    # -- search ----------------------------------------------------------------------------------------------------
-
-    def __contains__(self, needle: object) -> bool:
-        """Whether a `str` occurs; streams until it does."""
-        return self._find(_text(needle, "'in <string>' requires string as left operand"), 0, None) >= 0
-
-    def find(self, sub: str, start: SupportsIndex | None = None, end: SupportsIndex | None = None) -> int:
-        """First occurrence at or after `start`, or -1; streams until it is found."""
-        return self._find(_text(sub, "find() argument 1 must be str"), start, end)
-
-    def rfind(self, sub: str, start: SupportsIndex | None = None, end: SupportsIndex | None = None) -> int:
-        """Last occurrence, or -1; streams from the end until it is found."""
-        return self._find(_text(sub, "rfind() argument 1 must be str"), start, end, reverse=True)
-
-    def index(self, sub: str, start: SupportsIndex | None = None, end: SupportsIndex | None = None) -> int:
-        """As `find`, but `ValueError` when there is none."""
-        found = self._find(_text(sub, "index() argument 1 must be str"), start, end)
-        if found < 0:
-            raise ValueError("substring not found")
-        return found
-
-    def rindex(self, sub: str, start: SupportsIndex | None = None, end: SupportsIndex | None = None) -> int:
-        """As `rfind`, but `ValueError` when there is none."""
-        found = self._find(_text(sub, "rindex() argument 1 must be str"), start, end, reverse=True)
-        if found < 0:
-            raise ValueError("substring not found")
-        return found
-
-    def _find(self, sub: str, start: Any, end: Any, reverse: bool = False) -> int:
-        low, high, _ = slice(start, end).indices(len(self))
-        if (start is not None and start.__index__() > len(self)) or len(sub) > high - low:
-            return -1
-        if not sub:
-            return high if reverse else low
-        windows = self.span.windows(low, high, reverse=reverse)
-        found = search.rfind(windows, sub) if reverse else search.find(windows, sub)
-        return found - self._start if found >= 0 else -1
-
-    def count(self, sub: str, start: SupportsIndex | None = None, end: SupportsIndex | None = None) -> int:
-        r"""Occurrences that do not overlap; streams everything, except for `"\n"` (2 GETs at most)."""
-        sub = _text(sub, "count() argument 1 must be str")
-        low, high, _ = slice(start, end).indices(len(self))
-        if (start is not None and start.__index__() > len(self)) or len(sub) > high - low:
-            return 0
-        if not sub:
-            return high - low + 1
-        if sub == "\n":
-            return self._source.line_of(self._start + high) - self._source.line_of(self._start + low)
-        return search.count(self.span.windows(low, high, eager=True), sub)
-
-    def startswith(
-        self, prefix: str | tuple[str, ...], start: SupportsIndex | None = None, end: SupportsIndex | None = None
-    ) -> bool:
-        """As `str.startswith`; reads as many characters as the prefix has."""
-        return self._has_affix("startswith", prefix, start, end)
-
-    def endswith(
-        self, suffix: str | tuple[str, ...], start: SupportsIndex | None = None, end: SupportsIndex | None = None
-    ) -> bool:
-        """As `str.endswith`; reads as many characters as the suffix has."""
-        return self._has_affix("endswith", suffix, start, end)
-
-    def _has_affix(self, name: str, affix: object, start: Any, end: Any) -> bool:
-        if isinstance(affix, tuple) and not name.startswith("tuple"):
-            return any(self._has_affix(f"tuple for {name}", one, start, end) for one in affix)
-        if not isinstance(affix, str):
-            if name.startswith("tuple"):
-                kind = type(affix).__name__
-                raise TypeError(f"{name} must only contain str, not {kind}")
-            raise TypeError(f"{name} first arg must be str or a tuple of str, not {type(affix).__name__}")
-        low, high, _ = slice(start, end).indices(len(self))
-        if (start is not None and start.__index__() > len(self)) or len(affix) > high - low:
-            return False
-        at = low if name.endswith("startswith") else high - len(affix)
-        return self._read(at, at + len(affix)) == affix
-
-    # -- pieces ----------------------------------------------------------------------------------------------------
-
     @property
     def lines(self) -> Lines:
         r"""The same text addressed by line: `lines[i]`, `lines[a:b]`, iteration; lines keep the `\n` they end with."""
@@ -391,45 +299,41 @@ class Monocontext(Sequence[str]):
 
         return Lines(TextLines(self))
 
-    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str]:
-        r"""As `str.split`. Above the limit `split("\n")` is a lazy list: iteration streams, items cost 2 GETs."""
-        if sep == "\n" and maxsplit.__index__() < 0 and len(self) > self._limit:
-            return LineSplit(self.span)
-        return self._whole("split", "use split('\\n'), .lines, or slice first").split(sep, maxsplit)
-
-    def splitlines(self, keepends: bool = False) -> Sequence[str]:
-        """As `str.splitlines`. Above the limit a lazy list that streams."""
-        if len(self) > self._limit:
-            return SplitLines(self.span, bool(keepends))
-        return self._whole("splitlines", "").splitlines(keepends)
-
-    # -- one real str ----------------------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        """The whole text as `str`, up to the limit; above it `ContextTooLarge`."""
-        return self._whole("str(context)", "it has the methods of str already: use it directly, or slice context[a:b]")
-
-    def __format__(self, spec: str) -> str:
-        """The text in an f-string, up to the limit."""
-        whole = self._whole("an f-string of the whole text", 'write f"...{context[a:b]}..." with the part you need')
-        return format(whole, spec)
-
-    def _whole(self, what: str, instead: str) -> str:
-        if len(self) > self._limit:
-            raise self._too_large(what, len(self), instead)
-        return self._source.read(self._start, self._stop)
-
     def __repr__(self) -> str:
         """Constant size, no GET: what it is, how large, where."""
+        size = "?" if self._stop == OPEN else f"{len(self):,}"
         place = f" of {self.url}" if self.url else ""
-        part = "" if self._is_whole else f" [{self._start:,}:{self._stop:,}]"
-        return f"<Monocontext {len(self):,} characters{part}{place}; a lazy str: slice, find, split, iterate it>"
+        if self._recipe:
+            place = f" by {self._recipe[1]}()"
+        elif not self._is_whole:
+            place = f" [{self._start:,}:{self._stop:,}]{place}"
+        return f"<Monocontext {size} characters{place}; a lazy str: slice, find, split, iterate it>"
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Monocontext:
+        """The text itself: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Monocontext:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A handle: place, generation, range, options; never text, a socket or a secret. Opens with 1 GET elsewhere.
+
+        Raises `NotPicklable` for a text in `memory://`, or one that was opened with a client.
+        """
+        if self._recipe:
+            return _derive_again, (self._recipe, self._start, self._stop)
+        if self._opened is None:
+            raise NotPicklable(f"{self!r} has no place that another process could open")
+        return _open_again, (*self._opened.handle(), self.generation, self._start, self._stop, self._limit)
 
     # -- place and lifetime ----------------------------------------------------------------------------------------
 
     @property
     def _is_whole(self) -> bool:
-        return self._start == 0 and self._stop == self._source.characters
+        return self._start == 0 and self._stop in (OPEN, self._source.characters)
 
     @property
     def _reader(self) -> Reader | None:
@@ -478,12 +382,19 @@ class Monocontext(Sequence[str]):
         self.close()
 
 
-def _text(value: object, complaint: str) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Monocontext):
-        return str(value)
-    raise TypeError(f"{complaint}, not {type(value).__name__}")
+def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:
+    """What a pickle calls."""
+    text: Monocontext = Monocontext.open(url, generation=generation, materialize_limit=limit, **options)
+    return text.view(start, stop)
+
+
+def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext:
+    """What the pickle of a derived text calls."""
+    base, name, *arguments = recipe
+    whole = reduce(add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
+    if not isinstance(whole, Monocontext):
+        raise NotPicklable(f"{name}() of this text is small here: pickle the str")
+    return whole.view(start, None if stop == OPEN else stop)
 
 
 def _clipped(low: int, high: int, size: int, data: Any) -> tuple[int, int, Any]:

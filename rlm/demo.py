@@ -23,7 +23,7 @@ from monocontext import Monocontext, publish
 from monocontext.manifest import Manifest
 from monocontext.store import Store
 from monocontext.stores import open_store
-from monocontext.testing import CountingStore, Request, SeaweedServer, SlowStore, find_weed
+from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_weed
 from rlm.completion import Completion
 from rlm.console import print_step, print_summary
 from rlm.lm import LM
@@ -128,8 +128,8 @@ def main(
             )
             waited, hits, looked = context.stats.wait_seconds, context.stats.hits, context.stats.misses
             lazy = Cost("monocontext", counted.gets, counted.bytes_read, waited)
-        requests = [request for request in counted.log if request.verb == "get_range"]
-        costs = [lazy, _one_after_another(slow, requests, manifest), _everything(slow, manifest)]
+        ranges = [(r.key, r.start or 0, r.length or 0) for r in counted.log if r.verb == "get_range"]
+        costs = [lazy, _one_after_another(slow, ranges, manifest), _everything(slow, manifest)]
         print_summary(completion)
         _print_costs(console, costs, manifest, hits, hits + looked)
         right = _is_right(completion, library)
@@ -185,14 +185,14 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
     return scripted_root(), ScriptedLM(scripted_reader), who
 
 
-def _one_after_another(store: Store, requests: list[Request], manifest: Manifest) -> Cost:
+def _one_after_another(store: Store, ranges: list[tuple[str, int, int]], manifest: Manifest) -> Cost:
     """The same bytes as a simple reader fetches them: a frame at a time, each after the one before."""
     frame_bytes = max(manifest.stored_bytes // manifest.frames, 1)
     began, gets, read = time.perf_counter(), 1, 0
-    for request in requests:
-        for start in range(request.start, request.start + request.length, frame_bytes):
-            length = min(frame_bytes, request.start + request.length - start)
-            read += len(store.get_range(request.key, start, length).data)
+    for key, first, size in ranges:
+        for start in range(first, first + size, frame_bytes):
+            length = min(frame_bytes, first + size - start)
+            read += len(store.get_range(key, start, length).data)
             gets += 1
     return Cost("the same bytes, one GET after another", gets, read, time.perf_counter() - began)
 

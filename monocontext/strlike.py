@@ -1,0 +1,621 @@
+"""Every method of `str`, over a span of any source.
+
+A result that is provably small is a real `str` or `list`; one that could be as large as the text is lazy and equal to
+it; what must be one real `str` is so up to the limit, and `ContextTooLarge` above it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, SupportsIndex, cast
+
+from monocontext import predicates, search
+from monocontext.derived import Derivation, Derived, InContext, PerCharacter, Replaced, Tabs
+from monocontext.errors import ContextTooLarge, Unhashable
+from monocontext.index import ASCII, LOWER_KEEPS_LENGTH
+from monocontext.kinds import LazyText
+from monocontext.rope import Rope, literal
+from monocontext.source import OPEN, Span, Stored
+from monocontext.splits import OffsetSplit, cuts_from_right, split_ends, split_on, split_spaces
+
+Bound = SupportsIndex | None
+
+
+class StrLike(LazyText):
+    """The methods; `text.Monocontext` says where the text lies and how long it lives."""
+
+    __slots__ = ()
+    _limit: int
+
+    @property
+    @abstractmethod
+    def span(self) -> Span: ...
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _part(self, start: int, stop: int) -> str:
+        """Characters [start, stop): a `str` up to the limit, a view of this kind above it."""
+
+    @abstractmethod
+    def _over(self, span: Span, recipe: tuple[Any, ...]) -> Self:
+        """A text of this kind over a derived source; `recipe` is how to derive it again in another process."""
+
+    def _whole(self, what: str, instead: str) -> str:
+        """The text as one `str`, for `what`; above the limit the error says what to write `instead`."""
+        if len(self) > self._limit:
+            raise self._too_large(what, len(self), instead)
+        return self.span.read(0, len(self))
+
+    def _too_large(self, what: str, size: int, instead: str) -> ContextTooLarge:
+        return ContextTooLarge(
+            f"{what} would make {size:,} characters, the limit is {self._limit:,} (materialize_limit): {instead}"
+        )
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether the text fits into one `str`; one that would have to be read to find out counts as large."""
+        return self.span.length_is_known and len(self) <= self._limit
+
+    # -- comparison ------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to a `str` or text with the same characters: lengths, then streamed up to the first difference."""
+        if other is self:
+            return True
+        if not isinstance(other, str | StrLike):
+            return NotImplemented
+        mine, theirs = self.span, _span(other)
+        if mine == theirs:
+            return True
+        if mine.length_is_known and theirs.length_is_known and len(mine) != len(theirs):
+            return False
+        return self._compare(other) == 0
+
+    def __lt__(self, other: object) -> bool:
+        """As `str`; streamed up to the first difference."""
+        return self._compare(other) < 0 if isinstance(other, str | StrLike) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self._compare(other) <= 0 if isinstance(other, str | StrLike) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        return self._compare(other) > 0 if isinstance(other, str | StrLike) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return self._compare(other) >= 0 if isinstance(other, str | StrLike) else NotImplemented
+
+    def _compare(self, other: str | StrLike) -> int:
+        """-1, 0 or 1; both sides are streamed side by side."""
+        theirs = _span(other).texts()
+        rest = ""
+        for mine in self.span.texts():
+            while len(rest) < len(mine) and (more := next(theirs, None)) is not None:
+                rest += more
+            head, rest = rest[: len(mine)], rest[len(mine) :]
+            if mine != head:
+                return -1 if mine < head else 1
+        return -1 if rest or next(theirs, None) else 0
+
+    def __hash__(self) -> int:
+        """The hash of the equal `str`, up to the limit; reads the whole text."""
+        if not self._is_small:
+            raise Unhashable(str(self._too_large("hash(context)", len(self), "use context.url or a slice as the key")))
+        return hash(self._whole("hash", ""))
+
+    # -- search ----------------------------------------------------------------------------------------------------
+
+    def __contains__(self, needle: object) -> bool:
+        """Whether a `str` occurs; streams until it does."""
+        return self._find(self._argument(needle, "'in <string>' requires string as left operand"), None, None) >= 0
+
+    def find(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
+        """First occurrence at or after `start`, or -1; streams until it is found."""
+        return self._find(self._argument(sub, "find() argument 1 must be str"), start, end)
+
+    def rfind(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
+        """Last occurrence, or -1; streams from the end until it is found."""
+        return self._find(self._argument(sub, "rfind() argument 1 must be str"), start, end, reverse=True)
+
+    def index(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
+        """As `find`, but `ValueError` when there is none."""
+        return self._found(self._find(self._argument(sub, "index() argument 1 must be str"), start, end))
+
+    def rindex(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
+        """As `rfind`, but `ValueError` when there is none."""
+        return self._found(self._find(self._argument(sub, "rindex() argument 1 must be str"), start, end, reverse=True))
+
+    @staticmethod
+    def _found(at: int) -> int:
+        if at < 0:
+            raise ValueError("substring not found")
+        return at
+
+    def _find(self, sub: str, start: Bound, end: Bound, reverse: bool = False) -> int:
+        if start is None and end is None and sub and not reverse:
+            at = search.find(self.span.windows(), sub)  # needs no length
+            return at - self.span.start if at >= 0 else -1
+        bounds = self._bounds(start, end, len(sub))
+        if bounds is None:
+            return -1
+        low, high = bounds
+        if not sub:
+            return high if reverse else low
+        windows = self.span.windows(low, high, reverse=reverse)
+        at = search.rfind(windows, sub) if reverse else search.find(windows, sub)
+        return at - self.span.start if at >= 0 else -1
+
+    def _bounds(self, start: Bound, end: Bound, size: int) -> tuple[int, int] | None:
+        """The range that `start` and `end` mean, or None where no needle of `size` can lie in it."""
+        low, high, _ = slice(start, end).indices(len(self))
+        beyond = start is not None and start.__index__() > len(self)
+        return None if beyond or size > high - low else (low, high)
+
+    def count(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
+        r"""Occurrences that do not overlap; streams everything, except for `"\n"` (2 GETs at most)."""
+        sub = self._argument(sub, "count() argument 1 must be str")
+        if start is None and end is None and len(sub) > 1:
+            return search.count(self.span.windows(eager=True), sub)
+        bounds = self._bounds(start, end, len(sub))
+        if bounds is None:
+            return 0
+        low, high = bounds
+        if not sub:
+            return high - low + 1
+        span = self.span
+        if sub == "\n":
+            return span.source.line_of(span.start + high) - span.source.line_of(span.start + low)
+        return search.count(span.windows(low, high, eager=True), sub)
+
+    def startswith(self, prefix: str | tuple[str, ...], start: Bound = None, end: Bound = None, /) -> bool:
+        """As `str.startswith`; reads as many characters as the prefix has."""
+        return self._has_affix("startswith", prefix, start, end)
+
+    def endswith(self, suffix: str | tuple[str, ...], start: Bound = None, end: Bound = None, /) -> bool:
+        """As `str.endswith`; reads as many characters as the suffix has."""
+        return self._has_affix("endswith", suffix, start, end)
+
+    def _has_affix(self, name: str, affix: object, start: Bound, end: Bound) -> bool:
+        if isinstance(affix, tuple):
+            complaint = f"tuple for {name} must only contain str"
+            return any(self._ends_in(name, self._argument(one, complaint), start, end) for one in affix)
+        return self._ends_in(name, self._argument(affix, f"{name} first arg must be str or a tuple of str"), start, end)
+
+    def _ends_in(self, name: str, affix: str, start: Bound, end: Bound) -> bool:
+        bounds = self._bounds(start, end, len(affix))
+        if bounds is None:
+            return False
+        at = bounds[0] if name == "startswith" else bounds[1] - len(affix)
+        return self.span.read(at, at + len(affix)) == affix
+
+    def _argument(self, value: object, complaint: str) -> str:
+        """An argument that has to be one `str`."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, StrLike):
+            return value._whole("an argument of a string method", "give a slice of it")
+        raise TypeError(f"{complaint}, not {type(value).__name__}")
+
+    # -- case and characters ---------------------------------------------------------------------------------------
+
+    def lower(self) -> str:
+        """Lazy above the limit; each read costs what the same range of the text costs."""
+        if self._is_small:
+            return self._whole("lower", "").lower()
+        return self._derive(InContext(self.span, str.lower, self._flags(LOWER_KEEPS_LENGTH)), "lower")
+
+    def upper(self) -> str:
+        """Lazy above the limit; where text is not ASCII, places in it are found by going through what lies before."""
+        return self._mapped("upper", str.upper)
+
+    def casefold(self) -> str:
+        """As `upper`, lazy above the limit."""
+        return self._mapped("casefold", str.casefold)
+
+    def _mapped(self, name: str, mapping: Callable[[str], str]) -> str:
+        if self._is_small:
+            return mapping(self._whole(name, ""))
+        return self._derive(PerCharacter(self.span, mapping, self._flags(ASCII), keeps_newlines=True), name)
+
+    def swapcase(self) -> str:
+        """As `upper`, lazy above the limit."""
+        if self._is_small:
+            return self._whole("swapcase", "").swapcase()
+        return self._derive(InContext(self.span, str.swapcase, self._flags(ASCII)), "swapcase")
+
+    def title(self) -> str:
+        """As `upper`, lazy above the limit."""
+        if self._is_small:
+            return self._whole("title", "").title()
+        return self._derive(InContext(self.span, str.title, self._flags(ASCII)), "title")
+
+    def capitalize(self) -> str:
+        """As `upper`, lazy above the limit."""
+        if self._is_small:
+            return self._whole("capitalize", "").capitalize()
+        return self._derive(InContext(self.span, str.lower, self._flags(ASCII), capitalize=True), "capitalize")
+
+    def translate(self, table: Mapping[int, Any] | Sequence[Any], /) -> str:
+        """Lazy above the limit. A table that raises does so when its character is read."""
+        if self._is_small:
+            return self._whole("translate", "").translate(table)
+        mapping = PerCharacter(self.span, lambda text: text.translate(table), False, False)
+        return self._derive(mapping, "translate", table)
+
+    def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
+        """Lazy above the limit."""
+        size = tabsize.__index__()
+        if self._is_small:
+            return self._whole("expandtabs", "").expandtabs(size)
+        return self._derive(Tabs(self.span, size), "expandtabs", size)
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> str:
+        """Lazy above the limit; with `count` one search for the last occurrence that is replaced."""
+        old = self._argument(old, "replace() argument 1 must be str")
+        new = self._argument(new, "replace() argument 2 must be str")
+        most = count.__index__()
+        if self._is_small:
+            return self._whole("replace", "").replace(old, new, most)
+        span, call = self.span, ("replace", old, new, most)
+        if most < 0 and old:
+            return self._derive(Replaced(span, old, new), *call)
+        end = self._end_of(old, most) if most >= 0 else len(span)
+        head, tail = span.between(0, end), span.between(end, len(span))
+        if old:
+            changed: Derivation = Replaced(head, old, new)
+        else:  # `new` goes before each character, and after the last
+            changed = PerCharacter(head, lambda text: "".join([new + c for c in text]), False, False)
+            if most < 0 or most > len(span):
+                tail = literal(new)
+        rope = Rope([Span(source := Derived(changed), 0, source.characters), tail] if end else [tail])
+        return self._lazy(Span(rope, 0, rope.characters), call)
+
+    def _end_of(self, old: str, most: int) -> int:
+        """Where the text ends whose occurrences `replace(old, new, most)` replaces."""
+        if not old:
+            return min(most, len(self))
+        end = 0
+        for number, at in enumerate(search.occurrences(self.span.windows(), old)):
+            if number == most:
+                break
+            end = at - self.span.start + len(old)
+        return end if most else 0
+
+    def _derive(self, derivation: Derivation, name: str, *arguments: Any) -> str:
+        stop = len(derivation.base) if derivation.keeps_length else OPEN
+        return self._lazy(Span(Derived(derivation), 0, stop), (name, *arguments))
+
+    def _lazy(self, span: Span, call: tuple[Any, ...]) -> str:
+        """A lazy result, said to be the `str` that it stands for."""
+        return cast(str, self._over(span, (self, *call)))
+
+    def _flags(self, flag: int) -> bool:
+        """Whether all frames of this text have a flag (no GET beyond the index pages)."""
+        span = self.span
+        return isinstance(span.source, Stored) and span.source.all_have(flag, span.start, span.stop)
+
+    # -- ends ------------------------------------------------------------------------------------------------------
+
+    def strip(self, chars: str | None = None, /) -> str:
+        """A part of the text; reads its ends."""
+        return self._stripped("strip", chars, True, True)
+
+    def lstrip(self, chars: str | None = None, /) -> str:
+        """A part of the text; reads its beginning."""
+        return self._stripped("lstrip", chars, True, False)
+
+    def rstrip(self, chars: str | None = None, /) -> str:
+        """A part of the text; reads its end."""
+        return self._stripped("rstrip", chars, False, True)
+
+    def _stripped(self, name: str, chars: object, left: bool, right: bool) -> str:
+        given = None if chars is None else self._argument(chars, f"{name} arg must be None or str")
+        start = self._first_kept(0, len(self), given) if left else 0
+        stop = self._last_kept(start, given) if right else len(self)
+        return self._part(start, stop)
+
+    def _first_kept(self, start: int, stop: int, chars: str | None) -> int:
+        """The first character from `start` on that `lstrip(chars)` would keep."""
+        for text in self.span.texts(start, stop):
+            kept = text.lstrip(chars)
+            if kept:
+                return start + len(text) - len(kept)
+            start += len(text)
+        return stop
+
+    def _last_kept(self, start: int, chars: str | None) -> int:
+        """The end of what `rstrip(chars)` would keep of the text from `start` on."""
+        stop = len(self)
+        for text in self.span.texts(start, stop, reverse=True):
+            kept = text.rstrip(chars)
+            if kept:
+                return stop - len(text) + len(kept)
+            stop -= len(text)
+        return start
+
+    def removeprefix(self, prefix: str, /) -> str:
+        """A part of the text; reads as many characters as the prefix has."""
+        prefix = self._argument(prefix, "removeprefix() argument must be str")
+        return self._part(len(prefix) if self.startswith(prefix) else 0, len(self))
+
+    def removesuffix(self, suffix: str, /) -> str:
+        """A part of the text; reads as many characters as the suffix has."""
+        suffix = self._argument(suffix, "removesuffix() argument must be str")
+        return self._part(0, len(self) - len(suffix) if self.endswith(suffix) else len(self))
+
+    # -- pieces ----------------------------------------------------------------------------------------------------
+
+    def partition(self, sep: str, /) -> tuple[str, str, str]:
+        """Parts of the text around the first occurrence; streams until it is found."""
+        sep = self._separator(sep)
+        at = self._find(sep, None, None)
+        if at < 0:
+            return self._part(0, len(self)), "", ""
+        return self._part(0, at), sep, self._part(at + len(sep), len(self))
+
+    def rpartition(self, sep: str, /) -> tuple[str, str, str]:
+        """Parts of the text around the last occurrence; streams from the end until it is found."""
+        sep = self._separator(sep)
+        at = self._find(sep, None, None, reverse=True)
+        if at < 0:
+            return "", "", self._part(0, len(self))
+        return self._part(0, at), sep, self._part(at + len(sep), len(self))
+
+    def _separator(self, sep: object) -> str:
+        given = self._argument(sep, "must be str")
+        if not given:
+            raise ValueError("empty separator")
+        return given
+
+    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        r"""A list; above the limit a lazy one that streams, with `maxsplit` a real one of that many parts.
+
+        Items of `split("\n")` cost 2 GETs at most; of others, what lies before them, once.
+        """
+        given = None if sep is None else self._separator(sep)
+        most = maxsplit.__index__()
+        if self._is_small:
+            return self._whole("split", "").split(given, most)
+        if most < 0:
+            return cast("list[str]", split_spaces(self.span) if given is None else split_on(self.span, given))
+        return self._split_words(most) if given is None else self._split_first(given, most)
+
+    def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        """As `split`, from the right."""
+        given = None if sep is None else self._separator(sep)
+        most = maxsplit.__index__()
+        if self._is_small:
+            return self._whole("rsplit", "").rsplit(given, most)
+        if given is None:
+            return self.split() if most < 0 else self._rsplit_words(most)
+        if most < 0 and not search.has_border(given):
+            return self.split(given)
+        cuts = cuts_from_right(self.span, given, most)
+        if most < 0:
+            return cast("list[str]", OffsetSplit(self.span, cuts, len(given)))
+        starts = [0, *(cut + len(given) for cut in cuts)]
+        return [self._part(low, high) for low, high in zip(starts, [*cuts, len(self)], strict=True)]
+
+    def _split_first(self, sep: str, most: int) -> list[str]:
+        parts, start = [], 0
+        if most:
+            for at in search.occurrences(self.span.windows(), sep):
+                at -= self.span.start
+                parts.append(self._part(start, at))
+                start = at + len(sep)
+                if len(parts) == most:
+                    break
+        return [*parts, self._part(start, len(self))]
+
+    def _split_words(self, most: int) -> list[str]:
+        parts: list[str] = []
+        start = self._first_kept(0, len(self), None)
+        while len(parts) < most and start < len(self):
+            stop = start
+            for text in self.span.texts(start):
+                word = text.split(None, 1)[0] if not text[0].isspace() else ""
+                stop += len(word)
+                if len(word) < len(text):
+                    break
+            parts.append(self._part(start, stop))
+            start = self._first_kept(stop, len(self), None)
+        return [*parts, self._part(start, len(self))] if start < len(self) else parts
+
+    def _rsplit_words(self, most: int) -> list[str]:
+        parts: list[str] = []
+        stop = self._last_kept(0, None)
+        while len(parts) < most and stop > 0:
+            start = stop
+            for text in self.span.texts(0, stop, reverse=True):
+                word = text.rsplit(None, 1)[-1] if not text[-1].isspace() else ""
+                start -= len(word)
+                if len(word) < len(text):
+                    break
+            parts.append(self._part(start, stop))
+            stop = type(self)._last_kept(self._prefix(start), 0, None)
+        return [*([self._part(0, stop)] if stop else []), *reversed(parts)]
+
+    @abstractmethod
+    def _prefix(self, stop: int) -> Self:
+        """Characters [0, stop) as a text of this kind."""
+
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        """A list; above the limit a lazy one that streams."""
+        if self._is_small:
+            return self._whole("splitlines", "").splitlines(keepends)
+        return cast("list[str]", split_ends(self.span, bool(keepends)))
+
+    # -- joining ---------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: object) -> str:
+        """Joined; above the limit a text that holds both without copying them."""
+        if not isinstance(other, str | StrLike):
+            return NotImplemented
+        return self._joined(self, other)
+
+    def __radd__(self, other: object) -> str:
+        if not isinstance(other, str):
+            return NotImplemented
+        return self._joined(other, self)
+
+    def _joined(self, *parts: str | StrLike) -> str:
+        if sum(map(len, parts)) <= self._limit:
+            return "".join(_span(part).read(0, len(part)) for part in parts)
+        rope = Rope(_span(part) for part in parts)
+        return cast(str, self._over(Span(rope, 0, rope.characters), ("", "join", parts)))
+
+    def __mul__(self, times: SupportsIndex) -> str:
+        """Repeated, up to the limit."""
+        if not hasattr(times, "__index__"):
+            return NotImplemented
+        number = max(times.__index__(), 0)
+        if number == 1:
+            return self._part(0, len(self))
+        if number * len(self) > self._limit:
+            raise self._too_large(f"context * {number}", number * len(self), "repeat a slice of it")
+        return self._whole("context * n", "") * number if number else ""
+
+    __rmul__ = __mul__
+
+    def join(self, iterable: Iterable[str], /) -> str:
+        """As `str.join`, with this text (up to the limit) between."""
+        return self._whole("join", 'write "...".join(...) with a separator that is a str').join(iterable)
+
+    def center(self, width: SupportsIndex, fillchar: str = " ", /) -> str:
+        """Padded on both sides; a text that is wide enough is returned as it is."""
+        left = self._padding(width, fillchar)
+        # CPython puts the odd one to the left when the width is odd.
+        first = left // 2 + (left & width.__index__() & 1)
+        return self._padded(first, left - first, fillchar)
+
+    def ljust(self, width: SupportsIndex, fillchar: str = " ", /) -> str:
+        """Padded on the right."""
+        return self._padded(0, self._padding(width, fillchar), fillchar)
+
+    def rjust(self, width: SupportsIndex, fillchar: str = " ", /) -> str:
+        """Padded on the left."""
+        return self._padded(self._padding(width, fillchar), 0, fillchar)
+
+    def zfill(self, width: SupportsIndex, /) -> str:
+        """Zeros on the left, behind a sign."""
+        zeros = self._padding(width, "0")
+        sign = self._part(0, 1) if zeros and len(self) and self.span.read(0, 1) in "+-" else ""
+        return self._joined(sign + "0" * zeros, self._rest(len(sign))) if zeros else self._part(0, len(self))
+
+    @abstractmethod
+    def _rest(self, start: int) -> Self:
+        """Characters from `start` on as a text of this kind."""
+
+    def _padding(self, width: SupportsIndex, fillchar: str) -> int:
+        if not isinstance(fillchar, str):
+            raise TypeError(f"The fill character must be a unicode character, not {type(fillchar).__name__}")
+        if len(fillchar) != 1:
+            raise TypeError("The fill character must be exactly one character long")
+        if not hasattr(width, "__index__"):
+            raise TypeError(f"'{type(width).__name__}' object cannot be interpreted as an integer")
+        padding = max(width.__index__() - len(self), 0)
+        if padding > self._limit:
+            raise self._too_large("the padding", padding, "pad a slice")
+        return padding
+
+    def _padded(self, left: int, right: int, fillchar: str) -> str:
+        if not left and not right:
+            return self._part(0, len(self))
+        return self._joined(fillchar * left, self, fillchar * right)
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def isascii(self) -> bool:
+        """No GET beyond the index pages where the frames' flags tell; else streamed."""
+        return self._flags(ASCII) or all(text.isascii() for text in self.span.texts())
+
+    def isalnum(self) -> bool:
+        """Streamed up to the first character that decides, as all the questions below."""
+        return predicates.all_of(str.isalnum, self.span.texts())
+
+    def isalpha(self) -> bool:
+        return predicates.all_of(str.isalpha, self.span.texts())
+
+    def isdecimal(self) -> bool:
+        return predicates.all_of(str.isdecimal, self.span.texts())
+
+    def isdigit(self) -> bool:
+        return predicates.all_of(str.isdigit, self.span.texts())
+
+    def isnumeric(self) -> bool:
+        return predicates.all_of(str.isnumeric, self.span.texts())
+
+    def isspace(self) -> bool:
+        return predicates.all_of(str.isspace, self.span.texts())
+
+    def isidentifier(self) -> bool:
+        return predicates.is_identifier(self.span.texts())
+
+    def isprintable(self) -> bool:
+        return predicates.is_printable(self.span.texts())
+
+    def islower(self) -> bool:
+        return predicates.is_lower(self.span.texts())
+
+    def isupper(self) -> bool:
+        return predicates.is_upper(self.span.texts())
+
+    def istitle(self) -> bool:
+        return predicates.is_title(self.span.texts())
+
+    # -- one real str ----------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        """The whole text as `str`, up to the limit."""
+        return self._whole("str(context)", "it has the methods of str already: use it directly, or slice context[a:b]")
+
+    def __format__(self, spec: str) -> str:
+        """The text in an f-string, up to the limit; a precision (`{context:.500}`) reads that many characters."""
+        text = self._cut_for(spec)
+        if text is None:
+            text = self._whole("an f-string of the whole text", 'write llm_query(f"...{context[a:b]}...") with a part')
+        return format(text, spec)
+
+    def _cut_for(self, spec: str) -> str | None:
+        """As much of the text as a format with a precision shows."""
+        _, point, digits = spec.rstrip("s").rpartition(".")
+        if not point or not digits.isdecimal() or int(digits) > self._limit:
+            return None
+        return self.span.read(0, min(int(digits), len(self)))
+
+    def __mod__(self, arguments: Any) -> str:
+        """The text as a `%` format, up to the limit."""
+        return self._whole("context % ...", "use a slice as the format") % arguments
+
+    def format(self, *arguments: Any, **named: Any) -> str:
+        """The text as a format, up to the limit."""
+        return self._whole("context.format(...)", "use a slice as the format").format(*arguments, **named)
+
+    def format_map(self, mapping: Mapping[str, Any], /) -> str:
+        """The text as a format, up to the limit."""
+        return self._whole("context.format_map(...)", "use a slice as the format").format_map(mapping)
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        """The text as bytes, up to the limit."""
+        instead = "encode the pieces: for piece in context.chunks(): ... piece.encode()"
+        return self._whole("encode", instead).encode(encoding, errors)
+
+    maketrans = staticmethod(str.maketrans)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """A 0-d array of the whole `str`, up to the limit, as numpy makes of a `str`."""
+        import numpy as np
+
+        return np.array(self._whole("numpy.array(context)", "make arrays of slices"), dtype=dtype)
+
+
+def _span(text: str | StrLike) -> Span:
+    return literal(text) if isinstance(text, str) else text.span
+
+
+def iterate(span: Span, reverse: bool = False) -> Iterator[str]:
+    """Characters one by one, streamed."""
+    for text in span.texts(reverse=reverse):
+        yield from reversed(text) if reverse else text
