@@ -71,7 +71,7 @@ class Derived:
         for text, after in self._derivation.pieces(state, stop if keeps_length and stop < OPEN else None):
             if not keeps_length:
                 self._remember(output, text, after)
-            if output + len(text) > start:
+            if text and output + len(text) > start:
                 low, high = max(start - output, 0), min(stop - output, len(text))
                 yield Window(output + low, text[low:high])
             output += len(text)

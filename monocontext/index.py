@@ -158,6 +158,7 @@ class Page:
         "_run_of",
         "_run_starts",
         "byte_starts",
+        "first_frame",
         "newline_starts",
         "ref",
         "runs",
@@ -234,16 +235,12 @@ class Page:
         sums = (self.byte_starts[-1], self.starts[-1], self.newline_starts[-1])
         if sums != (ref.bytes, ref.characters, ref.newlines):
             raise ValueError(f"sums differ: expected {(ref.bytes, ref.characters, ref.newlines)}, found {sums}")
+        self.first_frame = ref.frames - count
         self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
         for run, at in zip(self.runs, self._run_starts, strict=False):
             part = slice(at, at + run.frames)
             if run.codec == "raw" and columns["stored_bytes"][part] != columns["bytes"][part]:
                 raise ValueError("a raw frame is not stored as it is")
-
-    @property
-    def first_frame(self) -> int:
-        """Number of the first frame in the whole text."""
-        return self.ref.frames - len(self)
 
     @property
     def size_bytes(self) -> int:

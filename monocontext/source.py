@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from monocontext.frametext import FrameText
-from monocontext.index import Frame
 from monocontext.search import Window
 
 
@@ -96,9 +95,7 @@ class FrameReader(Protocol):
 
     def read(self, start: int, stop: int) -> str: ...
 
-    def locate(self, character: int) -> Frame: ...
-
-    def load(self, frame: Frame) -> FrameText: ...
+    def within(self, start: int, stop: int) -> FrameText | None: ...
 
     def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]: ...
 

@@ -16,6 +16,10 @@ CHECKPOINT_EVERY = 4096
 """Items between two remembered places: `parts[i]` scans from the nearest one."""
 
 
+HELD_CHARACTERS = 8 << 20
+"""`splitlines` waits this long for a newline before it looks for rarer line ends, which takes three times as long."""
+
+
 class LazyList(Sequence[str], LazyItems):
     """A list of strings, computed as it is read; equal to a `list` with the same items. Slices are real lists."""
 
@@ -217,22 +221,21 @@ def split_words(texts: Iterable[str]) -> Iterator[str]:
 
 def split_lines(texts: Iterable[str], keepends: bool) -> Iterator[str]:
     """The items of `"".join(texts).splitlines(keepends)`; CR LF is one end although a piece may end between them."""
-    rest: list[str] = []
+    rest: list[str] = []  # text after the last newline: other line ends in it wait for the next one, for a while
+    held = 0
     for text in texts:
-        if not rest or rest[-1][-1:] != "\r":
-            lines = text.splitlines(keepends=True)
-            if len(lines) == 1 and lines[0].splitlines() == lines:  # no end in it: the line goes on
-                rest.append(text)
-                continue
-        lines = "".join([*rest, text]).splitlines(keepends=True)
-        last = lines.pop()  # may go on, or end in a CR whose LF is still to come
-        yield from lines if keepends else (_bare(line) for line in lines)
-        rest = [last]
+        newline = text.rfind("\n") + 1
+        if newline:
+            yield from "".join([*rest, text[:newline]]).splitlines(keepends)
+            rest, held = [], 0
+        rest.append(text[newline:])
+        held += len(text) - newline
+        if held > HELD_CHARACTERS:
+            lines = "".join(rest).splitlines(keepends=True)
+            last = lines.pop()  # may go on, or end in a CR whose LF is still to come
+            yield from lines if keepends else (line.splitlines()[0] for line in lines)
+            rest, held = [last], 0
     yield from "".join(rest).splitlines(keepends)
-
-
-def _bare(line: str) -> str:
-    return line.splitlines()[0]
 
 
 class OffsetSplit(LazyList):

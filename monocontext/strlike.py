@@ -6,8 +6,10 @@ it; what must be one real `str` is so up to the limit, and `ContextTooLarge` abo
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Self, SupportsIndex, cast
 
 from monocontext import predicates, search
@@ -89,15 +91,12 @@ class StrLike(LazyText):
 
     def _compare(self, other: str | StrLike) -> int:
         """-1, 0 or 1; both sides are streamed side by side."""
-        theirs = _span(other).texts()
-        rest = ""
+        theirs = _Taken(_span(other).texts())
         for mine in self.span.texts():
-            while len(rest) < len(mine) and (more := next(theirs, None)) is not None:
-                rest += more
-            head, rest = rest[: len(mine)], rest[len(mine) :]
+            head = theirs.take(len(mine))
             if mine != head:
                 return -1 if mine < head else 1
-        return -1 if rest or next(theirs, None) else 0
+        return -1 if theirs.take(1) else 0
 
     def __hash__(self) -> int:
         """The hash of the equal `str`, up to the limit; reads the whole text."""
@@ -134,7 +133,7 @@ class StrLike(LazyText):
         return at
 
     def _find(self, sub: str, start: Bound, end: Bound, reverse: bool = False) -> int:
-        if start is None and end is None and sub and not reverse:
+        if start is None and end is None and sub and not reverse and not self._is_shorter_than(sub):
             at = search.find(self.span.windows(), sub)  # needs no length
             return at - self.span.start if at >= 0 else -1
         bounds = self._bounds(start, end, len(sub))
@@ -147,6 +146,10 @@ class StrLike(LazyText):
         at = search.rfind(windows, sub) if reverse else search.find(windows, sub)
         return at - self.span.start if at >= 0 else -1
 
+    def _is_shorter_than(self, sub: str) -> bool:
+        """Whether that is known without going through the text."""
+        return self.span.length_is_known and len(sub) > len(self)
+
     def _bounds(self, start: Bound, end: Bound, size: int) -> tuple[int, int] | None:
         """The range that `start` and `end` mean, or None where no needle of `size` can lie in it."""
         low, high, _ = slice(start, end).indices(len(self))
@@ -156,7 +159,7 @@ class StrLike(LazyText):
     def count(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
         r"""Occurrences that do not overlap; streams everything, except for `"\n"` (2 GETs at most)."""
         sub = self._argument(sub, "count() argument 1 must be str")
-        if start is None and end is None and len(sub) > 1:
+        if start is None and end is None and len(sub) > 1 and not self._is_shorter_than(sub):
             return search.count(self.span.windows(eager=True), sub)
         bounds = self._bounds(start, end, len(sub))
         if bounds is None:
@@ -246,7 +249,7 @@ class StrLike(LazyText):
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
         """Lazy above the limit."""
-        size = tabsize.__index__()
+        size = operator.index(tabsize)
         if self._is_small:
             return self._whole("expandtabs", "").expandtabs(size)
         return self._derive(Tabs(self.span, size), "expandtabs", size)
@@ -255,7 +258,7 @@ class StrLike(LazyText):
         """Lazy above the limit; with `count` one search for the last occurrence that is replaced."""
         old = self._argument(old, "replace() argument 1 must be str")
         new = self._argument(new, "replace() argument 2 must be str")
-        most = count.__index__()
+        most = operator.index(count)
         if self._is_small:
             return self._whole("replace", "").replace(old, new, most)
         span, call = self.span, ("replace", old, new, most)
@@ -375,7 +378,7 @@ class StrLike(LazyText):
         Items of `split("\n")` cost 2 GETs at most; of others, what lies before them, once.
         """
         given = None if sep is None else self._separator(sep)
-        most = maxsplit.__index__()
+        most = operator.index(maxsplit)
         if self._is_small:
             return self._whole("split", "").split(given, most)
         if most < 0:
@@ -385,7 +388,7 @@ class StrLike(LazyText):
     def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
         """As `split`, from the right."""
         given = None if sep is None else self._separator(sep)
-        most = maxsplit.__index__()
+        most = operator.index(maxsplit)
         if self._is_small:
             return self._whole("rsplit", "").rsplit(given, most)
         if given is None:
@@ -587,7 +590,7 @@ class StrLike(LazyText):
 
     def __mod__(self, arguments: Any) -> str:
         """The text as a `%` format, up to the limit."""
-        return self._whole("context % ...", "use a slice as the format") % arguments
+        return str.__mod__(self._whole("context % ...", "use a slice as the format"), arguments)
 
     def format(self, *arguments: Any, **named: Any) -> str:
         """The text as a format, up to the limit."""
@@ -615,7 +618,32 @@ def _span(text: str | StrLike) -> Span:
     return literal(text) if isinstance(text, str) else text.span
 
 
+class _Taken:
+    """Takes so many characters at a time from texts."""
+
+    def __init__(self, texts: Iterator[str]):
+        self._texts = texts
+        self._text, self._at = "", 0
+
+    def take(self, size: int) -> str:
+        """The next `size` characters; fewer at the end."""
+        if len(self._text) - self._at < size:
+            parts = [self._text[self._at :]]
+            missing = size - len(parts[0])
+            self._at = 0
+            self._text = ""
+            for text in self._texts:
+                if len(text) >= missing:
+                    self._text, self._at = text, missing
+                    return "".join([*parts, text[:missing]])
+                parts.append(text)
+                missing -= len(text)
+            return "".join(parts)
+        start, self._at = self._at, self._at + size
+        return self._text[start : self._at]
+
+
 def iterate(span: Span, reverse: bool = False) -> Iterator[str]:
     """Characters one by one, streamed."""
-    for text in span.texts(reverse=reverse):
-        yield from reversed(text) if reverse else text
+    texts = span.texts(reverse=reverse)
+    return chain.from_iterable(map(reversed, texts) if reverse else texts)

@@ -212,12 +212,12 @@ class Monocontext(StrLike, Sequence[str]):
         source = self._source
         if not isinstance(source, Stored) or stop - start > 1 << 20:
             return source.read(self._start + start, self._start + stop)
-        frame = source.reader.locate(self._start + start)
+        text = source.reader.within(self._start + start, self._start + stop)
+        if text is None:
+            return source.read(self._start + start, self._start + stop)
+        frame = text.frame
         low = frame.start - self._start
         high = low + frame.characters
-        if stop > high:
-            return source.read(self._start + start, self._start + stop)
-        text = source.reader.load(frame)
         if text.is_ascii:
             self._hot = _clipped(low, high, len(self), text.data)
         elif self._tried == frame.number:  # touched twice: worth decoding whole

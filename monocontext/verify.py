@@ -32,6 +32,8 @@ class Report:
     """Frames that were read."""
     text_bytes: int = 0
     stored_bytes: int = 0
+    final_newline: bool = False
+    """Whether the frame that was read last ends in a newline."""
     problems: list[str] = field(default_factory=list)
     """One line each: the object, what was expected, what was found."""
 
@@ -72,6 +74,10 @@ def verify(
         if report.ok and report.stored_bytes != manifest.stored_bytes:
             report.problems.append(
                 f"{store.url}: stored_bytes differs: expected {manifest.stored_bytes}, found {report.stored_bytes}"
+            )
+        if report.ok and report.final_newline != manifest.final_newline:
+            report.problems.append(
+                f"{store.url}: final_newline differs: expected {manifest.final_newline}, found {report.final_newline}"
             )
         return report
 
@@ -149,6 +155,7 @@ def _check_frame(frame: Frame, stored: bytes, report: Report) -> bool:
         report.problems.append(f"{where}: not UTF-8 at byte {error.start}: {error.reason}")
         return False
     report.text_bytes += len(data)
+    report.final_newline = data.endswith(b"\n")
     expected = FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
     if found != expected:
         report.problems.append(f"{where}: counts differ: expected {expected}, found {found}")
