@@ -11,6 +11,7 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,6 +83,7 @@ class Reader:
         self._scheduler = Scheduler(workers.max_running, self.window_bytes)
         self._etags: dict[str, str] = {}
         self._closed = False
+        self._pid = os.getpid()
         self._last_page: tuple[int, Page] | None = None  # kept whatever the cache's size: every read needs one
         pages = manifest.pages
         if manifest.last_page is not None:
@@ -288,6 +290,7 @@ class Reader:
 
     def _want(self, frames: Sequence[Frame]) -> list[FrameText | Fetch]:
         """Each frame's text where it is cached, else the fetch that will bring it."""
+        self._resume()
         with self._lock:
             self._check_open()
             cached = [self.cache.get(frame.number) for frame in frames]
@@ -304,6 +307,7 @@ class Reader:
 
     def _demand(self, need: Need) -> Any:
         """One thing, now. A request that can start at once runs in the caller's own thread."""
+        self._resume()
         with self._lock:
             self._check_open()
             fetch = self._scheduler.want([need], Priority.DEMAND)[need.key]
@@ -318,6 +322,7 @@ class Reader:
 
     def _await(self, key: int, fetch: Fetch) -> Any:
         if not fetch.done:
+            self._resume()
             began = self._workers.now()
             self._workers.wait(lambda: fetch.done)
             self._waited(began)
@@ -325,6 +330,15 @@ class Reader:
             raise fetch.error
         assert fetch.values is not None
         return fetch.values[key]
+
+    def _resume(self) -> None:
+        """In the child of a fork: carry out what was under way in threads of the parent, which did not come along."""
+        if self._pid == os.getpid():
+            return
+        with self._lock:
+            lost = self._scheduler.under_way() if self._pid != os.getpid() else []
+            self._pid = os.getpid()
+        self._send(lost)
 
     def _waited(self, began: float) -> None:
         with self._lock:
@@ -337,17 +351,19 @@ class Reader:
     def _carry(self, fetch: Fetch) -> None:
         """Carry out one fetch, file what it brought, and start what may start after it. Never raises."""
         values: dict[int, Any] = {}
+        failed: BaseException | None = None
         try:
             try:
                 values = self._get(fetch.request)
             except DamagedData:  # once more: what was damaged on the way is whole in the store
                 values = self._get(fetch.request)
         except BaseException as error:  # handed to whoever waits
-            fetch.error = error
+            failed = error
         with self._lock:
             for key, value in values.items():
                 self.cache.put(key, value)
-            if fetch.error is None:
+            fetch.error = failed
+            if failed is None:
                 fetch.values = values
             self._scheduler.finish(fetch)
             started = [] if self._closed else self._scheduler.start()

@@ -102,6 +102,10 @@ class Scheduler:
             started.append(fetch)
         return started
 
+    def under_way(self) -> list[Fetch]:
+        """The fetches that have started and not finished."""
+        return list({id(fetch): fetch for fetch in self._by_key.values() if fetch.started}.values())
+
     def finish(self, fetch: Fetch) -> None:
         """A started fetch has ended, well or badly: its keys may be fetched again, its bytes are free."""
         self.running -= 1

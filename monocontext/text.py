@@ -25,6 +25,7 @@ from monocontext.workers import Workers
 
 if TYPE_CHECKING:
     from monocontext.lines import Lines
+    from monocontext.namespace import Kit
 
 MATERIALIZE_LIMIT = 64 << 20
 """Characters that one real `str` may have: at most 256 MiB of memory."""
@@ -308,6 +309,13 @@ class Monocontext(StrLike, Sequence[str]):
         elif not self._is_whole:
             place = f" [{self._start:,}:{self._stop:,}]{place}"
         return f"<Monocontext {size} characters{place}; a lazy str: slice, find, split, iterate it>"
+
+    def repl_namespace(self) -> Kit:
+        """What makes code in a REPL unable to tell this text from a `str`: names for its namespace, and a pass over its
+        code (no GET). See `monocontext.namespace`."""
+        from monocontext.namespace import Kit
+
+        return Kit()
 
     # -- copies ----------------------------------------------------------------------------------------------------
 

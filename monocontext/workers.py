@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
+from weakref import WeakSet
 
 from monocontext.plan import Request
 
@@ -51,6 +52,8 @@ class ThreadWorkers:
         self.max_running = max_running
         self._pool: ThreadPoolExecutor | None = None
         self._pid = os.getpid()
+        with _forking:
+            _living.add(self)
 
     def submit(self, request: Request, job: Callable[[], None]) -> None:
         with self.condition:  # not between a close and its end: a job that is lost is waited for without end
@@ -74,3 +77,26 @@ class ThreadWorkers:
             if self._pool is not None and self._pid == os.getpid():
                 self._pool.shutdown(wait=False, cancel_futures=False)
             self._pool = None
+
+
+_living: WeakSet[ThreadWorkers] = WeakSet()
+_forking = threading.RLock()
+_held: list[ThreadWorkers] = []
+
+
+def _hold_all() -> None:
+    """Before a fork: no other thread is in the middle of a change that the child would inherit, lock and all."""
+    _forking.acquire()
+    _held.extend(_living)
+    for workers in _held:
+        workers.condition.acquire()
+
+
+def _let_go() -> None:
+    for workers in _held:
+        workers.condition.release()
+    _held.clear()
+    _forking.release()
+
+
+os.register_at_fork(before=_hold_all, after_in_parent=_let_go, after_in_child=_let_go)
