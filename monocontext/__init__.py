@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from monocontext.errors import ContextTooLarge, MonocontextError
     from monocontext.manifest import Manifest
-    from monocontext.publish import append, publish
     from monocontext.text import Monocontext
+    from monocontext.writer import append, publish
 
 __version__ = "0.1.0"
 
@@ -26,8 +26,8 @@ _HOMES = {
     "Manifest": "manifest",
     "Monocontext": "text",
     "MonocontextError": "errors",
-    "append": "publish",
-    "publish": "publish",
+    "append": "writer",
+    "publish": "writer",
 }
 
 __all__ = ["ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "publish"]

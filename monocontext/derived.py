@@ -42,6 +42,8 @@ class Derivation(Protocol):
 class Derived:
     """The source of a derived text."""
 
+    final_newline: bool | None = None
+
     def __init__(self, derivation: Derivation):
         self._derivation = derivation
         self._lock = threading.Lock()

@@ -153,6 +153,9 @@ class LegacyContext:
         self.stats = Stats()
         self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
 
+    limit = 64 << 20
+    """Characters that lines with a step may make; plain slices have no limit, as in the original."""
+
     @property
     def owner(self) -> LegacyContext:
         return self

@@ -3,8 +3,10 @@ r"""A text addressed by line: `lines[i]`, `lines[a:b]`, iteration. Items and sli
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Protocol, SupportsIndex, overload
 
+from monocontext.errors import ContextTooLarge
 from monocontext.source import Span
 from monocontext.stats import Stats
 
@@ -21,6 +23,11 @@ class LineReader(Protocol):
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
         """Lines [start, stop) one by one."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """Characters that one `str` may have."""
         ...
 
     @property
@@ -58,7 +65,7 @@ class Lines(Sequence[str]):
             if not chosen:
                 return ""
             low, high = min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1]) + 1
-            return "".join(list(self._reader.iterate(low, high))[chosen[0] - low :: step])
+            return "".join(_every(self._reader, low, high, chosen))
         if not hasattr(key, "__index__"):
             raise TypeError(f"line numbers must be integers or slices, not {type(key).__name__}")
         index = key.__index__()
@@ -111,9 +118,15 @@ class TextLines:
         return self._text
 
     @property
+    def limit(self) -> int:
+        return self._text._limit
+
+    @property
     def lines(self) -> int:
         span = self._text.span
         newlines = span.newlines
+        if span.to_its_end and not span.start and span.source.final_newline is not None:
+            return newlines + (0 if span.source.final_newline or not len(span) else 1)
         return newlines if span.line_start(newlines) == len(span) else newlines + 1
 
     def read(self, start: int, stop: int) -> str:
@@ -129,10 +142,26 @@ class TextLines:
 class _Text(Protocol):
     """A text of which these are the lines."""
 
+    _limit: int
+
     @property
     def span(self) -> Span: ...
 
     def __getitem__(self, key: slice) -> str: ...
+
+
+def _every(reader: LineReader, low: int, high: int, chosen: range) -> Iterator[str]:
+    """The chosen ones of lines [low, high), up to the limit."""
+    reverse, step = chosen.step < 0, abs(chosen.step)
+    size = 0
+    for line in islice(reader.iterate(low, high, reverse=reverse), 0, None, step):
+        size += len(line)
+        if size > reader.limit:
+            raise ContextTooLarge(
+                f"lines with step {chosen.step} would make more than the limit of {reader.limit:,} characters "
+                f"(materialize_limit): iterate over .lines, or take lines[a:b] first"
+            )
+        yield line
 
 
 def _forwards(texts: Iterable[str]) -> Iterator[str]:

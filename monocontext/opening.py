@@ -89,9 +89,19 @@ class Opened:
         except InvalidUrl as error:
             raise ForeignObject(f"{own} refers to {url}: {error}") from None
         if root not in self._foreign:
-            options = self.store_options if root.startswith("s3:") else {}
-            self._foreign[root] = open_store(root, **options)
+            self._foreign[root] = self._sibling(root)
         return self._foreign[root], key
+
+    def _sibling(self, url: str) -> Store:
+        """A store elsewhere, reached as this one is: same endpoint, same client."""
+        inner = self.store
+        while hasattr(inner, "store"):  # a store around a store
+            inner = inner.store
+        own = getattr(inner, "sibling", None)
+        if url.startswith("s3:") and own is not None:
+            found: Store = own(url)
+            return found
+        return open_store(url, **(self.store_options if url.startswith("s3:") else {}))
 
     def handle(self) -> tuple[str, dict[str, Any]]:
         """A URL and options that open the same context in another process, with that process's credentials."""

@@ -63,16 +63,17 @@ def part_bytes(total_bytes: int) -> int:
     return min(max(total_bytes // FAN_OUT, PART_BYTES), MAX_PART_BYTES)
 
 
-def coalesce(needs: Iterable[Need]) -> list[Request]:
+def coalesce(needs: Iterable[Need], most_bytes: int = MAX_PART_BYTES) -> list[Request]:
     """Requests that cover the needs, each need whole in one of them, in the order in which `needs` first wants them.
 
-    At most ceil(total / part_bytes(total)) requests for needs that lie back to back, plus one for each object and each
-    gap above GAP_BYTES.
+    At most 2 * ceil(total / part_bytes(total)) requests for needs that lie back to back (needs are not cut, so a part
+    may be half full), plus one for each object and each gap above GAP_BYTES. No request is larger than `most_bytes`
+    unless a single need is.
     """
     wanted = list(needs)
     rank = {id(need): i for i, need in enumerate(wanted)}
     ordered = sorted(wanted, key=lambda need: (need.object, need.offset))
-    limit = part_bytes(sum(need.stored_bytes for need in ordered))
+    limit = min(part_bytes(sum(need.stored_bytes for need in ordered)), most_bytes)
     groups: list[list[Need]] = []
     for need in ordered:
         group = groups[-1] if groups else None

@@ -98,6 +98,10 @@ class Reader:
     def characters(self) -> int:
         return self.manifest.characters
 
+    @property
+    def final_newline(self) -> bool:
+        return self.manifest.final_newline
+
     def describe(self) -> Described:
         """Sizes of the text (no request)."""
         m = self.manifest
@@ -389,7 +393,9 @@ class Reader:
                 f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(blob.data)}"
             )
         body = memoryview(blob.data)
-        return {need.key: self._decode(need, body[need.offset - request.start :]) for need in request.needs}
+        return self._workers.decode(
+            lambda: {need.key: self._decode(need, body[need.offset - request.start :]) for need in request.needs}
+        )
 
     def _own(self, key: str) -> tuple[RangeReader, str]:
         return self._store, key

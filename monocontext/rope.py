@@ -16,6 +16,8 @@ FLAT_CHARACTERS = 1 << 16
 class Literal:
     """A `str` as a source."""
 
+    final_newline: bool | None = None
+
     def __init__(self, text: str):
         self.text = text
 
@@ -48,6 +50,8 @@ def literal(text: str) -> Span:
 
 class Rope:
     """Parts in order. Windows are `str`, since the parts may be of different kinds."""
+
+    final_newline: bool | None = None
 
     def __init__(self, parts: Iterable[Span]):
         self.parts = tuple(_flattened(parts))

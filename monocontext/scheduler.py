@@ -17,7 +17,7 @@ from enum import IntEnum
 from itertools import count
 from typing import Any
 
-from monocontext.plan import Need, Request, coalesce
+from monocontext.plan import FAN_OUT, PART_BYTES, Need, Request, coalesce
 
 
 class Priority(IntEnum):
@@ -54,6 +54,7 @@ class Scheduler:
     def __init__(self, max_running: int, budget_bytes: int):
         self._max_running = max_running
         self._budget_bytes = budget_bytes
+        self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
         self._by_key: dict[int, Fetch] = {}
         self._queue: list[tuple[int, int, Fetch]] = []
         self._order = count()
@@ -76,7 +77,7 @@ class Scheduler:
             if priority < fetch.priority and not fetch.started:
                 fetch.priority = priority
                 self._push(fetch)  # the old entry is skipped when it comes up
-        for request in coalesce(missing):
+        for request in coalesce(missing, self._most_bytes):
             fetch = Fetch(request, priority)
             fetch.waiters = 1
             for need in request.needs:

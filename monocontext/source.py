@@ -16,6 +16,11 @@ class Source(Protocol):
     @property
     def characters(self) -> int: ...
 
+    @property
+    def final_newline(self) -> bool | None:
+        """Whether the text ends in a newline, where that is known without reading."""
+        ...
+
     def read(self, start: int, stop: int) -> str:
         """Characters [start, stop) as one `str`."""
         ...
@@ -73,6 +78,11 @@ class Span:
         return Span(self.source, self.start + start, self.start + stop)
 
     @property
+    def to_its_end(self) -> bool:
+        """Whether the span ends where its source does."""
+        return self.stop in (OPEN, self.source.characters)
+
+    @property
     def newlines(self) -> int:
         return self.source.line_of(self.start + len(self)) - self.lines_before
 
@@ -92,6 +102,9 @@ class FrameReader(Protocol):
 
     @property
     def characters(self) -> int: ...
+
+    @property
+    def final_newline(self) -> bool | None: ...
 
     def read(self, start: int, stop: int) -> str: ...
 
@@ -117,6 +130,10 @@ class Stored:
     @property
     def characters(self) -> int:
         return self.reader.characters
+
+    @property
+    def final_newline(self) -> bool | None:
+        return self.reader.final_newline
 
     def read(self, start: int, stop: int) -> str:
         return self.reader.read(start, stop)

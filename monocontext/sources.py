@@ -59,7 +59,11 @@ def _batched(texts: Iterable[str]) -> Iterator[bytes]:
     batch: list[bytes] = []
     size = 0
     for text in texts:
-        data = text.encode()
+        try:
+            data = text.encode()
+        except UnicodeEncodeError as error:  # `unicode_escape` and its like can spell half a character
+            found = ord(text[error.start])
+            raise InvalidText(f"text: the encoding gave a lone surrogate U+{found:04X}, which has no UTF-8") from None
         batch.append(data)
         size += len(data)
         if size >= PIECE_BYTES:
@@ -69,7 +73,21 @@ def _batched(texts: Iterable[str]) -> Iterator[bytes]:
         yield b"".join(batch)
 
 
+class _Ending:
+    """How the text ends so far."""
+
+    is_newline = True
+
+
 def _texts(sources: Source | Iterable[Source], reading: Reading) -> Iterator[str]:
+    ending = _Ending()
+    for text in _each(sources, reading, ending):
+        if text:
+            ending.is_newline = text.endswith("\n")
+            yield text
+
+
+def _each(sources: Source | Iterable[Source], reading: Reading, ending: _Ending) -> Iterator[str]:
     if isinstance(sources, str | bytes | os.PathLike):
         sources = [sources]
     stream: _Decoder | None = None
@@ -87,7 +105,7 @@ def _texts(sources: Source | Iterable[Source], reading: Reading) -> Iterator[str
                 yield _whole_characters(source[start : start + PIECE_BYTES], characters + start, reading)
             characters += len(source)
         elif isinstance(source, os.PathLike):
-            yield from _path(Path(source), reading)
+            yield from _path(Path(source), reading, ending)
         else:
             raise TypeError(f"source {number} is {type(source).__name__}: expected str, bytes or a path")
     if stream:
@@ -104,11 +122,10 @@ def _whole_characters(text: str, before: int, reading: Reading) -> str:
     raise InvalidText(f"text: a lone surrogate U+{ord(found[0]):04X} at character {at}; --errors replace takes it out")
 
 
-def _path(path: Path, reading: Reading) -> Iterator[str]:
+def _path(path: Path, reading: Reading, ending: _Ending) -> Iterator[str]:
     if not path.is_dir():
         yield from _file(path, reading)
         return
-    ended = True
     for file in _walk(path):
         relative = file.relative_to(path).as_posix()
         if not _chosen(relative, reading):
@@ -116,15 +133,12 @@ def _path(path: Path, reading: Reading) -> Iterator[str]:
         if reading.header:
             # A name on disk may be bytes that are no text.
             shown = relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-            yield ("" if ended else "\n") + reading.header.format(path=shown)
-        for text in _file(file, reading):
-            if text:
-                ended = text.endswith("\n")
-                yield text
+            yield ("" if ending.is_newline else "\n") + reading.header.format(path=shown)
+        yield from _file(file, reading)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Regular files below a folder, in the order of their paths; links to folders are not followed."""
+    """Regular files in order, those of a folder before those of its sub-folders; links to folders are left out."""
     for root, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):

@@ -104,7 +104,7 @@ class LazyList(Sequence[str], LazyItems):
 
 
 class LineSplit(LazyList):
-    r"""`text.split("\n")`: the length is known, an item costs 2 GETs at most, iteration streams."""
+    r"""`text.split("\n")`: the length is known, an item costs 4 GETs at most (2 of index pages), iteration streams."""
 
     def __len__(self) -> int:
         return self._span.newlines + 1

@@ -7,6 +7,7 @@ it; what must be one real `str` is so up to the limit, and `ContextTooLarge` abo
 from __future__ import annotations
 
 import operator
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -157,7 +158,7 @@ class StrLike(LazyText):
         return None if beyond or size > high - low else (low, high)
 
     def count(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        r"""Occurrences that do not overlap; streams everything, except for `"\n"` (2 GETs at most)."""
+        r"""Occurrences that do not overlap; streams everything, except for `"\n"` (4 GETs at most)."""
         sub = self._argument(sub, "count() argument 1 must be str")
         if start is None and end is None and len(sub) > 1 and not self._is_shorter_than(sub):
             return search.count(self.span.windows(eager=True), sub)
@@ -249,16 +250,16 @@ class StrLike(LazyText):
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
         """Lazy above the limit."""
-        size = operator.index(tabsize)
+        size = _number(tabsize, most=(1 << 31) - 1)
         if self._is_small:
             return self._whole("expandtabs", "").expandtabs(size)
         return self._derive(Tabs(self.span, size), "expandtabs", size)
 
-    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> str:
+    def replace(self, old: str, new: str, /, count: SupportsIndex = -1) -> str:
         """Lazy above the limit; with `count` one search for the last occurrence that is replaced."""
         old = self._argument(old, "replace() argument 1 must be str")
         new = self._argument(new, "replace() argument 2 must be str")
-        most = operator.index(count)
+        most = _number(count)
         if self._is_small:
             return self._whole("replace", "").replace(old, new, most)
         span, call = self.span, ("replace", old, new, most)
@@ -377,8 +378,8 @@ class StrLike(LazyText):
 
         Items of `split("\n")` cost 2 GETs at most; of others, what lies before them, once.
         """
+        most = _number(maxsplit)
         given = None if sep is None else self._separator(sep)
-        most = operator.index(maxsplit)
         if self._is_small:
             return self._whole("split", "").split(given, most)
         if most < 0:
@@ -387,8 +388,8 @@ class StrLike(LazyText):
 
     def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
         """As `split`, from the right."""
+        most = _number(maxsplit)
         given = None if sep is None else self._separator(sep)
-        most = operator.index(maxsplit)
         if self._is_small:
             return self._whole("rsplit", "").rsplit(given, most)
         if given is None:
@@ -473,7 +474,7 @@ class StrLike(LazyText):
         """Repeated, up to the limit."""
         if not hasattr(times, "__index__"):
             return NotImplemented
-        number = max(times.__index__(), 0)
+        number = max(_number(times), 0)
         if number == 1:
             return self._part(0, len(self))
         if number * len(self) > self._limit:
@@ -512,13 +513,12 @@ class StrLike(LazyText):
         """Characters from `start` on as a text of this kind."""
 
     def _padding(self, width: SupportsIndex, fillchar: str) -> int:
+        wanted = _number(width)
         if not isinstance(fillchar, str):
             raise TypeError(f"The fill character must be a unicode character, not {type(fillchar).__name__}")
         if len(fillchar) != 1:
             raise TypeError("The fill character must be exactly one character long")
-        if not hasattr(width, "__index__"):
-            raise TypeError(f"'{type(width).__name__}' object cannot be interpreted as an integer")
-        padding = max(width.__index__() - len(self), 0)
+        padding = max(wanted - len(self), 0)
         if padding > self._limit:
             raise self._too_large("the padding", padding, "pad a slice")
         return padding
@@ -612,6 +612,14 @@ class StrLike(LazyText):
         import numpy as np
 
         return np.array(self._whole("numpy.array(context)", "make arrays of slices"), dtype=dtype)
+
+
+def _number(value: SupportsIndex, most: int = sys.maxsize) -> int:
+    """A count as C takes it, which is what the methods of `str` are written in."""
+    number = operator.index(value)
+    if not -most - 1 <= number <= most:
+        raise OverflowError("Python int too large to convert to C ssize_t")
+    return number
 
 
 def _span(text: str | StrLike) -> Span:

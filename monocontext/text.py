@@ -31,6 +31,9 @@ MATERIALIZE_LIMIT = 64 << 20
 """Characters that one real `str` may have: at most 256 MiB of memory."""
 CACHE_BYTES = 256 << 20
 
+SPARSE_STEP = 4 << 20
+"""A step from which on the characters of a slice are read one by one: what lies between is not fetched."""
+
 _COLD = (0, 0, b"")
 
 
@@ -204,6 +207,8 @@ class Monocontext(StrLike, Sequence[str]):
         low, high = min(positions[0], positions[-1]), max(positions[0], positions[-1]) + 1
         if len(positions) > self._limit:
             raise self._too_large(f"a slice with step {step}", len(positions), "take context[a:b] first, then the step")
+        if abs(step) > SPARSE_STEP:
+            return "".join(self._read(at, at + 1) for at in positions)
         return _stepped(self.span.windows(low, high, reverse=step < 0), positions, self._start)
 
     def _read(self, start: int, stop: int) -> str:

@@ -15,9 +15,9 @@ from monocontext.generations import read_generation, read_root
 from monocontext.index import Frame, FrameRecord, Page
 from monocontext.manifest import Manifest
 from monocontext.opening import Opened
-from monocontext.publish import Place, load_page, opened
 from monocontext.segments import segment_key
 from monocontext.store import Store
+from monocontext.writer import Place, load_page, opened
 
 READ_BYTES = 8 << 20
 

@@ -19,10 +19,10 @@ from monocontext.errors import InvalidText, InvalidUrl, NotAContext, NotFound
 from monocontext.index import Run
 from monocontext.legacy import below, parse_manifest
 from monocontext.manifest import ROOT_KEY, Manifest
-from monocontext.publish import Place, opened, publish_written
 from monocontext.segments import FRAME_BYTES, Layout, Progress, Written
 from monocontext.store import ObjectInfo, Store
 from monocontext.stores import open_store, split_object
+from monocontext.writer import Place, opened, publish_written
 
 READ_BYTES = 8 << 20
 READS_AHEAD = 4

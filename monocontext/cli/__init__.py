@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -17,17 +19,30 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _until_closed(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command end well when who reads its output has seen enough, as `head` does; typer would exit with 1."""
+
+    @functools.wraps(command)
+    def run(*args: object, **options: object) -> None:
+        try:
+            command(*args, **options)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return run
+
+
 for command in (writing.upload, writing.append, writing.index, reading.info, reading.cat, reading.verify):
-    app.command()(command)
+    app.command()(_until_closed(command))
 
 
 def main() -> None:
     """The console script. What a user can mend is one line and exit 2; a bug keeps its traceback."""
     try:
         app()
-    except BrokenPipeError:  # the reader of our output has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except (MonocontextError, OSError) as error:
         print(f"monocontext: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

@@ -36,7 +36,7 @@ def info(
 ) -> None:
     """Say what the context at URL is (1 GET)."""
     from monocontext.generations import read_generation, read_root
-    from monocontext.publish import opened
+    from monocontext.writer import opened
 
     options = _options(url, endpoint, region, profile, anonymous)
     with opened(url, options) as store:

@@ -46,7 +46,7 @@ def upload(
     as_json: AsJson = False,
 ) -> None:
     """Store texts as a new context at URL."""
-    from monocontext.publish import publish
+    from monocontext.writer import publish
 
     sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
     with of_upload("upload", total_bytes(sources)) as progress, _settings():
@@ -80,7 +80,7 @@ def append(
     as_json: AsJson = False,
 ) -> None:
     """Add texts at the end of the context at URL, as a new generation."""
-    from monocontext.publish import append as append_to
+    from monocontext.writer import append as append_to
 
     sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
     with of_upload("append", total_bytes(sources)) as progress, _settings():

@@ -16,7 +16,7 @@ from typing import Any
 
 from monocontext.errors import AlreadyExists, DamagedData, InvalidUrl, NotPicklable, StoreFailure
 from monocontext.store import CONTENT_TYPE, Blob, ObjectInfo
-from monocontext.stores.address import Address
+from monocontext.stores.address import Address, parse
 from monocontext.stores.checks import check_end, check_range, check_version, check_write, usable_key
 from monocontext.stores.s3_client import S3Connection, S3Options, is_aws
 from monocontext.stores.s3_errors import is_cut, typed
@@ -55,6 +55,13 @@ class S3Store:
         if self._connection.given is not None:
             raise NotPicklable(f"{self.url} was opened with a ready client: open it with endpoint=, region=, profile=")
         return _reopen, (self._address.place, self._address.path, self._options)
+
+    def sibling(self, url: str) -> S3Store:
+        """The store at another `s3://` place, with the same client or options."""
+        address = parse(url)
+        other = S3Store(address.place, address.path)
+        other._options, other._connection = self._options, self._connection
+        return other
 
     def get(self, key: str) -> Blob:
         url = self._url(key)

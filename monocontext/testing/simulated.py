@@ -6,9 +6,12 @@ import heapq
 import threading
 from collections.abc import Callable
 from itertools import count
+from typing import TypeVar
 
 from monocontext.plan import Request
 from monocontext.testing.clock import VirtualClock
+
+T = TypeVar("T")
 
 
 class SimulatedWorkers:
@@ -32,6 +35,9 @@ class SimulatedWorkers:
 
     def run(self, request: Request, job: Callable[[], None]) -> None:
         self.submit(request, job)  # the caller waits for it at once, and meets it there
+
+    def decode(self, work: Callable[[], T]) -> T:
+        return work()
 
     def wait(self, ready: Callable[[], bool]) -> None:
         while not ready():

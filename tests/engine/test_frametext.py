@@ -1,0 +1,93 @@
+"""The way between the characters and the bytes of one frame, at and around every checkpoint."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monocontext import Monocontext, frametext
+from monocontext.codec import describe
+from monocontext.errors import DamagedData
+from monocontext.frametext import MARK_EVERY, FrameText
+from monocontext.index import Frame
+
+from .counted import stored
+
+texts = st.text("ab\né漢😀\r\u0301", min_size=1, max_size=80)
+
+
+def frame_of(text: str, **changes: int) -> FrameText:
+    data = text.encode()
+    record = describe(data, data)._replace(**changes)
+    return FrameText(Frame(3, "segments/a.seg", 0, *record, "raw", None, 0, 0, 0), data)
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts, st.sampled_from([1, 2, 3, 7, 1024]), st.data())
+def test_all_ways(text: str, mark_every: int, data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frametext, "MARK_EVERY", mark_every)
+        frame = frame_of(text)
+        assert frame.text == text
+        for _ in range(5):
+            a, b = sorted([data.draw(st.integers(0, len(text))), data.draw(st.integers(0, len(text)))])
+            if a < b:
+                assert frame.slice(a, b) == text[a:b]
+            assert frame.to_byte(a) == len(text[:a].encode())
+            assert frame.to_character(len(text[:a].encode())) == a
+        newlines = [i for i, character in enumerate(text) if character == "\n"]
+        assert [frame.nth_newline(n) for n in range(len(newlines))] == newlines
+        with pytest.raises(DamagedData, match=r"frame 3 of segments/a\.seg: expected \d+ newlines, found \d+"):
+            frame.nth_newline(len(newlines))
+
+
+@pytest.mark.parametrize("size", [MARK_EVERY - 1, MARK_EVERY, MARK_EVERY + 1, 3 * MARK_EVERY, 70 * MARK_EVERY + 5])
+def test_around_the_checkpoints_of_a_real_frame(size: int) -> None:
+    rng = random.Random(size)
+    text = "".join(rng.choices("abc\né漢😀", k=size))
+    frame = frame_of(text)
+    edges = {mark + d for mark in range(0, size + 1, MARK_EVERY) for d in (-1, 0, 1)} | {size - 1, size}
+    places = sorted(place for place in edges if 0 <= place <= size)
+    starts = {place: len(text[:place].encode()) for place in places}
+    for place in places:
+        assert frame.to_byte(place) == starts[place]
+        assert frame.to_character(starts[place]) == place
+        for other in places[:: max(len(places) // 12, 1)]:
+            if place < other:
+                assert frame.slice(place, other) == text[place:other]
+    newlines = [i for i, character in enumerate(text) if character == "\n"]
+    for n in {0, len(newlines) // 2, len(newlines) - 1}:
+        assert frame.nth_newline(n) == newlines[n]
+
+
+def test_a_text_of_large_frames() -> None:
+    """Frames as they are by default, ASCII and not, read here and there."""
+    rng = random.Random(1)
+    words = ["plain words in a line\n", "café au lait, 漢字かな\r\n", "😀👍🏽 ", "x" * 500]
+    text = "".join(rng.choices(words, weights=[9, 5, 3, 1], k=40_000)) + "only ASCII here\n" * 40_000
+    context = Monocontext.open(stored(text, frame_bytes=256 << 10, frames_per_segment=3, codec="zstd"))
+    for _ in range(300):
+        a = rng.randrange(len(text))
+        b = a + rng.choice([1, 10, 2000, 70_000, 400_000])
+        assert context[a:b] == text[a:b]
+        assert context[a] == text[a]
+    for _ in range(30):
+        a = rng.randrange(len(text))
+        needle = text[a : a + 40]
+        assert context.find(needle, max(a - 5000, 0)) == text.find(needle, max(a - 5000, 0))
+        assert context.rfind(needle, 0, a + 5000) == text.rfind(needle, 0, a + 5000)
+        assert context.count("\n", a, a + 100_000) == text.count("\n", a, a + 100_000)
+        line = rng.randrange(text.count("\n"))
+        assert context.lines[line] == text.split("\n", line + 1)[line] + "\n"
+    assert context == text
+
+
+def test_counts_that_lie_are_found_where_they_matter() -> None:
+    for text in ("é" * 50, "é" * 5000):
+        lying = frame_of(text, characters=len(text) - 1)
+        for ask in (lambda f: f.text, lambda f: f.slice(0, 3), lambda f: f.to_byte(3), lambda f: f.to_character(4)):
+            with pytest.raises(DamagedData, match=rf"frame 3 .*expected {len(text) - 1} characters, found {len(text)}"):
+                ask(lying)

@@ -1,0 +1,295 @@
+"""Many threads on one text: one request for what they all want, right text under a cache that holds nothing."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import ContextClosed, StoreFailure
+from monocontext.store import Blob, Store
+from monocontext.testing import (
+    CountingStore,
+    FaultyStore,
+    SimulatedWorkers,
+    SlowStore,
+    WrappedStore,
+    fail,
+    virtual_context,
+)
+from monocontext.workers import ThreadWorkers
+
+from .counted import Counted, stored, wait_until_idle
+
+TEXT = "".join(f"line {i:04d} é漢😀\u2028\r\n" * (i % 3) + f"plain {i}\n" for i in range(300))
+
+
+class Gate(WrappedStore):
+    """Lets segments through once it is opened."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.open = threading.Event()
+        self.arrived = threading.Semaphore(0)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        self.arrived.release()
+        assert self.open.wait(10)
+        return super().get_range(key, start, length, etag=etag)
+
+
+def together(threads: int, task: Callable[[int], object], gate: Gate | None = None) -> list[object]:
+    """Let tasks begin at the same time; a gate is opened when one of them waits at it."""
+    barrier = threading.Barrier(threads)
+
+    def one(number: int) -> object:
+        barrier.wait()
+        return task(number)
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(one, number) for number in range(threads)]
+        if gate:
+            assert gate.arrived.acquire(timeout=10)
+            # The others are in time to join whether they come before the bytes or after them.
+            gate.open.set()
+        return [future.result(timeout=30) for future in futures]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda c: c[1005:1010], lambda c: c.find("missing"), str, lambda c: list(c.lines)],
+    ids=["slice", "find", "str", "lines"],
+)
+def test_eight_threads_that_read_the_same_cold_frame(read: Callable[[Monocontext], object]) -> None:
+    gate = Gate(stored(TEXT, frame_bytes=1000, frames_per_segment=10**6))
+    context = Counted(gate, {})
+    expected = read(Monocontext.open(gate.store))
+    assert together(8, lambda number: read(context.context), gate) == [expected] * 8
+    # `lines` asks for the last frame first and then for the rest; all of it lies in one segment.
+    assert context.asked() in (["segment"], ["segment", "segment"])
+    assert context.context[5:10] == TEXT[5:10]
+
+
+def test_eight_threads_that_read_a_cold_page() -> None:
+    context = Counted(Gate(stored(TEXT, frame_bytes=1000)), {"cache_bytes": 1 << 20})
+    from .counted import Slim
+
+    gate = Gate(Slim(stored(TEXT, frame_bytes=1000)))
+    context = Counted(gate, {})
+    assert together(8, lambda number: context.context[5:10], gate) == [TEXT[5:10]] * 8
+    assert context.asked() == ["page", "segment"]
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 700, 5000, 1 << 20])
+def test_sixteen_threads_of_random_reads(cache_bytes: int) -> None:
+    store = stored(TEXT, frame_bytes=97, frames_per_segment=3, codec="zstd")
+    context = Monocontext.open(store, cache_bytes=cache_bytes)
+
+    def work(number: int) -> None:
+        rng = random.Random(number)
+        for _ in range(40):
+            a, b = rng.randrange(-len(TEXT), len(TEXT)), rng.randrange(-len(TEXT), len(TEXT))
+            step = rng.choice([None, None, None, 1, 7, -1, -5])
+            match rng.randrange(6):
+                case 0 | 1:
+                    assert context[a:b:step] == TEXT[a:b:step]
+                case 2:
+                    assert context[a] == TEXT[a]
+                case 3:
+                    needle = TEXT[a : a + rng.randrange(1, 30)]
+                    assert context.find(needle, b) == TEXT.find(needle, b)
+                    assert context.rfind(needle, 0, b) == TEXT.rfind(needle, 0, b)
+                case 4:
+                    line = rng.randrange(TEXT.count("\n"))
+                    assert context.lines[line] == TEXT.split("\n")[line] + "\n"
+                case 5:
+                    assert context.count("\n", a, b) == TEXT.count("\n", a, b)
+
+    together(16, work)
+    wait_until_idle(context)
+    assert context._reader.cache.used_bytes <= cache_bytes  # type: ignore[union-attr]
+
+
+def test_a_pool_of_one_connection() -> None:
+    store = SlowStore(stored(TEXT, frame_bytes=500), 0.0005)
+    context = Monocontext.open(store, workers=ThreadWorkers(max_running=1), cache_bytes=0)
+    assert together(4, lambda number: str(context)) == [TEXT] * 4
+    wait_until_idle(context)
+
+
+def test_a_budget_smaller_than_any_frame() -> None:
+    context = Monocontext.open(stored(TEXT, frame_bytes=1000), cache_bytes=0)
+    scheduler = context._reader._scheduler  # type: ignore[union-attr]
+    scheduler._budget_bytes = 10
+    assert together(4, lambda number: str(context)) == [TEXT] * 4
+    wait_until_idle(context)
+
+
+def test_an_error_reaches_all_who_wait_and_is_not_kept() -> None:
+    gate = Gate(stored(TEXT, frame_bytes=10**6))
+    failing = FaultyStore(gate, [None, fail(StoreFailure("the segment: no answer"))])
+    context = Monocontext.open(failing)
+
+    def read(number: int) -> str:
+        try:
+            return context[5:10]
+        except StoreFailure as error:
+            return str(error)
+
+    results = together(8, read, gate)
+    # Whoever came after the failure asked anew.
+    assert set(results) <= {"the segment: no answer", TEXT[5:10]}
+    assert "the segment: no answer" in results
+    assert context[5:10] == TEXT[5:10]
+    wait_until_idle(context)
+
+
+ITERATORS: dict[str, Callable[[Monocontext], Iterator[object]]] = {
+    "characters": iter,
+    "reversed": reversed,
+    "chunks": lambda c: c.chunks(10),
+    "lines": lambda c: iter(c.lines),
+    "lines backwards": lambda c: reversed(c.lines),
+    "split": lambda c: iter(c.split("\n")),
+    "splitlines": lambda c: iter(c.splitlines()),
+}
+
+
+@pytest.mark.parametrize("name", ITERATORS)
+def test_an_abandoned_iterator_leaves_nothing_behind(name: str) -> None:
+    store = SlowStore(stored("x" * 999 * 400 + "\n" + TEXT, frame_bytes=999), 0.002)
+    context = Monocontext.open(store, workers=ThreadWorkers(max_running=2), materialize_limit=3)
+    iterator = ITERATORS[name](context)
+    next(iterator)
+    del iterator
+    wait_until_idle(context)
+    assert context.stats.gets < 300  # what was queued was dropped
+
+
+def test_an_abandoned_iterator_drops_what_has_not_started() -> None:
+    workers = SimulatedWorkers(lambda request: 1.0, max_running=1)
+    context = Monocontext.open(stored(TEXT, frame_bytes=500), workers=workers)
+    iterator = iter(context)
+    next(iterator)
+    scheduler = context._reader._scheduler  # type: ignore[union-attr]
+    assert len(scheduler._by_key) > 5
+    del iterator
+    workers.pass_time(100)
+    assert (scheduler.running, scheduler.reserved_bytes, scheduler._by_key) == (0, 0, {})
+    assert context.stats.gets == 3  # the root, the frame that was read, the one that had started
+
+
+def test_a_failing_search_leaves_nothing_behind() -> None:
+    store = FaultyStore(stored(TEXT, frame_bytes=500), [None, None, fail(), fail(), fail()])
+    context = Monocontext.open(store)
+    with pytest.raises(StoreFailure):
+        context.find("missing")
+    wait_until_idle(context)
+    assert context.find("missing") == -1
+
+
+# -- the end ----------------------------------------------------
+
+OPERATIONS: dict[str, Callable[[Monocontext], object]] = {
+    "slice": lambda c: c[700:710],
+    "slice in the frame last read": lambda c: c[0:3],
+    "item": lambda c: c[701],
+    "stepped": lambda c: c[::2],
+    "iteration": list,
+    "reversed": lambda c: list(reversed(c)),
+    "find": lambda c: c.find("missing"),
+    "in": lambda c: "missing" in c,
+    "count": lambda c: c.count("line"),
+    "str": str,
+    "lines": lambda c: c.lines[40],
+    "chunks": lambda c: list(c.chunks()),
+    "splitlines": lambda c: c.splitlines(),
+    "startswith": lambda c: c.startswith("line"),
+    "equality": lambda c: c == "x" * len(c),
+    "preload": lambda c: c._reader.preload(),  # type: ignore[union-attr]
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_closed_text_says_so(name: str, warm: bool) -> None:
+    context = Monocontext.open(stored(TEXT, frame_bytes=500))
+    _ = context[0:3], str(context) if warm else ""
+    context.close()
+    context.close()
+    with pytest.raises(ContextClosed, match=r"memory://\w+/prefix is closed"):
+        OPERATIONS[name](context)
+    assert len(context) == len(TEXT)
+    assert "Monocontext" in repr(context)
+
+
+def test_context_manager_closes() -> None:
+    with Monocontext.open(stored(TEXT)) as context:
+        assert context[0:5] == TEXT[0:5]
+    with pytest.raises(ContextClosed):
+        _ = context[0:5]
+    with Monocontext.open(stored(TEXT), unit="lines") as lines:
+        assert lines[0] == TEXT.split("\n")[0] + "\n"
+    with pytest.raises(ContextClosed):
+        _ = lines[5]
+
+
+def test_a_store_that_was_handed_in_stays_open() -> None:
+    closed = []
+
+    class Watched(WrappedStore):
+        def close(self) -> None:
+            closed.append(self)
+
+    Monocontext.open(Watched(stored(TEXT))).close()
+    assert closed == []
+
+
+def test_an_iterator_that_outlives_the_text() -> None:
+    context = Monocontext.open(virtual_context(4000, "x" * (256 << 10)))
+    iterator = iter(context)
+    next(iterator)
+    context.close()
+    with pytest.raises(ContextClosed):
+        for _ in iterator:
+            pass
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_close_while_others_wait(connections: int) -> None:
+    """Whoever waits for what was queued is told; nobody waits for ever."""
+    gate = Gate(stored(TEXT, frame_bytes=100))
+    context = Monocontext.open(gate, workers=ThreadWorkers(max_running=connections))
+
+    def read(number: int) -> str:
+        try:
+            return str(context) if number % 2 else context[300 * number : 300 * number + 5]
+        except ContextClosed:
+            return "closed"
+
+    with ThreadPoolExecutor(6) as pool:
+        futures = [pool.submit(read, number) for number in range(6)]
+        for _ in range(connections):
+            assert gate.arrived.acquire(timeout=10)
+        context.close()
+        gate.open.set()
+        results = [future.result(timeout=10) for future in futures]
+    assert "closed" in results
+    for number, result in enumerate(results):
+        assert result in ("closed", TEXT if number % 2 else TEXT[300 * number : 300 * number + 5])
+    wait_until_idle(context)
+
+
+def test_views_share_one_cache() -> None:
+    store = CountingStore(stored(TEXT, frame_bytes=500))
+    context = Monocontext.open(store)
+    list(context)
+    store.reset()
+    view = context.view(100, 2000)
+    assert (list(view), view.view(5, 50)[3:9]) == (list(TEXT[100:2000]), TEXT[108:114])
+    assert store.gets == 0
+    assert view.stats is context.stats

@@ -1,0 +1,148 @@
+"""Frames in storage: what is encoded comes back, and anything else is refused by name before it is inflated."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import google_crc32c
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monocontext.codec import decode, encode
+from monocontext.errors import DamagedData
+from monocontext.index import ASCII, Frame, FrameRecord
+from monocontext.manifest import CODECS
+
+TEXT = "some text, a little longer than a word\n" * 5
+WHERE = "frame 7 of segments/a.seg: "
+
+
+def frame_of(record: FrameRecord, codec: str) -> Frame:
+    return Frame(7, "segments/a.seg", 0, *record, codec, None, 0, 0, 0)
+
+
+def encoded(text: str, codec: str, **changes: int) -> tuple[bytes, Frame]:
+    stored, record = encode(text.encode(), codec)
+    return stored, frame_of(record._replace(**changes), codec)
+
+
+@given(st.text(min_size=1), st.sampled_from(CODECS))
+def test_round_trip(text: str, codec: str) -> None:
+    stored, frame = encoded(text, codec)
+    assert decode(stored, frame) == text.encode()
+    assert decode(memoryview(b"x" + stored)[1:], frame) == text.encode()
+    if codec == "raw":
+        assert stored == text.encode()
+
+
+def refused(stored: bytes, frame: Frame, what: str) -> None:
+    with pytest.raises(DamagedData, match=WHERE + what):
+        decode(stored, frame)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_length_that_differs(codec: str) -> None:
+    stored, frame = encoded(TEXT, codec)
+    for other in (stored[:-1], stored + b"x", b""):
+        refused(other, frame, f"length differs: expected {len(stored)} stored bytes, found {len(other)}")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_any_byte_changed_is_found(codec: str) -> None:
+    stored, frame = encoded(TEXT, codec)
+    for index in range(len(stored)):
+        other = bytearray(stored)
+        other[index] ^= 1
+        refused(bytes(other), frame, rf"crc32c differs: expected {frame.crc32c:08x}, found \w{{8}}")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("difference", [1, -1, 1000])
+def test_a_size_that_differs(codec: str, difference: int) -> None:
+    size = len(TEXT) + difference
+    stored, frame = encoded(TEXT, codec, bytes=size, characters=size)
+    refused(stored, frame, f".*expected {size} bytes.*found {len(TEXT)}")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_an_ascii_flag_that_lies(codec: str) -> None:
+    text = "caffè"
+    stored, frame = encoded(text, codec, flags=ASCII, characters=6)
+    refused(stored, frame, "expected ASCII, found other characters")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_characters_that_differ(codec: str) -> None:
+    stored, frame = encoded("caffè", codec, characters=6)
+    refused(stored, frame, "expected 6 characters, found 5")
+
+
+@pytest.mark.parametrize("data", [b"abc\xff", b"\xe2\x82", b"\x80abc", "\ud800".encode("utf-8", "surrogatepass")])
+def test_bytes_that_are_no_text(data: bytes) -> None:
+    record = FrameRecord(len(data), len(data), len(data), 0, google_crc32c.value(data), 0)
+    refused(data, frame_of(record, "raw"), r"not UTF-8 at byte \d")
+
+
+def zstd_frame(stored: bytes, size: int) -> Frame:
+    return frame_of(FrameRecord(len(stored), size, size, 0, google_crc32c.value(stored), ASCII), "zstd")
+
+
+def test_a_frame_that_inflates_to_more_is_refused_before_it_is_inflated() -> None:
+    bomb = zstandard.compress(b"x" * (256 << 20))
+    frame = zstd_frame(bomb, 1000)
+    decode(*encoded(TEXT, "zstd"))  # what is set up once is not counted
+    tracemalloc.start()
+    try:
+        refused(bomb, frame, "inflates to more or less than recorded: expected 1000 bytes, found 268435456")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bomb_that_does_not_say_its_size() -> None:
+    compressor = zstandard.ZstdCompressor(write_content_size=False).compressobj()
+    bomb = compressor.compress(b"x" * (64 << 20)) + compressor.flush()
+    tracemalloc.start()
+    try:
+        refused(bomb, zstd_frame(bomb, 1000), "inflates to more or less than recorded: expected 1000 bytes")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bomb_that_lies_about_its_size() -> None:
+    """Content size 1000 in the header of a frame that inflates to more."""
+    honest = zstandard.compress(b"x" * 1000)
+    bomb = zstandard.compress(b"x" * 60_000)
+    # A single segment frame with two bytes of content size: they hold the size minus 256.
+    assert honest[4] == bomb[4] == 0x60
+    lying = bomb[:5] + honest[5:7] + bomb[7:]
+    assert zstandard.frame_content_size(lying) == 1000
+    refused(lying, zstd_frame(lying, 1000), "does not inflate")
+
+
+def test_what_follows_the_compressed_frame_is_not_text() -> None:
+    two = zstandard.compress(b"x" * 1000) + zstandard.compress(b"y" * 1000)
+    assert decode(two, zstd_frame(two, 1000)) == b"x" * 1000
+    refused(two, zstd_frame(two, 2000), "inflates to more or less than recorded: expected 2000 bytes, found 1000")
+
+
+@pytest.mark.parametrize("stored", [b"", b"x", b"\x28\xb5\x2f\xfd", b"not zstd at all", TEXT.encode()])
+def test_what_is_not_compressed(stored: bytes) -> None:
+    refused(stored, zstd_frame(stored, len(TEXT)), "(does not inflate|inflates to more or less than recorded)")
+
+
+@given(st.integers(0, 200), st.integers(1, 255), st.booleans())
+def test_damage_under_a_checksum_that_agrees(index: int, change: int, cut: bool) -> None:
+    """Zstandard's own faults come out typed too, and never as more bytes than recorded."""
+    stored, _ = encode(TEXT.encode(), "zstd")
+    other = bytearray(stored)
+    other[index % len(other)] ^= change
+    other = other[: index % len(other)] if cut else other
+    frame = zstd_frame(bytes(other), len(TEXT))
+    try:
+        assert len(decode(bytes(other), frame)) == len(TEXT)
+    except DamagedData as error:
+        assert WHERE in str(error)  # noqa: PT017

@@ -1,0 +1,232 @@
+"""Index pages: records in, addresses out; and every way in which a page may disagree with itself or with its root."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from array import array
+
+import google_crc32c
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monocontext.errors import DamagedData
+from monocontext.index import ASCII, FrameRecord, Page, Run, encode_page, page_ref
+from monocontext.manifest import MAX_FRAME_BYTES, PageRef
+
+BEFORE = PageRef("0" * 32, 10, 0, 7, 700, 600, 50)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[Run], list[FrameRecord]]:
+    """Runs and records that belong together."""
+    runs, records = [], []
+    for number in range(draw(st.integers(1, 4))):
+        frames = draw(st.integers(1, 6))
+        offset = draw(st.integers(0, 1 << 45))
+        if draw(st.booleans()):
+            runs.append(Run(f"segments/{number}.seg", offset, frames, draw(st.sampled_from(["raw", "zstd"]))))
+        else:
+            runs.append(Run(f"s3://bücket/{number} \u2028 x", offset, frames, "raw", draw(st.text(max_size=4))))
+        for _ in range(frames):
+            characters = draw(st.integers(1, 5000))
+            ascii_only = draw(st.booleans())
+            size = characters if ascii_only else characters + draw(st.integers(0, 9999))
+            crc, newlines = draw(st.integers(0, 2**32 - 1)), draw(st.integers(0, characters))
+            stored = size if runs[-1].codec == "raw" else draw(st.integers(1, 1 << 24))
+            records.append(FrameRecord(stored, size, characters, newlines, crc, ASCII if ascii_only else 0))
+    return runs, records
+
+
+def loaded(runs: list[Run], records: list[FrameRecord], before: PageRef | None = None) -> Page:
+    data = encode_page(runs, records)
+    return Page(data, page_ref(data, records, before), before)
+
+
+@given(tables(), st.booleans())
+def test_round_trip(table: tuple[list[Run], list[FrameRecord]], later: bool) -> None:
+    runs, records = table
+    before = BEFORE if later else None
+    page = loaded(runs, records, before)
+    assert (list(page.runs), page.records(), len(page)) == (runs, records, len(records))
+    assert encode_page(page.runs, page.records()) == encode_page(runs, records)
+    start, start_byte, start_newline, number = (600, 700, 50, 7) if later else (0, 0, 0, 0)
+    expected_runs = [run for run in runs for _ in range(run.frames)]
+    at = None
+    for i, (record, run) in enumerate(zip(records, expected_runs, strict=True)):
+        at = run.offset if i == 0 or run is not expected_runs[i - 1] else at
+        frame = page[i]
+        assert (frame.number, frame.object, frame.offset, frame.codec, frame.etag) == (
+            number + i,
+            run.object,
+            at,
+            run.codec,
+            run.etag,
+        )
+        assert (frame.start, frame.start_byte, frame.start_newline) == (start, start_byte, start_newline)
+        assert FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields)) == record
+        at += record.stored_bytes
+        start, start_byte = start + record.characters, start_byte + record.bytes
+        start_newline += record.newlines
+
+
+@given(tables(), st.booleans())
+def test_look_ups(table: tuple[list[Run], list[FrameRecord]], later: bool) -> None:
+    page = loaded(*table, BEFORE if later else None)
+    for i in range(len(page)):
+        frame = page[i]
+        for character in {frame.start, frame.stop - 1, (frame.start + frame.stop) // 2}:
+            assert page.at_character(character) == i
+        if frame.newlines:
+            assert page.at_newline(frame.start_newline) == i
+            assert page.at_newline(frame.start_newline + frame.newlines - 1) == i
+
+
+RUNS = [Run("segments/a.seg", 0, 2, "raw"), Run("s3://other/b.txt", 5, 1, "raw", "etag")]
+RECORDS = [FrameRecord(5, 5, 5, 1, 1, ASCII), FrameRecord(4, 4, 3, 0, 2, 0), FrameRecord(9, 9, 9, 2, 3, ASCII)]
+
+
+def refused(data: bytes, ref: PageRef, what: str, before: PageRef | None = None) -> None:
+    with pytest.raises(DamagedData, match=rf"index/{ref.id}\.idx: {what}") as raised:
+        Page(data, ref, before)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_table_that_is_violated_below_is_sound() -> None:
+    assert len(loaded(RUNS, RECORDS)) == 3
+
+
+def test_length_differs() -> None:
+    data = encode_page(RUNS, RECORDS)
+    ref = page_ref(data, RECORDS, None)
+    for other in (data[:-1], data + b"x", b""):
+        refused(other, ref, f"length differs: expected {len(data)} bytes, found {len(other)}")
+
+
+def test_any_byte_changed_is_a_checksum_that_differs() -> None:
+    data = encode_page(RUNS, RECORDS)
+    ref = page_ref(data, RECORDS, None)
+    for index in range(len(data)):
+        other = bytearray(data)
+        other[index] ^= 0x10
+        refused(bytes(other), ref, r"crc32c differs: expected \w{8}, found \w{8}")
+
+
+def sealed(data: bytes, ref: PageRef | None = None) -> tuple[bytes, PageRef]:
+    """A page with its right length and checksum, whatever is in it."""
+    sums = ref or page_ref(data, RECORDS, None)
+    return data, dataclasses.replace(sums, size_bytes=len(data), crc32c=google_crc32c.value(data))
+
+
+def raw_page(table: bytes, records: list[FrameRecord] = RECORDS, count: int | None = None) -> bytes:
+    """A page with any run table."""
+    head = b"MCPAGE\x00\x01" + (len(records) if count is None else count).to_bytes(4, "little")
+    columns = zip(*records, strict=True)
+    body = b"".join(array(kind, column).tobytes() for kind, column in zip("IIIIIH", columns, strict=True))
+    return head + len(table).to_bytes(4, "little") + table + body
+
+
+ROW = {"object": "segments/a.seg", "offset": 0, "frames": 3, "codec": "raw"}
+
+
+def test_a_page_made_here_byte_by_byte_is_sound() -> None:
+    assert Page(*sealed(raw_page(json.dumps([ROW]).encode())), None).runs == (Run("segments/a.seg", 0, 3, "raw"),)
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "expected to begin with"),
+        (b"MCPAGE\x00\x02" + encode_page(RUNS, RECORDS)[8:], "expected to begin with"),
+        (b"MCPAGE\x00\x01", "0 frames do not fill|.*"),
+        (raw_page(b"[]", count=4), "4 frames do not fill"),
+        (raw_page(b"[]", count=2**32 - 1), "4294967295 frames do not fill"),
+        (encode_page(RUNS, RECORDS)[:12] + b"\xff\xff\xff\xff" + encode_page(RUNS, RECORDS)[16:], ".*do not fill"),
+        (raw_page(b""), ""),
+        (raw_page(b"not json"), ""),
+        (raw_page(b"\xff\xff"), ""),
+        (raw_page(b"{}"), "3 frames, 0 in its runs"),
+        (raw_page(b"[]"), "3 frames, 0 in its runs"),
+        (raw_page(b"[1]"), ""),
+        (raw_page(b"null"), ""),
+        (raw_page(b'["abcdef"]'), ""),
+        (raw_page(b"[" * 100_000), ""),
+        (raw_page(b"[" * 900 + b"]" * 900), ""),
+    ],
+    ids=range(16),
+)
+def test_no_page(data: bytes, what: str) -> None:
+    data, ref = sealed(data)
+    refused(data, ref, f"not a page of this context: {what}")
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"frames": 2}, "3 frames, 2 in its runs, 3 in the root"),
+        ({"frames": 4}, "3 frames, 4 in its runs, 3 in the root"),
+        ({"offset": -1}, "impossible run"),
+        ({"offset": float("nan")}, ""),
+        ({"offset": float("inf")}, ""),
+        ({"offset": "x"}, ""),
+        ({"offset": None}, ""),
+        ({"codec": "lzma"}, "impossible run"),
+        ({"codec": None}, "impossible run"),
+        ({"object": "../escape"}, "neither one of our segments"),
+        ({"object": "/etc/passwd"}, "neither one of our segments"),
+        ({"object": "manifest.json"}, "neither one of our segments"),
+        ({"object": "SEGMENTS/a"}, "neither one of our segments"),
+        ({"object": ""}, "neither one of our segments"),
+        ({"object": None}, "neither one of our segments"),
+        ({"object": "s3://bucket/key"}, "neither one of our segments"),  # foreign, and no ETag
+        ({"etag": "x"}, "neither one of our segments"),  # ours, and an ETag
+        ({"object": "s3://bucket/key", "etag": 3}, "neither one of our segments"),
+        ({"object": "s3://bucket/key", "etag": ["x"]}, "neither one of our segments"),
+    ],
+)
+def test_impossible_runs(change: dict[str, object], what: str) -> None:
+    data, ref = sealed(raw_page(json.dumps([ROW | change]).encode()))
+    refused(data, ref, f"not a page of this context: {what}")
+
+
+def test_runs_that_only_add_up() -> None:
+    rows = [ROW | {"frames": 4}, ROW | {"frames": -1}]
+    refused(*sealed(raw_page(json.dumps(rows).encode())), "not a page of this context: impossible run")
+    rows = [ROW | {"frames": 0}, ROW]
+    refused(*sealed(raw_page(json.dumps(rows).encode())), "not a page of this context: impossible run")
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"characters": 0}, "a frame is empty or too large"),
+        ({"bytes": MAX_FRAME_BYTES + 1}, "a frame is empty or too large"),
+        ({"stored_bytes": 2 * MAX_FRAME_BYTES + 1}, "a frame is empty or too large"),
+        ({"bytes": 6}, "an ASCII frame has more bytes than characters"),
+        ({"characters": 4}, "an ASCII frame has more bytes than characters"),
+        ({"bytes": 4, "flags": 0}, "a frame has fewer bytes than characters"),
+        ({"newlines": 6}, "a frame has more newlines than characters"),
+        ({"stored_bytes": 6}, "a raw frame is not stored as it is"),
+    ],
+)
+def test_impossible_records(change: dict[str, int], what: str) -> None:
+    records = [RECORDS[0]._replace(**change), *RECORDS[1:]]
+    data = encode_page(RUNS, records)
+    refused(data, page_ref(data, records, None), f"not a page of this context: {what}")
+
+
+@pytest.mark.parametrize("field", ["frames", "bytes", "characters", "newlines"])
+@pytest.mark.parametrize("before", [None, BEFORE], ids=["first", "later"])
+def test_a_page_and_its_root_that_disagree(field: str, before: PageRef | None) -> None:
+    data = encode_page(RUNS, RECORDS)
+    ref = page_ref(data, RECORDS, before)
+    for difference in (1, -1):
+        lying = dataclasses.replace(ref, **{field: getattr(ref, field) + difference})
+        refused(data, lying, "not a page of this context: (sums differ: expected|3 frames, 3 in its runs)", before)
+
+
+def test_writers_refuse_tables_that_do_not_add_up() -> None:
+    for runs, records in [([], []), (RUNS, RECORDS[:2]), (RUNS[:1], RECORDS)]:
+        with pytest.raises(ValueError, match="frames in runs of"):
+            encode_page(runs, records)

@@ -1,0 +1,238 @@
+"""Uploads as a user has them: large, killed half way and run again, while somebody else already looks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import NotFound
+from monocontext.manifest import generation_key
+from slow.big_text import BigText, blocks
+from slow.commands import Ended, Place, command, run
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+ALLOWED_BYTES = 300 << 20
+
+
+class Watcher:
+    """Opens the context again and again; remembers what it saw: nothing, or a text of this length, head and tail."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.seen: list[tuple[int, str, str] | None] = []
+        """Each different thing seen, in order."""
+        self.looks = 0
+        self.error: Exception | None = None
+
+    def _watch(self) -> None:
+        while not self._stop.is_set():
+            try:
+                found = self._look()
+            except Exception as error:  # raised where the test waits
+                self.error = error
+                return
+            if not self.seen or self.seen[-1] != found:
+                self.seen.append(found)
+            self.looks += 1
+            time.sleep(0.02)
+
+    def _look(self) -> tuple[int, str, str] | None:
+        try:
+            with Monocontext.open(self._place.url, cache_bytes=1 << 20, **self._place.options) as ctx:
+                middle = len(ctx) // 2
+                assert len(ctx[middle : middle + 100]) == 100
+                return len(ctx), ctx[:100], ctx[-100:]
+        except NotFound:
+            return None
+
+    def __enter__(self) -> Watcher:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def check(self, *allowed: tuple[int, str, str] | None) -> None:
+        """Only these were seen, each at most once and in this order; the last of them is there now."""
+        if self.error:
+            raise self.error
+        assert self.looks
+        assert self.seen == [each for each in allowed if each in self.seen]
+        assert self._look() == allowed[-1]
+
+
+def ends(text: BigText) -> tuple[int, str, str]:
+    return text.characters, text.slice(0, 100), text.slice(text.characters - 100, text.characters)
+
+
+def segments(place: Place) -> dict[str, tuple[int, str, float]]:
+    """What lies in the store, with what changes when it is written again."""
+    with place.store() as store:
+        return {info.key: (info.size_bytes, info.etag, info.modified_seconds) for info in store.list("segments/")}
+
+
+@contextmanager
+def kill_after(place: Place, count: int, seconds: float) -> Iterator[Callable[[], bool]]:
+    """Gives a question that is true once `count` more segments are there than at first, and `seconds` have passed."""
+    since: float | None = None
+    with place.store() as store:
+
+        def now() -> bool:
+            nonlocal since
+            if since is None and sum(1 for _ in store.list("segments/")) >= first + count:
+                since = time.monotonic()
+            return since is not None and time.monotonic() - since >= seconds
+
+        first = sum(1 for _ in store.list("segments/"))
+        yield now
+
+
+def verified(place: Place) -> None:
+    done = subprocess.run(command("verify", place.url, *place.arguments, "--json"), capture_output=True)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert json.loads(done.stdout)["ok"]
+
+
+def cat_sha256(place: Place) -> str:
+    """Of what `monocontext cat` prints."""
+    digest = hashlib.sha256()
+    with subprocess.Popen(command("cat", place.url, *place.arguments), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while data := process.stdout.read(1 << 20):
+            digest.update(data)
+    assert process.returncode == 0
+    return digest.hexdigest()
+
+
+def report(what: str, done: Ended, size_bytes: int) -> None:
+    rate = size_bytes / done.seconds / 1e6
+    print(f"\n{what}: at most {done.peak_bytes >> 20} MiB resident, {done.seconds:.1f} s, {rate:,.0f} MB/s of text")
+
+
+def test_a_gigabyte_in_one_go(place: Place, big_text: BigText) -> None:
+    with Watcher(place) as watcher:
+        done = run("upload", str(big_text.path), place.url, *place.arguments)
+    report(f"upload to {place.url}", done, big_text.bytes)
+    assert (done.code, done.errors) == (0, "")
+    assert done.peak_bytes < ALLOWED_BYTES
+    watcher.check(None, ends(big_text))
+
+
+def test_without_compression(place: Place, big_folder: Path) -> None:
+    """Raw segments of 64 MiB: an upload holds about 8 of them, as `publish` says."""
+    text = BigText.write(big_folder / "raw.txt", 300 << 20, seed=3)
+    try:
+        arguments = ("--codec", "raw", "--segment-bytes", "64M", *place.arguments)
+        done = run("upload", str(text.path), place.url, *arguments)
+        report(f"upload of raw segments of 64 MiB to {place.url}", done, text.bytes)
+        assert (done.code, done.errors) == (0, "")
+        assert done.peak_bytes < 8 * (64 << 20) + (100 << 20)
+        assert cat_sha256(place) == text.sha256
+    finally:
+        text.path.unlink()
+
+
+def test_killed_and_run_again(place: Place, big_text: BigText) -> None:
+    """Killed three times at random moments, each run goes on where the last one stopped, and nobody sees a half."""
+    rng = random.Random(11)
+    arguments = ("upload", str(big_text.path), place.url, "--segment-bytes", "4M", *place.arguments)
+    sent: dict[str, tuple[int, str, float]] = {}
+    with Watcher(place) as watcher:
+        for kill in range(3):
+            with kill_after(place, rng.randint(1, 8), rng.uniform(0, 0.1)) as stop:
+                done = run(*arguments, kill_when=stop)
+            assert done.code == -9, done
+            before, sent = sent, segments(place)
+            assert before.items() <= sent.items(), "what was there is not sent again"
+            print(f"\nkill {kill + 1} after {done.seconds:.1f} s: {len(sent)} segments there, {len(before)} before")
+        done = run(*arguments)
+        report(f"the rest to {place.url}", done, big_text.bytes)
+        assert (done.code, done.errors) == (0, "")
+    assert done.peak_bytes < ALLOWED_BYTES
+    finished = segments(place)
+    assert len(sent) >= 3
+    assert sent.items() <= finished.items(), "what was there is not sent again"
+    watcher.check(None, ends(big_text))
+    verified(place)
+    assert cat_sha256(place) == big_text.sha256
+
+
+@pytest.fixture(scope="module")
+def addition(big_folder: Path) -> Iterator[BigText]:
+    text = BigText.write(big_folder / "addition.txt", 256 << 20, seed=5)
+    yield text
+    text.path.unlink()
+
+
+def test_append_killed_and_run_again(place: Place, addition: BigText, tmp_path: Path) -> None:
+    """Readers see exactly the old text or exactly the new one."""
+    rng = random.Random(13)
+    old = BigText.write(tmp_path / "old.txt", 8 << 20, seed=4)
+    assert run("upload", str(old.path), place.url, *place.arguments).code == 0
+    arguments = ("append", str(addition.path), place.url, "--segment-bytes", "1M", *place.arguments)
+    new = (old.characters + addition.characters, ends(old)[1], ends(addition)[2])
+    with Watcher(place) as watcher:
+        for _ in range(3):
+            with kill_after(place, rng.randint(1, 4), rng.uniform(0, 0.1)) as stop:
+                assert run(*arguments, kill_when=stop).code == -9
+            with opened(place) as ctx:
+                assert ctx.generation == 1
+        done = run(*arguments)
+        report(f"append to {place.url}", done, addition.bytes)
+        assert (done.code, done.errors) == (0, "")
+    watcher.check(ends(old), new)
+    verified(place)
+    digest = hashlib.sha256(old.path.read_bytes())
+    for block in blocks(256 << 20, seed=5):
+        digest.update(block)
+    assert cat_sha256(place) == digest.hexdigest()
+
+
+@contextmanager
+def opened(place: Place) -> Iterator[Monocontext]:
+    with Monocontext.open(place.url, **place.options) as ctx:
+        yield ctx
+
+
+def test_append_killed_at_its_commit(place: Place, tmp_path: Path) -> None:
+    """Killed as soon as the commit is there, with its copy or without: it stands, the next writer goes on from it."""
+    texts = [f"text {number}\n" * 1000 for number in range(6)]
+    files = [tmp_path / f"{number}.txt" for number in range(6)]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    assert run("upload", str(files[0]), place.url, *place.arguments).code == 0
+    whole = [texts[0]]
+    """The text of each generation."""
+    for file, text in list(zip(files, texts, strict=True))[1:]:
+        whole.append(whole[-1] + text)
+        key = generation_key(len(whole))
+        with place.store() as store:
+
+            def committed(key: str = key) -> bool:
+                return any(info.key == key for info in store.list("generations/"))
+
+            run("append", str(file), place.url, *place.arguments, kill_when=committed)
+            assert committed()
+        with opened(place) as ctx:
+            print(f"\ngeneration {len(whole)} is committed, {ctx.generation} is what opens")
+            assert str(ctx) == whole[ctx.generation - 1]
+            assert str(ctx.refresh()) == whole[-1]
+    done = run("append", str(files[0]), place.url, *place.arguments)
+    assert (done.code, done.errors) == (0, "")
+    with opened(place) as ctx:
+        assert (ctx.generation, str(ctx)) == (len(whole) + 1, whole[-1] + texts[0])
+    verified(place)
