@@ -109,7 +109,7 @@ def test_python_m_rlm() -> None:
 
 def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> None:
     monocontext = pytest.importorskip("monocontext")
-    monocontext.publish("needle in a text\n" * 1000, str(tmp_path / "context"))
+    monocontext.writer("needle in a text\n" * 1000, str(tmp_path / "context"))
     first = "```repl\nprint(type(context).__name__, context[:6], len(context))\n```"
     model.reply = lambda body: "FINAL(found)" if len(body["messages"]) > 3 else first
     for place in (tmp_path / "context", (tmp_path / "context").as_uri()):
