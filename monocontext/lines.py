@@ -79,6 +79,14 @@ class Lines(Sequence[str]):
     def __reversed__(self) -> Iterator[str]:
         return self._reader.iterate(0, len(self), reverse=True)
 
+    def index(self, line: str, start: int = 0, stop: int | None = None) -> int:
+        """Number of the first line that equals `line`, its end included; streams. `ValueError` when there is none."""
+        first, last, _ = slice(start, stop).indices(len(self))
+        for number, found in enumerate(self._reader.iterate(first, max(first, last)), first):
+            if found == line:
+                return number
+        raise ValueError(f"no line is {line!r}")
+
     def __repr__(self) -> str:
         return f"<Lines: {len(self):,} lines of {self.url or 'a text'}; lines[i] and lines[a:b] are text>"
 

@@ -6,9 +6,10 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import SupportsIndex, overload
+from typing import Any, SupportsIndex, cast, overload
 
 from monocontext import search
+from monocontext.errors import NotPicklable
 from monocontext.kinds import LazyItems
 from monocontext.source import Span
 
@@ -23,8 +24,20 @@ HELD_CHARACTERS = 8 << 20
 class LazyList(Sequence[str], LazyItems):
     """A list of strings, computed as it is read; equal to a `list` with the same items. Slices are real lists."""
 
+    _recipe: tuple[Any, ...] | None = None
+
     def __init__(self, span: Span):
         self._span = span
+
+    def made_by(self, text: object, method: str, *arguments: Any) -> list[str]:
+        """This list, said to be the `list` that it stands for; the call that made it is what a pickle holds."""
+        self._recipe = (text, method, *arguments)
+        return cast("list[str]", self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._recipe is None:
+            raise NotPicklable(f"{self!r} does not know the text it is part of")
+        return _make_again, self._recipe
 
     def __iter__(self) -> Iterator[str]:
         raise NotImplementedError
@@ -101,6 +114,11 @@ class LazyList(Sequence[str], LazyItems):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self._span):,} characters; a lazy list: iterate or slice it>"
+
+
+def _make_again(text: object, method: str, *arguments: Any) -> Any:
+    """What the pickle of a lazy list calls."""
+    return getattr(text, method)(*arguments)
 
 
 class LineSplit(LazyList):

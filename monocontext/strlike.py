@@ -383,7 +383,8 @@ class StrLike(LazyText):
         if self._is_small:
             return self._whole("split", "").split(given, most)
         if most < 0:
-            return cast("list[str]", split_spaces(self.span) if given is None else split_on(self.span, given))
+            parts = split_spaces(self.span) if given is None else split_on(self.span, given)
+            return parts.made_by(self, "split", given)
         return self._split_words(most) if given is None else self._split_first(given, most)
 
     def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
@@ -398,7 +399,7 @@ class StrLike(LazyText):
             return self.split(given)
         cuts = cuts_from_right(self.span, given, most)
         if most < 0:
-            return cast("list[str]", OffsetSplit(self.span, cuts, len(given)))
+            return OffsetSplit(self.span, cuts, len(given)).made_by(self, "rsplit", given)
         starts = [0, *(cut + len(given) for cut in cuts)]
         return [self._part(low, high) for low, high in zip(starts, [*cuts, len(self)], strict=True)]
 
@@ -449,7 +450,7 @@ class StrLike(LazyText):
         """A list; above the limit a lazy one that streams."""
         if self._is_small:
             return self._whole("splitlines", "").splitlines(keepends)
-        return cast("list[str]", split_ends(self.span, bool(keepends)))
+        return split_ends(self.span, bool(keepends)).made_by(self, "splitlines", bool(keepends))
 
     # -- joining ---------------------------------------------------------------------------------------------------
 
