@@ -80,6 +80,8 @@ def main() -> None:
 @contextmanager
 def _opened(context: str) -> Iterator[Any]:
     """The text that CONTEXT names: lazily where it is a context in storage, else as a str."""
+    if context.startswith("memory:"):
+        _fail(f"{context} lives in the memory of one process, a command cannot reach it: use a directory or S3")
     if context == "-":
         yield _decoded(sys.stdin.buffer.read(), "stdin")
     elif "://" not in context and Path(context).is_file():
