@@ -2,6 +2,7 @@ r"""A text addressed by line: `lines[i]`, `lines[a:b]`, iteration. Items and sli
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, SupportsIndex, overload
@@ -160,7 +161,7 @@ class _Text(Protocol):
 
 def _every(reader: LineReader, low: int, high: int, chosen: range) -> Iterator[str]:
     """The chosen ones of lines [low, high), up to the limit."""
-    reverse, step = chosen.step < 0, abs(chosen.step)
+    reverse, step = chosen.step < 0, min(abs(chosen.step), sys.maxsize)
     size = 0
     for line in islice(reader.iterate(low, high, reverse=reverse), 0, None, step):
         size += len(line)

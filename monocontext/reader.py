@@ -314,6 +314,8 @@ class Reader:
         self._resume()
         with self._lock:
             self._check_open()
+            if (found := self.cache.get(need.key)) is not None:
+                return found  # another thread has brought it since the caller looked
             fetch = self._scheduler.want([need], Priority.DEMAND)[need.key]
             started = self._scheduler.start()
         if started == [fetch]:
