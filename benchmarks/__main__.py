@@ -1,11 +1,11 @@
-"""`python -m benchmarks latency`."""
+"""`python -m benchmarks latency | passes`."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from benchmarks import latency
+from benchmarks import latency, passes
 
 
 def main() -> None:
@@ -15,7 +15,11 @@ def main() -> None:
     command.add_argument("--latency-ms", type=float, default=150.0, help="added to each GET")
     command.add_argument("--rounds", type=int, default=3, help="times each way is measured; the median counts")
     command.add_argument("--json", type=Path, help="write the result there as well")
+    commands.add_parser("passes", help="passes over a warm text and short reads, against a str in memory")
     arguments = parser.parse_args()
+    if arguments.command == "passes":
+        passes.main()
+        return
     latency.main(arguments.latency_ms / 1000, arguments.rounds, arguments.json)
 
 

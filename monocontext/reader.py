@@ -79,6 +79,7 @@ class Reader:
         self._places = places
         self._workers = workers
         self._lock = workers.condition
+        self._quick_lock = workers.lock
         self.window_bytes = max(cache_bytes // 2, MIN_WINDOW_BYTES)
         self._scheduler = Scheduler(workers.max_running, self.window_bytes)
         self._etags: dict[str, str] = {}
@@ -129,11 +130,13 @@ class Reader:
         """The frame that holds characters [start, stop) whole, or None if no frame does (at most 1 GET each for the
         index page and the frame). The way of a short read: 2 us where both are cached."""
         page = self._page(bisect_right(self._page_chars, start))
-        i = page.at_character(start)
-        if page.starts[i + 1] < stop:
+        starts = page.starts
+        i = bisect_right(starts, start) - 1
+        if starts[i + 1] < stop:
             return None
-        with self._lock:
-            self._check_open()
+        with self._quick_lock:
+            if self._closed:
+                self._check_open()
             found = self.cache.get(page.first_frame + i)
             if isinstance(found, FrameText):
                 self.stats.hits += 1

@@ -181,6 +181,8 @@ class Monocontext(StrLike, Sequence[str]):
             if key.step is None and type(start) is int and type(stop) is int and low <= start <= stop <= high:
                 piece = data[start - low : stop - low]
                 return piece if type(piece) is str else str(piece, "ascii")
+            if key.step is None and type(start) is int and type(stop) is int and 0 <= start <= stop <= len(self):
+                return self._part(start, stop)
             return self._slice(key)
         if type(key) is int and low <= key < high:
             piece = data[key - low : key - low + 1]

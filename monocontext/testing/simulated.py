@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from monocontext.plan import Request
 from monocontext.testing.clock import VirtualClock
@@ -22,7 +23,9 @@ class SimulatedWorkers:
     """
 
     def __init__(self, seconds: Callable[[Request], float], clock: VirtualClock | None = None, max_running: int = 64):
-        self.condition = threading.Condition()
+        lock = threading.RLock()
+        self.lock: AbstractContextManager[Any] = lock
+        self.condition = threading.Condition(lock)
         self.max_running = max_running
         self.clock = clock or VirtualClock()
         self._seconds = seconds
