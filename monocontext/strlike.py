@@ -39,6 +39,14 @@ class StrLike(LazyText):
     def __len__(self) -> int: ...
 
     @abstractmethod
+    def _length_up_to(self, most: int) -> int:
+        """The length; of a text whose length is not known, `most` where it has so many, and it is read no further."""
+
+    @abstractmethod
+    def _end_after(self, start: int) -> int:
+        """The end; OPEN where it is not known, and what follows `start` is more than one `str` may hold."""
+
+    @abstractmethod
     def _part(self, start: int, stop: int) -> str:
         """Characters [start, stop): a `str` up to the limit, a view of this kind above it."""
 
@@ -48,14 +56,20 @@ class StrLike(LazyText):
 
     def _whole(self, what: str, instead: str) -> str:
         """The text as one `str`, for `what`; above the limit the error says what to write `instead`."""
-        if len(self) > self._limit:
-            raise self._too_large(what, len(self), instead)
+        if self._length_up_to(self._limit + 1) > self._limit:
+            raise self._too_large(what, self._known_length, instead)
         return self.span.read(0, len(self))
 
-    def _too_large(self, what: str, size: int, instead: str) -> ContextTooLarge:
+    def _too_large(self, what: str, size: int | None, instead: str) -> ContextTooLarge:
+        """`size` is None where finding it out would mean to go through the text."""
+        characters = f"over {self._limit:,}" if size is None else f"{size:,}"
         return ContextTooLarge(
-            f"{what} would make {size:,} characters, the limit is {self._limit:,} (materialize_limit): {instead}"
+            f"{what} would make {characters} characters, the limit is {self._limit:,} (materialize_limit): {instead}"
         )
+
+    @property
+    def _known_length(self) -> int | None:
+        return len(self) if self.span.length_is_known else None
 
     @property
     def _is_small(self) -> bool:
@@ -101,8 +115,9 @@ class StrLike(LazyText):
 
     def __hash__(self) -> int:
         """The hash of the equal `str`, up to the limit; reads the whole text."""
-        if not self._is_small:
-            raise Unhashable(str(self._too_large("hash(context)", len(self), "use context.url or a slice as the key")))
+        if self._length_up_to(self._limit + 1) > self._limit:
+            instead = "use context.url or a slice as the key"
+            raise Unhashable(str(self._too_large("hash(context)", self._known_length, instead)))
         return hash(self._whole("hash", ""))
 
     # -- search ----------------------------------------------------------------------------------------------------
@@ -153,8 +168,10 @@ class StrLike(LazyText):
 
     def _bounds(self, start: Bound, end: Bound, size: int) -> tuple[int, int] | None:
         """The range that `start` and `end` mean, or None where no needle of `size` can lie in it."""
-        low, high, _ = slice(start, end).indices(len(self))
-        beyond = start is not None and start.__index__() > len(self)
+        from_start = all(bound is None or bound.__index__() >= 0 for bound in (start, end))
+        length = self._length_up_to(end.__index__()) if end is not None and from_start else len(self)
+        low, high, _ = slice(start, end).indices(length)
+        beyond = start is not None and start.__index__() > length
         return None if beyond or size > high - low else (low, high)
 
     def count(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
@@ -188,6 +205,9 @@ class StrLike(LazyText):
         return self._ends_in(name, self._argument(affix, f"{name} first arg must be str or a tuple of str"), start, end)
 
     def _ends_in(self, name: str, affix: str, start: Bound, end: Bound) -> bool:
+        first = 0 if start is None else start.__index__()
+        if name == "startswith" and end is None and first >= 0:
+            end = first + len(affix)
         bounds = self._bounds(start, end, len(affix))
         if bounds is None:
             return False
@@ -316,18 +336,18 @@ class StrLike(LazyText):
 
     def _stripped(self, name: str, chars: object, left: bool, right: bool) -> str:
         given = None if chars is None else self._argument(chars, f"{name} arg must be None or str")
-        start = self._first_kept(0, len(self), given) if left else 0
-        stop = self._last_kept(start, given) if right else len(self)
+        start = self._first_kept(0, given) if left else 0
+        stop = self._last_kept(start, given) if right else self._end_after(start)
         return self._part(start, stop)
 
-    def _first_kept(self, start: int, stop: int, chars: str | None) -> int:
+    def _first_kept(self, start: int, chars: str | None) -> int:
         """The first character from `start` on that `lstrip(chars)` would keep."""
-        for text in self.span.texts(start, stop):
+        for text in self.span.texts(start):
             kept = text.lstrip(chars)
             if kept:
                 return start + len(text) - len(kept)
             start += len(text)
-        return stop
+        return start
 
     def _last_kept(self, start: int, chars: str | None) -> int:
         """The end of what `rstrip(chars)` would keep of the text from `start` on."""
@@ -342,7 +362,8 @@ class StrLike(LazyText):
     def removeprefix(self, prefix: str, /) -> str:
         """A part of the text; reads as many characters as the prefix has."""
         prefix = self._argument(prefix, "removeprefix() argument must be str")
-        return self._part(len(prefix) if self.startswith(prefix) else 0, len(self))
+        start = len(prefix) if self.startswith(prefix) else 0
+        return self._part(start, self._end_after(start))
 
     def removesuffix(self, suffix: str, /) -> str:
         """A part of the text; reads as many characters as the suffix has."""
@@ -357,7 +378,7 @@ class StrLike(LazyText):
         at = self._find(sep, None, None)
         if at < 0:
             return self._part(0, len(self)), "", ""
-        return self._part(0, at), sep, self._part(at + len(sep), len(self))
+        return self._part(0, at), sep, self._part(at + len(sep), self._end_after(at + len(sep)))
 
     def rpartition(self, sep: str, /) -> tuple[str, str, str]:
         """Parts of the text around the last occurrence; streams from the end until it is found."""
@@ -412,11 +433,11 @@ class StrLike(LazyText):
                 start = at + len(sep)
                 if len(parts) == most:
                     break
-        return [*parts, self._part(start, len(self))]
+        return [*parts, self._part(start, self._end_after(start))]
 
     def _split_words(self, most: int) -> list[str]:
         parts: list[str] = []
-        start = self._first_kept(0, len(self), None)
+        start = self._first_kept(0, None)
         while len(parts) < most and start < len(self):
             stop = start
             for text in self.span.texts(start):
@@ -425,7 +446,7 @@ class StrLike(LazyText):
                 if len(word) < len(text):
                     break
             parts.append(self._part(start, stop))
-            start = self._first_kept(stop, len(self), None)
+            start = self._first_kept(stop, None)
         return [*parts, self._part(start, len(self))] if start < len(self) else parts
 
     def _rsplit_words(self, most: int) -> list[str]:
@@ -477,9 +498,10 @@ class StrLike(LazyText):
             return NotImplemented
         number = max(_number(times), 0)
         if number == 1:
-            return self._part(0, len(self))
-        if number * len(self) > self._limit:
-            raise self._too_large(f"context * {number}", number * len(self), "repeat a slice of it")
+            return self._part(0, self._end_after(0))
+        if number * self._length_up_to(self._limit + 1) > self._limit:
+            size = self._known_length and number * len(self)
+            raise self._too_large(f"context * {number}", size, "repeat a slice of it")
         return self._whole("context * n", "") * number if number else ""
 
     __rmul__ = __mul__
@@ -507,7 +529,7 @@ class StrLike(LazyText):
         """Zeros on the left, behind a sign."""
         zeros = self._padding(width, "0")
         sign = self._part(0, 1) if zeros and len(self) and self.span.read(0, 1) in "+-" else ""
-        return self._joined(sign + "0" * zeros, self._rest(len(sign))) if zeros else self._part(0, len(self))
+        return self._joined(sign + "0" * zeros, self._rest(len(sign))) if zeros else self._part(0, self._end_after(0))
 
     @abstractmethod
     def _rest(self, start: int) -> Self:
@@ -519,14 +541,14 @@ class StrLike(LazyText):
             raise TypeError(f"The fill character must be a unicode character, not {type(fillchar).__name__}")
         if len(fillchar) != 1:
             raise TypeError("The fill character must be exactly one character long")
-        padding = max(wanted - len(self), 0)
+        padding = max(wanted - self._length_up_to(wanted), 0)
         if padding > self._limit:
             raise self._too_large("the padding", padding, "pad a slice")
         return padding
 
     def _padded(self, left: int, right: int, fillchar: str) -> str:
         if not left and not right:
-            return self._part(0, len(self))
+            return self._part(0, self._end_after(0))
         return self._joined(fillchar * left, self, fillchar * right)
 
     # -- questions -------------------------------------------------------------------------------------------------
@@ -587,11 +609,12 @@ class StrLike(LazyText):
         _, point, digits = spec.rstrip("s").rpartition(".")
         if not point or not digits.isdecimal() or int(digits) > self._limit:
             return None
-        return self.span.read(0, min(int(digits), len(self)))
+        return self.span.read(0, min(int(digits), self._length_up_to(int(digits))))
 
     def __mod__(self, arguments: Any) -> str:
         """The text as a `%` format, up to the limit."""
-        return str.__mod__(self._whole("context % ...", "use a slice as the format"), arguments)
+        formatted: str = operator.mod(self._whole("context % ...", "use a slice as the format"), arguments)
+        return formatted
 
     def format(self, *arguments: Any, **named: Any) -> str:
         """The text as a format, up to the limit."""

@@ -6,13 +6,13 @@ be as large as the text are views of it, or a `ContextTooLarge` that says what t
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast, overload
 
-from monocontext.errors import ContextTooLarge, NotAContext, NotPicklable
+from monocontext.errors import NotAContext, NotPicklable
 from monocontext.opening import Opened
 from monocontext.reader import Reader
 from monocontext.search import Window
@@ -181,7 +181,8 @@ class Monocontext(StrLike, Sequence[str]):
             if key.step is None and type(start) is int and type(stop) is int and low <= start <= stop <= high:
                 piece = data[start - low : stop - low]
                 return piece if type(piece) is str else str(piece, "ascii")
-            if key.step is None and type(start) is int and type(stop) is int and 0 <= start <= stop <= len(self):
+            size = self._stop - self._start  # endless where it is not known: then `_slice` finds out what it needs
+            if key.step is None and type(start) is int and type(stop) is int and 0 <= start <= stop <= size < OPEN // 2:
                 return self._part(start, stop)
             return self._slice(key)
         if type(key) is int and low <= key < high:
@@ -192,7 +193,8 @@ class Monocontext(StrLike, Sequence[str]):
     def _item(self, key: SupportsIndex) -> str:
         if not hasattr(key, "__index__"):
             raise TypeError(f"string indices must be integers, not '{type(key).__name__}'")
-        index, size = key.__index__(), len(self)
+        index = key.__index__()
+        size = self._length_up_to(index + 1) if index >= 0 else len(self)
         if not -size <= index < size:
             raise IndexError("string index out of range")
         if index < 0:
@@ -200,6 +202,8 @@ class Monocontext(StrLike, Sequence[str]):
         return self._read(index, index + 1)
 
     def _slice(self, key: slice) -> str:
+        if self._stop == OPEN and (found := self._slice_of_open(key)) is not None:
+            return found
         start, stop, step = key.indices(len(self))
         if step == 1:
             return self._part(start, max(start, stop))
@@ -212,6 +216,29 @@ class Monocontext(StrLike, Sequence[str]):
         if abs(step) > SPARSE_STEP:
             return "".join(self._read(at, at + 1) for at in positions)
         return _stepped(self.span.windows(low, high, reverse=step < 0), positions, self._start)
+
+    def _slice_of_open(self, key: slice) -> str | None:
+        """A slice whose ends count from the beginning, read no further than it reaches."""
+        bounds = [bound if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step)]
+        start, stop, step = bounds
+        if (start or 0) < 0 or (stop or 0) < 0 or step not in (None, 1):
+            return None
+        if stop is None:
+            end = self._end_after(start or 0)
+            return self._part(start or 0, end) if end == OPEN else None
+        start, stop, _ = slice(start, stop).indices(self._length_up_to(stop))
+        return self._part(start, max(start, stop))
+
+    def _length_up_to(self, most: int) -> int:
+        """The length; of a text whose length is not known, `most` where it has so many, and it is read no further."""
+        if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
+            return most
+        return len(self)
+
+    def _end_after(self, start: int) -> int:
+        """The end; OPEN where it is not known, and what follows `start` is more than one `str` may hold."""
+        enough = start + self._limit + 1
+        return OPEN if self._stop == OPEN and self._length_up_to(enough) >= enough and self._stop == OPEN else len(self)
 
     def _read(self, start: int, stop: int) -> str:
         """Characters [start, stop) of this text; leaves the frame that they lie in at hand."""
@@ -239,9 +266,9 @@ class Monocontext(StrLike, Sequence[str]):
         return self._view(start, max(start, stop))
 
     def _view(self, start: int, stop: int) -> Monocontext:
-        if start == 0 and stop == len(self):
+        if start == 0 and stop in (OPEN, self._stop - self._start):
             return self
-        span = Span(self._source, self._start + start, self._start + stop)
+        span = Span(self._source, self._start + start, OPEN if stop == OPEN else self._start + stop)
         return self._of(span, self._limit, self._opened, self._recipe)
 
     def _part(self, start: int, stop: int) -> str:
@@ -262,11 +289,6 @@ class Monocontext(StrLike, Sequence[str]):
     def span(self) -> Span:
         """Where this text lies in its source."""
         return Span(self._source, self._start, self._stop)
-
-    def _too_large(self, what: str, size: int, instead: str) -> ContextTooLarge:
-        return ContextTooLarge(
-            f"{what} would make {size:,} characters, the limit is {self._limit:,} (materialize_limit): {instead}"
-        )
 
     # -- iteration -------------------------------------------------------------------------------------------------
 
@@ -406,7 +428,7 @@ def _open_again(url: str, options: dict[str, Any], generation: int, start: int, 
 def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext:
     """What the pickle of a derived text calls."""
     base, name, *arguments = recipe
-    whole = reduce(add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
+    whole = reduce(operator.add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
     if not isinstance(whole, Monocontext):
         raise NotPicklable(f"{name}() of this text is small here: pickle the str")
     return whole.view(start, None if stop == OPEN else stop)

@@ -1,0 +1,114 @@
+"""A copy is the text itself; a pickle is a handle that opens in another process."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.errors import NotPicklable
+
+TEXT = "".join(f"line {number} é İ Σ 😀\n" for number in range(200))
+
+MAKERS: dict[str, Callable[[Any], Any]] = {
+    "the whole text": lambda t: t,
+    "a view": lambda t: t[100:2000],
+    "a view of a view": lambda t: t[100:2000][50:1500],
+    "lower()": lambda t: t.lower(),
+    "a view of lower()": lambda t: t.lower()[100:2000],
+    "upper() of a view": lambda t: t[100:2000].upper(),
+    "replace() of lower()": lambda t: t.lower().replace("line", "No."),
+    "replace() with a count": lambda t: t.replace("line", "No.", 3),
+    "strip()": lambda t: t.strip("lin\n"),
+    "translate()": lambda t: t.translate({ord("l"): "L", ord("e"): None}),
+    "title() of expandtabs()": lambda t: t.expandtabs(3).title(),
+    "a rope": lambda t: "head " + t + " tail",
+    "a rope of texts": lambda t: t[:1000] + t.lower(),
+    "a view of a rope": lambda t: ("head " + t + " tail")[3:3000],
+    "padding": lambda t: t.center(len(t) + 11, "*"),
+    "what partition() leaves": lambda t: t.partition("line 7")[2],
+}
+
+OPENS = """
+import pickle, sys
+text = pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(pickle.dumps((type(text).__name__, len(text), "".join(text))))
+"""
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Monocontext:
+    publish(TEXT, tmp_path / "context", frame_bytes=100, segment_bytes=1000)
+    return Monocontext.open(tmp_path / "context", materialize_limit=50, cache_bytes=12345)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_copy_is_the_text_itself(name: str, context: Monocontext) -> None:
+    text = MAKERS[name](context)
+    assert copy.copy(text) is text
+    assert copy.deepcopy(text) is text
+    assert copy.deepcopy({"context": [text]})["context"][0] is text
+
+
+def test_pickles_open_in_another_process(context: Monocontext) -> None:
+    for name, make in MAKERS.items():
+        text, expected = make(context), make(TEXT)
+        data = pickle.dumps(text)
+        assert len(data) < 2000, f"{name}: a handle, not the text"
+        done = subprocess.run([sys.executable, "-c", OPENS], input=data, capture_output=True, check=True, timeout=60)
+        assert pickle.loads(done.stdout) == ("Monocontext", len(expected), expected), name
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_of_every_protocol(name: str, protocol: int, context: Monocontext) -> None:
+    again = pickle.loads(pickle.dumps(MAKERS[name](context), protocol))
+    assert isinstance(again, Monocontext)
+    assert again == MAKERS[name](TEXT)
+    assert again._limit == 50
+
+
+def test_a_pickle_keeps_its_generation(context: Monocontext, tmp_path: Path) -> None:
+    data = pickle.dumps(context)
+    publish("another text", tmp_path / "context", replace=True)
+    assert pickle.loads(data) == TEXT
+
+
+def test_a_pickle_holds_no_secret(moto_s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"s3://{moto_s3}/pickled"
+    publish(TEXT, url)
+    with Monocontext.open(url, materialize_limit=50) as context:
+        data = pickle.dumps([context, context[5:500], context.lower(), context + "tail"])
+        again = pickle.loads(data)
+        assert again[1] == TEXT[5:500]
+        for one in again:
+            one.close()
+    for secret in (b"devaccess", b"devsecret123"):
+        assert secret not in data
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_text_in_memory_says_so(name: str) -> None:
+    publish(TEXT, f"memory://{name}", replace=True)
+    with Monocontext.open(f"memory://{name}", materialize_limit=50) as context:
+        with pytest.raises(NotPicklable, match="lives in"):
+            pickle.dumps(MAKERS[name](context))
+
+
+def test_a_text_opened_with_a_client_says_so(moto_s3: str) -> None:
+    import boto3
+
+    url = f"s3://{moto_s3}/by-client"
+    publish(TEXT, url)
+    with Monocontext.open(url, client=boto3.client("s3", region_name="us-east-1")) as context:
+        with pytest.raises(NotPicklable, match="client"):
+            pickle.dumps(context)
+        with pytest.raises(NotPicklable, match="client"):
+            pickle.dumps(context.view(3, 9))
