@@ -97,9 +97,11 @@ def test_a_pickle_holds_no_secret(moto_s3: str, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_text_in_memory_says_so(name: str) -> None:
     publish(TEXT, f"memory://{name}", replace=True)
-    with Monocontext.open(f"memory://{name}", materialize_limit=50) as context:
-        with pytest.raises(NotPicklable, match="lives in"):
-            pickle.dumps(MAKERS[name](context))
+    with (
+        Monocontext.open(f"memory://{name}", materialize_limit=50) as context,
+        pytest.raises(NotPicklable, match="lives in"),
+    ):
+        pickle.dumps(MAKERS[name](context))
 
 
 def test_a_text_opened_with_a_client_says_so(moto_s3: str) -> None:
