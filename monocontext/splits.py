@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -39,8 +40,8 @@ class LazyList(Sequence[str], LazyItems):
             raise NotPicklable(f"{self!r} does not know the text it is part of")
         return _make_again, self._recipe
 
-    def __iter__(self) -> Iterator[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def __iter__(self) -> Iterator[str]: ...
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
