@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from abc import abstractmethod
 from array import array
@@ -61,12 +62,12 @@ class LazyList(Sequence[str], LazyItems):
         return item
 
     def _slice(self, key: slice) -> list[str]:
-        forward = (key.step is None or key.step.__index__() > 0) and all(
-            bound is None or bound.__index__() >= 0 for bound in (key.start, key.stop)
+        forward = (key.step is None or operator.index(key.step) > 0) and all(
+            bound is None or operator.index(bound) >= 0 for bound in (key.start, key.stop)
         )
         if forward and key.stop is not None:  # what `parts[:k]` asks for needs no length
-            start = key.start.__index__() if key.start is not None else 0
-            stop = key.stop.__index__()
+            start = operator.index(key.start) if key.start is not None else 0
+            stop = operator.index(key.stop)
             return list(self._range(min(start, sys.maxsize), min(stop, sys.maxsize)))[:: key.step]
         start, stop, step = key.indices(len(self))
         if step > 0:
@@ -107,7 +108,7 @@ class LazyList(Sequence[str], LazyItems):
         return [*other, *self]
 
     def __mul__(self, times: SupportsIndex) -> list[str]:
-        return list(self) * times.__index__()
+        return list(self) * operator.index(times)
 
     def copy(self) -> list[str]:
         """A real list."""

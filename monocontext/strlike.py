@@ -168,10 +168,10 @@ class StrLike(LazyText):
 
     def _bounds(self, start: Bound, end: Bound, size: int) -> tuple[int, int] | None:
         """The range that `start` and `end` mean, or None where no needle of `size` can lie in it."""
-        from_start = all(bound is None or bound.__index__() >= 0 for bound in (start, end))
-        length = self._length_up_to(end.__index__()) if end is not None and from_start else len(self)
+        from_start = all(bound is None or operator.index(bound) >= 0 for bound in (start, end))
+        length = self._length_up_to(operator.index(end)) if end is not None and from_start else len(self)
         low, high, _ = slice(start, end).indices(length)
-        beyond = start is not None and start.__index__() > length
+        beyond = start is not None and operator.index(start) > length
         return None if beyond or size > high - low else (low, high)
 
     def count(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
@@ -205,7 +205,7 @@ class StrLike(LazyText):
         return self._ends_in(name, self._argument(affix, f"{name} first arg must be str or a tuple of str"), start, end)
 
     def _ends_in(self, name: str, affix: str, start: Bound, end: Bound) -> bool:
-        first = 0 if start is None else start.__index__()
+        first = 0 if start is None else operator.index(start)
         if name == "startswith" and end is None and first >= 0:
             end = first + len(affix)
         bounds = self._bounds(start, end, len(affix))
@@ -293,7 +293,9 @@ class StrLike(LazyText):
             changed = PerCharacter(head, lambda text: "".join([new + c for c in text]), False, False)
             if most < 0 or most > len(span):
                 tail = literal(new)
-        rope = Rope([Span(source := Derived(changed), 0, source.characters), tail] if end else [tail])
+        source = Derived(changed)
+        size = source.characters if old else end * (1 + len(new))
+        rope = Rope([Span(source, 0, size), tail] if end else [tail])
         return self._lazy(Span(rope, 0, rope.characters), call)
 
     def _end_of(self, old: str, most: int) -> int:
