@@ -143,6 +143,14 @@ class Reader:
                 return found if found.used else self._use(found)
         return self.load(page[i])
 
+    def peek(self, character: int) -> FrameText | None:
+        """The frame that holds a character, if it is in memory (no GET but for an index page)."""
+        page = self._page(bisect_right(self._page_chars, character))
+        with self._quick_lock:
+            self._check_open()
+            found = self.cache.get(page.first_frame + page.at_character(character))
+        return self._use(found) if isinstance(found, FrameText) else None
+
     def locate(self, character: int) -> Frame:
         """The frame that holds a character of the text (at most 1 GET, for its index page)."""
         page = self._page(bisect_right(self._page_chars, character))

@@ -110,6 +110,8 @@ class FrameReader(Protocol):
 
     def within(self, start: int, stop: int) -> FrameText | None: ...
 
+    def peek(self, character: int) -> FrameText | None: ...
+
     def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]: ...
 
     def line_start(self, line: int) -> int: ...
@@ -137,6 +139,18 @@ class Stored:
 
     def read(self, start: int, stop: int) -> str:
         return self.reader.read(start, stop)
+
+    def find_at_hand(self, needle: str, start: int, stop: int) -> int:
+        """The first occurrence in [start, stop) if it lies in the frame of `start` and that is in memory, else -1.
+
+        A loop of `find(x, at + 1)` takes microseconds a hit this way, where opening a stream takes a hundred.
+        """
+        text = self.reader.peek(start) if start < stop else None
+        if text is None:
+            return -1
+        at = text.data.find(needle.encode("utf-8", "surrogatepass"), text.to_byte(start - text.frame.start))
+        found = text.frame.start + text.to_character(at) if at >= 0 else stop
+        return found if found + len(needle) <= stop else -1
 
     def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
         for text in self.reader.frames(start, stop, reverse=reverse, eager=eager):

@@ -158,7 +158,12 @@ class StrLike(LazyText):
         low, high = bounds
         if not sub:
             return high if reverse else low
-        windows = self.span.windows(low, high, reverse=reverse)
+        span = self.span
+        if not reverse and isinstance(span.source, Stored):
+            at = span.source.find_at_hand(sub, span.start + low, span.start + high)
+            if at >= 0:
+                return at - span.start
+        windows = span.windows(low, high, reverse=reverse)
         at = search.rfind(windows, sub) if reverse else search.find(windows, sub)
         return at - self.span.start if at >= 0 else -1
 
@@ -440,7 +445,7 @@ class StrLike(LazyText):
     def _split_words(self, most: int) -> list[str]:
         parts: list[str] = []
         start = self._first_kept(0, None)
-        while len(parts) < most and start < len(self):
+        while len(parts) < most and self._length_up_to(start + 1) > start:
             stop = start
             for text in self.span.texts(start):
                 word = text.split(None, 1)[0] if not text[0].isspace() else ""
@@ -449,7 +454,7 @@ class StrLike(LazyText):
                     break
             parts.append(self._part(start, stop))
             start = self._first_kept(stop, None)
-        return [*parts, self._part(start, len(self))] if start < len(self) else parts
+        return [*parts, self._part(start, self._end_after(start))] if self._length_up_to(start + 1) > start else parts
 
     def _rsplit_words(self, most: int) -> list[str]:
         parts: list[str] = []
