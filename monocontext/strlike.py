@@ -206,6 +206,7 @@ class StrLike(LazyText):
     def _has_affix(self, name: str, affix: object, start: Bound, end: Bound) -> bool:
         if isinstance(affix, tuple):
             complaint = f"tuple for {name} must only contain str"
+            slice(start, end).indices(0)  # bounds that are no numbers are an error for an empty tuple too
             return any(self._ends_in(name, self._argument(one, complaint), start, end) for one in affix)
         return self._ends_in(name, self._argument(affix, f"{name} first arg must be str or a tuple of str"), start, end)
 

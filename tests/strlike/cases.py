@@ -56,9 +56,11 @@ def needle(random: Random, text: str) -> str:
     return random.choice(["", text, text + "a", "\ud83d", "never there"])
 
 
-def bound(random: Random, text: str) -> int | None:
-    kind = random.randrange(8)
-    if kind < 5:
+def bound(random: Random, text: str) -> Any:
+    kind = random.randrange(40)
+    if kind == 0:
+        return random.choice(["x", 1.5, True])
+    if kind < 28:
         return random.randint(-len(text) - 3, len(text) + 3)
     return random.choice([None, None, 0, 10**20, -(10**20), sys.maxsize, -sys.maxsize - 1])
 

@@ -61,6 +61,7 @@ COSTS: dict[str, tuple[Operation, int, int]] = {
     "replace().find in a range": (lambda t: t.replace("a", "bb").find("never", 3, 9000), 1, MIB // 2),
     "translate()[10**6:][:9]": (lambda t: t.translate({32: None})[10**6 : 10**6 + 9], 8, 4 * MIB),
     'f"{replace():.500}"': (lambda t: f"{t.replace('a', 'bb'):.500}", 1, MIB // 2),
+    "replace().split(None, 2)": (lambda t: t.replace("a", "bb").split(None, 2)[:2], 200, 3 * (64 << 20)),
     "replace() with a count": (lambda t: t.replace("INFO", "x", 3), 1, MIB // 2),
     'replace("", ...)': (lambda t: len(t.replace("", "-")), 0, 0),
     "a rope's beginning": (lambda t: (t + t.lower())[:500], 1, FRAME_BYTES),

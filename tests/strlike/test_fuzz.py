@@ -77,7 +77,7 @@ def test_a_rope_and_a_derived_text_are_texts_too() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_a_long_campaign() -> None:
     counts = campaign(seed=2, compared=COMPARED)
     print(counts, dict(counts.loud))

@@ -82,12 +82,11 @@ def _(patch: Patch) -> None:
 
 @mutant("newlines of a derived text are those of its base", "replace translate count")
 def _(patch: Patch) -> None:
-    patch.setattr(Derived, "line_of", lambda self, at: self._derivation.base.text_newlines(at), raising=False)
-    patch.setattr(type(_span_of_nothing()), "text_newlines", lambda self, at: self.source.line_of(at), raising=False)
+    def line_of(self: Any, character: int) -> int:
+        base = self._derivation.base
+        return int(base.source.line_of(base.start + min(character, len(base))) - base.lines_before)
 
-
-def _span_of_nothing() -> Any:
-    return strlike.literal("")
+    patch.setattr(Derived, "line_of", line_of)
 
 
 # -- line ends and splits ------------------------------------------------------------------------------------------------

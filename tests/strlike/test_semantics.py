@@ -214,6 +214,24 @@ def assert_refused(operation: Operation, big: Big) -> None:
     assert re.fullmatch(pattern, cost.result), cost.result
 
 
+def test_the_limit_is_what_it_says() -> None:
+    text = stored("abcdef", 2, limit=3)
+    assert [type(part) for part in (text[:3], text[1:4], text[::2], text[:0] + "abc")] == [str] * 4
+    assert [type(part) for part in (text[:4], text[:3] + text[:3] + text[:1], text.strip("af"))] == [
+        Monocontext,
+        str,
+        Monocontext,
+    ]
+    for just, over in ((text.view(0, 3), text.view(0, 4)), (text.view(0, 4).replace("a", ""), text.replace("a", ""))):
+        for operation in (str, hash, lambda t: t.encode(), lambda t: f"{t}", lambda t: t[::-1], lambda t: t * 1 % ()):
+            operation(just)
+            with pytest.raises(ContextTooLarge, match="the limit is 3"):
+                operation(over)
+        assert type(just[:]) is type(just * 1) is type(just[1:]) is type(just.ljust(2)) is str
+        assert type(over[:]) is type(over * 1) is type(over.ljust(2)) is type(over + "") is Monocontext
+        assert type(just.partition("!")[0]) is type(just.split("!", 1)[0]) is str
+
+
 def test_padding_above_the_limit_is_refused(big: Big) -> None:
     for operation in (lambda t: t.center(10**12), lambda t: t.ljust(10**12), lambda t: t.zfill(10**12)):
         assert_refused(operation, big)
