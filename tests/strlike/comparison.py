@@ -79,7 +79,7 @@ def run_case(random: Random, counts: Counts, names: Sequence[str] = NAMES) -> No
     with small_pieces(random):
         context: Any = stored(right, frame_bytes, limit, cache_bytes)
         if not random.randrange(4):  # as parts that end anywhere, between CR and LF too
-            cuts = sorted(random.randrange(len(right) + 1) for _ in range(3))
+            cuts = sorted([*(random.randrange(len(right) + 1) for _ in range(3)), right.find("\r\n") + 1])
             context = joined(right, cuts, frame_bytes, limit)
             story = f"{story}, joined at {cuts}"
         low, high = (random.randrange(len(right) + 1) for _ in range(2))
