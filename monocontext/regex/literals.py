@@ -1,58 +1,15 @@
-"""Literals that every match of a pattern must contain, read from its parse tree. Pure: no text is needed.
-
-A text without them has no match, so a frame, a window or a filter can be asked for them before the engine is. Never
-false negative: what is not certain is left out. (The idea is that of the index filters in Cox, "Regular Expression
-Matching with a Trigram Index", 2012; here with substrings in place of trigrams.)
-"""
+"""Literals that every match of a pattern must contain (`needs`), read from its parse tree. Pure: no text is needed."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from monocontext.needs import INFINITE, All, Any, Literal, Need
 from monocontext.regex import tree, widths
 from monocontext.regex.tree import At, Atomic, Branch, Char, Group, Look, Node, Repeat, Seq
 
 _UNROLLED = 8
 """Copies of a repeated literal that are put together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A string that occurs in the match, or in what look-ahead sees after it."""
-
-    text: str
-    flags: int
-    """0, or `re.I` (with `re.A`, if that was in force): then it may occur in another case.
-
-    Other than ASCII letters can stand for one: under `re.I` U+212A for k, U+017F for s, U+0130 and U+0131 for i. A
-    filter on bytes or on `lower()` is exact where the text is ASCII only.
-    """
-    earliest: int
-    """At least so many characters after the start of the match."""
-    latest: int
-    """At most so many; `widths.INFINITE` if there is no limit."""
-
-    def occurs_in(self, text: str) -> bool:
-        """Whether the text has it, as `re` compares."""
-        return bool(re.search(re.escape(self.text), text, self.flags)) if self.flags else self.text in text
-
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """Each of these."""
-
-    needs: tuple[Need, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Any:
-    """At least one of these."""
-
-    needs: tuple[Need, ...]
-
-
-Need = Literal | All | Any
 
 
 def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Need | None:
@@ -68,26 +25,6 @@ def required(nodes: Seq) -> Need | None:
     collector.sequence(nodes)
     collector.end_run()
     return _all(collector.needs)
-
-
-def may_match(need: Need | None, text: str) -> bool:
-    """False only if a pattern with this need matches nowhere in the text."""
-    match need:
-        case None:
-            return True
-        case Literal():
-            return need.occurs_in(text)
-        case All(needs):
-            return all(may_match(one, text) for one in needs)
-        case Any(needs):
-            return any(may_match(one, text) for one in needs)
-
-
-def longest(need: Need | None, within: int = 2 * widths.INFINITE) -> Literal | None:
-    """The one literal that is best looked for first, of those that end `within` so many characters of the start."""
-    needs = need.needs if isinstance(need, All) else (need,)
-    literals = [one for one in needs if isinstance(one, Literal) and one.latest + len(one.text) <= within]
-    return max(literals, key=lambda literal: len(literal.text), default=None)
 
 
 class _Collector:
@@ -166,12 +103,12 @@ class _Collector:
         """Characters that the repeats after the first few can take."""
         width = self._measure.of(repeat.body).width
         if repeat.high is None:
-            return widths.INFINITE if width else 0
+            return INFINITE if width else 0
         return width * (repeat.high - copies)
 
     def _move(self, least: int, most: int) -> None:
         self._least += least
-        self._most = min(self._most + most, widths.INFINITE)
+        self._most = min(self._most + most, INFINITE)
 
 
 def _all(needs: list[Need]) -> Need | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from monocontext.needs import Literal, longest
 from monocontext.regex import literals, tree, widths
-from monocontext.regex.literals import Literal
 from monocontext.regex.rewrite import Marked, Unmarkable, mark
 from monocontext.regex.tree import Group, Look, Seq
 from monocontext.regex.widths import Stops
@@ -69,8 +69,8 @@ def plan(real: re.Pattern[str]) -> Plan:
         reach=reach,
         stops=stops,
         marked=marked,
-        literal=_worth(literals.longest(need)),
-        early_literal=_worth(literals.longest(need, within=marked.head)) if marked else None,
+        literal=_worth(longest(need)),
+        early_literal=_worth(longest(need, within=marked.head)) if marked else None,
         is_never_empty=widths.least_width(nodes) > 0,
         sees_outside=_sees_outside(nodes),
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from monocontext.regex.literals import Literal
-from monocontext.regex.widths import INFINITE
+from monocontext.needs import INFINITE, Literal
 
 _CROWDED = 200
 """Characters from one literal to the next, on average, below which jumping costs more than it saves."""

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from monocontext.needs import INFINITE
 from monocontext.regex import tree
 from monocontext.regex.tree import At, Atomic, Branch, Char, Cond, Fail, Group, Look, Node, Ref, Repeat, Seq
 
-INFINITE = 1 << 62
 LONG_REPEAT = 1000
 """A repeat of up to so many is counted out; a longer one counts as unlimited when stops are sought."""
 

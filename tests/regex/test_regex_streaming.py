@@ -14,8 +14,9 @@ import regex_grammar
 from regex_equality import Slow, alarm, context_of, windows
 
 from monocontext import regex
+from monocontext.needs import All, Literal, may_match
 from monocontext.regex import stream
-from monocontext.regex.literals import All, Literal, may_match, required_literals
+from monocontext.regex.literals import required_literals
 from monocontext.source import Span
 
 LINE = "2024-05-01 host-7 INFO 12 ms (ok) label: x\n"
