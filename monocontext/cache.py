@@ -5,6 +5,7 @@ Not thread-safe: the reader holds a lock around it.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Protocol
 
 from cachetools import LRUCache
@@ -25,11 +26,13 @@ class Cache:
 
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes
-        self._entries: LRUCache[int, Sized] = LRUCache(max(capacity_bytes, 0), getsizeof=lambda entry: entry.size_bytes)
+        self._entries: LRUCache[Hashable, Sized] = LRUCache(
+            max(capacity_bytes, 0), getsizeof=lambda entry: entry.size_bytes
+        )
         self.hits = 0
         self.misses = 0
 
-    def get(self, key: int) -> Sized | None:
+    def get(self, key: Hashable) -> Sized | None:
         entry = self._entries.get(key)
         if entry is None:
             self.misses += 1
@@ -37,7 +40,7 @@ class Cache:
             self.hits += 1
         return entry
 
-    def put(self, key: int, entry: Sized) -> None:
+    def put(self, key: Hashable, entry: Sized) -> None:
         """Keep an entry; one that is larger than the whole cache is not kept."""
         if entry.size_bytes <= self.capacity_bytes:
             self._entries[key] = entry
@@ -49,7 +52,7 @@ class Cache:
     def used_bytes(self) -> int:
         return int(self._entries.currsize)
 
-    def __contains__(self, key: int) -> bool:
+    def __contains__(self, key: Hashable) -> bool:
         return key in self._entries
 
     def __repr__(self) -> str:

@@ -13,7 +13,16 @@ import google_crc32c
 import zstandard
 
 from monocontext.errors import DamagedData
-from monocontext.index import ASCII, HAS_CR, HAS_OTHER_BREAKS, HAS_SIGMA, LOWER_KEEPS_LENGTH, Frame, FrameRecord
+from monocontext.index import (
+    ASCII,
+    ENDS_LINE,
+    HAS_CR,
+    HAS_OTHER_BREAKS,
+    HAS_SIGMA,
+    LOWER_KEEPS_LENGTH,
+    Frame,
+    FrameRecord,
+)
 
 ZSTD_LEVEL = 3
 
@@ -82,6 +91,8 @@ def describe(data: bytes, stored: bytes) -> FrameRecord:
         flags |= HAS_SIGMA if b"\xce\xa3" in data else 0
     if b"\r" in data:
         flags |= HAS_CR
+    if data.endswith(b"\n"):
+        flags |= ENDS_LINE
     others = _BREAKS_ASCII if flags & ASCII else _BREAKS_ASCII + _BREAKS_OTHER
     if any(mark in data for mark in others):
         flags |= HAS_OTHER_BREAKS

@@ -16,6 +16,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from monocontext.candidates import Candidates
+from monocontext.needs import Need
 from monocontext.search import Window
 from monocontext.source import OPEN, Span
 
@@ -30,6 +32,13 @@ class Derivation(Protocol):
     """Character i of the result comes from character i of the base."""
     keeps_newlines: bool
     r"""The same, for `\n` alone: it is neither made nor lost nor moved from its line."""
+
+    folds_alike: bool
+    """It changes case at most: what search filters say of the base holds for it too (`filters.fold`)."""
+
+    def mapped(self, text: str, start: int) -> str:
+        """The output for the base's characters from `start` on; where lengths are kept."""
+        ...
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         """Output from a state on: a piece of text, and the state behind it. States rise; the first is 0.
@@ -62,8 +71,13 @@ class Derived:
     def read(self, start: int, stop: int) -> str:
         return "".join(window.data for window in self.windows(start, stop))
 
-    def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
         if stop <= start:
+            return
+        if only is not None:
+            yield from self._chosen(start, stop, reverse, eager, only)
             return
         if reverse:
             yield from self._backwards(start, stop)
@@ -79,6 +93,24 @@ class Derived:
             output += len(text)
             if output >= stop:
                 return
+
+    def candidates(self, need: Need | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        derivation = self._derivation
+        if not derivation.folds_alike:
+            return None
+        if not derivation.keeps_length:  # of places nothing is known, but what is nowhere is nowhere here
+            found = derivation.base.candidates(need, 0, None, within_line)
+            return found.moved(derivation.base.start) if found and not found.runs else None
+        found = derivation.base.candidates(need, start, stop, within_line)
+        return found.moved(derivation.base.start) if found else None
+
+    def _chosen(self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates) -> Iterator[Window]:
+        base = self._derivation.base
+        if not only.runs:
+            return
+        for window in base.windows(start, stop, reverse=reverse, eager=eager, only=only):
+            at = window.start - base.start
+            yield Window(at, self._derivation.mapped(window.text, at))
 
     def _backwards(self, start: int, stop: int) -> Iterator[Window]:
         at = stop
@@ -148,11 +180,22 @@ class Derived:
 class PerCharacter:
     """Each character is mapped by itself: `upper`, `casefold`, `translate`."""
 
-    def __init__(self, base: Span, mapping: Callable[[str], str], keeps_length: bool, keeps_newlines: bool):
+    def __init__(
+        self,
+        base: Span,
+        mapping: Callable[[str], str],
+        keeps_length: bool,
+        keeps_newlines: bool,
+        folds_alike: bool = False,
+    ):
         self.base = base
         self.keeps_length = keeps_length
         self.keeps_newlines = keeps_newlines
+        self.folds_alike = folds_alike
         self._mapping = mapping
+
+    def mapped(self, text: str, start: int) -> str:
+        return self._mapping(text)
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         for text in self.base.texts(state, stop):
@@ -172,15 +215,16 @@ class InContext:
         self.base = base
         self.keeps_length = keeps_length
         self.keeps_newlines = True
+        self.folds_alike = True
         self._mapping = mapping
         self._capitalize = capitalize
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         for text in self.base.texts(state, stop):
-            yield self._mapped(text, state), state + len(text)
+            yield self.mapped(text, state), state + len(text)
             state += len(text)
 
-    def _mapped(self, text: str, start: int) -> str:
+    def mapped(self, text: str, start: int) -> str:
         left = self._left(start)
         right = self._right(start + len(text)) if "\u03a3" in text else ""
         whole = self._mapping(left + text + right)
@@ -226,11 +270,16 @@ class Replaced:
     A state is the end of an occurrence, or a place that none reaches over.
     """
 
+    folds_alike = False
+
     def __init__(self, base: Span, old: str, new: str):
         self.base = base
         self.keeps_length = len(old) == len(new) == 1
         self.keeps_newlines = "\n" not in old + new
         self._old, self._new = old, new
+
+    def mapped(self, text: str, start: int) -> str:
+        return text.replace(self._old, self._new)
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         old, new = self._old, self._new
@@ -252,11 +301,15 @@ class Tabs:
 
     keeps_length = False
     keeps_newlines = True
+    folds_alike = False
 
     def __init__(self, base: Span, size: int):
         self.base = base
         self._size = size
         self._columns = {0: 0}
+
+    def mapped(self, text: str, start: int) -> str:
+        raise NotImplementedError("columns are counted from the beginning")
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         column = self._columns[state]

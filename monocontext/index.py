@@ -39,6 +39,8 @@ LOWER_KEEPS_LENGTH = 8
 """Holds no U+0130, the one character whose `lower()` is longer."""
 HAS_SIGMA = 16
 """Holds U+03A3, the one character whose `lower()` depends on its neighbours."""
+ENDS_LINE = 32
+r"""Ends in `\n`. Not set in contexts written before filters were."""
 
 _MAGIC = b"MCPAGE\x00\x01"
 _COLUMNS = (

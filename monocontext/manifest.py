@@ -4,7 +4,8 @@ Invariants, asserted by `Manifest.check()`:
 - counts never fall from one page to the next, and the last page's counts are those of the whole text;
 - every page holds at least one frame, every frame at least one character;
 - bytes >= characters >= newlines; an empty text has no page;
-- page ids are hex, so that no id can lead out of the context's place.
+- filters cover frames of the text, in order, none twice;
+- ids are hex, so that no id can lead out of the context's place.
 
 `docs/format.md` is the specification.
 """
@@ -27,6 +28,8 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """No reader has to hold more than this for one frame, whatever a manifest says."""
 
+FILTER_KIND = "grams-1"
+"""The one kind of search filter that there is; others are passed over."""
 INLINE_PAGE_BYTES = 32 << 10
 """About 1400 frames, 350 MB of text: the root stays a GET of 45 KB at most."""
 
@@ -36,6 +39,10 @@ _LIMIT = 1 << 62
 
 def generation_key(generation: int) -> str:
     return f"generations/{generation:020d}.json"
+
+
+def filter_key(part: str) -> str:
+    return f"filters/{part}.flt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,39 @@ class PageRef:
     @property
     def key(self) -> str:
         return f"index/{self.id}.idx"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRef:
+    """A search filter over some neighbouring frames (`filters`)."""
+
+    kind: str
+    """How rows are computed and laid out; readers pass over kinds that they do not know."""
+    fold: str
+    """The tables by which case was folded (`filters.fold.TABLES`)."""
+    first_frame: int
+    frames: int
+    bits: int
+    """There are 2 ** bits rows."""
+    overlap_bytes: int
+    """Folded text after each frame that its column covers too."""
+    tail_frames: int
+    """Last frames of the group that a match can begin in and end behind the group."""
+    border_frames: int
+    """Frames before the group that its border column stands for; 0: it has none."""
+    parts: tuple[str, ...]
+    """Ids of the objects, in order: truncated SHA-256 of their bytes."""
+
+    @property
+    def stop_frame(self) -> int:
+        return self.first_frame + self.frames
+
+    def key(self, part: int) -> str:
+        return filter_key(self.parts[part])
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(map(filter_key, self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +122,8 @@ class Manifest:
     for a page first, one round trip less."""
     sources: tuple[str, ...] = ()
     """Places outside the context that virtual segments lie in."""
+    filters: tuple[FilterRef, ...] = ()
+    """In the order of the text. Frames that none covers may hold anything."""
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
     """Fields of the JSON object that this version does not know."""
 
@@ -127,6 +169,15 @@ class Manifest:
         fits = inline is None or (bool(self.pages) and len(inline) == self.pages[-1].size_bytes)
         self._assert(fits, "last_page has not the length of the last page")
         self._assert(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
+        covered = 0
+        for number, ref in enumerate(self.filters):
+            within = covered <= ref.first_frame and ref.frames > 0 and ref.stop_frame <= self.frames
+            self._assert(within, f"filter {number}: frames {ref.first_frame} to {ref.stop_frame} of {self.frames}")
+            sane = ref.tail_frames <= ref.frames and ref.border_frames <= ref.first_frame and ref.overlap_bytes > 0
+            self._assert(sane and 0 < ref.bits <= 32, f"filter {number}: impossible record")
+            named = bool(ref.parts) and all(_ID.fullmatch(part) for part in ref.parts)
+            self._assert(named, f"filter {number}: parts without a name")
+            covered = ref.stop_frame
 
     def _assert(self, holds: bool, what: str) -> None:
         if not holds:
@@ -152,7 +203,8 @@ class Manifest:
             "codec": self.codec,
             "sources": list(self.sources),
             **({} if self.last_page is None else {"last_page": base64.b64encode(self.last_page).decode()}),
-            "pages": [{f.name: getattr(page, f.name) for f in fields(PageRef)} for page in self.pages],
+            **({"filters": [_as_object(ref) for ref in self.filters]} if self.filters else {}),
+            "pages": [_as_object(page) for page in self.pages],
         }
         root["crc32c"] = _checksum(root)
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in root.items() if key != "pages"]
@@ -215,6 +267,7 @@ class Manifest:
             codec=str(root["codec"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             sources=tuple(str(source) for source in root["sources"]),
+            filters=tuple(_filter_ref(ref) for ref in root.get("filters", ()) if ref["kind"] == FILTER_KIND),
             extra={key: value for key, value in root.items() if key not in known},
         )
         totals = (manifest.characters, manifest.text_bytes, manifest.newlines, manifest.frames)
@@ -222,6 +275,24 @@ class Manifest:
             if root[name] != total:
                 raise ValueError(f"{name} is {root[name]!r}, the pages say {total}")
         return manifest
+
+
+def _as_object(ref: PageRef | FilterRef) -> dict[str, Any]:
+    return {f.name: getattr(ref, f.name) for f in fields(ref)}
+
+
+def _filter_ref(row: dict[str, Any]) -> FilterRef:
+    return FilterRef(
+        kind=str(row["kind"]),
+        fold=str(row["fold"]),
+        first_frame=_count(row["first_frame"]),
+        frames=_count(row["frames"]),
+        bits=_count(row["bits"]),
+        overlap_bytes=_count(row["overlap_bytes"]),
+        tail_frames=_count(row["tail_frames"]),
+        border_frames=_count(row["border_frames"]),
+        parts=tuple(str(part) for part in row["parts"]),
+    )
 
 
 def _count(value: object) -> int:

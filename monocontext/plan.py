@@ -6,15 +6,15 @@ parallel. Two ranges a little apart are cheaper as one: a request costs what som
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
-
-from monocontext.index import Frame
+from typing import Any, NamedTuple
 
 GAP_BYTES = 128 << 10
 """Read over a gap of up to this rather than ask twice. A request in parallel costs no round trip, so the gap buys only
 the request itself: about 1 ms of a client's CPU with boto3, what 128 KiB take at 90 MB/s."""
+FILTER_GAP_BYTES = 4 << 10
+"""The same between blocks of a filter: they are small and far apart, and the whole is a fifth of the text."""
 PART_BYTES = 1 << 20
 MAX_PART_BYTES = 8 << 20
 """8 MiB take ~90 ms at the 90 MB/s of one connection, three times the first-byte latency near the store."""
@@ -22,17 +22,20 @@ FAN_OUT = 16
 
 
 class Need(NamedTuple):
-    """Something stored that a caller wants: a frame or an index page."""
+    """Something stored that a caller wants: a frame, an index page, a block of a filter."""
 
-    key: int
-    """Frame number, or -1 - page number."""
+    key: Hashable
+    """Frame number; -1 - page number; object and number of a block."""
     object: str
     offset: int
     stored_bytes: int
     bytes: int
     """Size in memory once it is decoded."""
-    frame: Frame | None
-    """None for a page."""
+    decode: Callable[[memoryview], Any]
+    """From the stored bytes to what a caller gets and the cache keeps; raises `DamagedData`."""
+    etag: str | None = None
+    """Version of the object, where one is recorded."""
+    gap_bytes: int = GAP_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ def coalesce(needs: Iterable[Need], most_bytes: int = MAX_PART_BYTES) -> list[Re
     """Requests that cover the needs, each need whole in one of them, in the order in which `needs` first wants them.
 
     At most 2 * ceil(total / part_bytes(total)) requests for needs that lie back to back (needs are not cut, so a part
-    may be half full), plus one for each object and each gap above GAP_BYTES. No request is larger than `most_bytes`
-    unless a single need is.
+    may be half full), plus one for each object and each gap above the needs' `gap_bytes`. No request is larger than
+    `most_bytes` unless a single need is.
     """
     wanted = list(needs)
     rank = {id(need): i for i, need in enumerate(wanted)}
@@ -80,7 +83,7 @@ def coalesce(needs: Iterable[Need], most_bytes: int = MAX_PART_BYTES) -> list[Re
         if group and group[-1].object == need.object:
             stop = need.offset + need.stored_bytes
             gap = need.offset - (group[-1].offset + group[-1].stored_bytes)
-            if gap <= GAP_BYTES and stop - group[0].offset <= limit:
+            if gap <= need.gap_bytes and stop - group[0].offset <= limit:
                 group.append(need)
                 continue
         groups.append([need])

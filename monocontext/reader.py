@@ -12,19 +12,23 @@ Invariants:
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from monocontext import codec
-from monocontext.cache import Cache, Sized
+from monocontext.cache import Cache
+from monocontext.candidates import Candidates
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject
+from monocontext.filters.layout import Layout
+from monocontext.filters.planner import Planner
 from monocontext.frametext import FrameText
 from monocontext.index import Frame, Page
 from monocontext.manifest import Manifest
-from monocontext.plan import Need, Request
+from monocontext.needs import Need as Sought
+from monocontext.plan import FILTER_GAP_BYTES, Need, Request
 from monocontext.scheduler import Fetch, Priority, Scheduler
 from monocontext.stats import Stats
 from monocontext.store import RangeReader
@@ -36,6 +40,12 @@ would fetch one frame after another."""
 FIRST_BATCH_BYTES = 1 << 20
 """A scan begins with this much ahead, and then has at most as much ahead as it has taken: most `find`s of a model end
 early, and one that does has read at most twice what it looked at."""
+LEAST_FRAMES = 8
+"""A search in fewer frames asks no filter: that would be a round trip of its own."""
+DENSE = 0.6
+"""Share of frames from which on candidates are no candidates: a pass without gaps is cheaper."""
+PAGES_AHEAD = 16
+"""Index pages that are fetched at once for candidates that lie far apart."""
 
 Places = Callable[[str], tuple[RangeReader, str]]
 """From a foreign object's URL to a store and key; raises `ForeignObject` for what the caller does not allow."""
@@ -94,6 +104,7 @@ class Reader:
         self._page_chars = [page.characters for page in pages]
         self._page_frames = [page.frames for page in pages]
         self._page_newlines = [page.newlines for page in pages]
+        self._planner = Planner(manifest.filters, manifest.frames)
 
     @property
     def characters(self) -> int:
@@ -169,15 +180,24 @@ class Reader:
         assert isinstance(text, FrameText)
         return self._use(text)
 
-    def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]:
+    def frames(
+        self,
+        start: int,
+        stop: int,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
+    ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
 
         With `eager` the caller is known to take all of them, so as much as the window allows is asked for at once;
         else the reading ahead grows while the caller goes on. An abandoned iterator drops what has not started.
+        `only`: of these frames those that are candidates of a search.
         """
         if stop <= start:
             return
-        wanted = self._frames_between(start, stop, reverse)
+        wanted = self._chosen(only, start, stop, reverse) if only else self._frames_between(start, stop, reverse)
         batch_bytes = self.window_bytes if eager else FIRST_BATCH_BYTES
         ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
         ahead_bytes, taken_bytes, more = 0, 0, True
@@ -192,11 +212,11 @@ class Reader:
                             break
                         batch.append(frame)
                         ahead_bytes += frame.bytes + frame.stored_bytes
-                    ahead.extend(zip(batch, self._want(batch), strict=True))
+                    ahead.extend(zip(batch, self._want([_need(frame) for frame in batch]), strict=True))
                 if not ahead:
                     return
                 frame, found = ahead[0]
-                text = found if isinstance(found, FrameText) else self._await(frame.number, found)
+                text = self._await(frame.number, found) if isinstance(found, Fetch) else found
                 ahead.popleft()
                 ahead_bytes -= frame.bytes + frame.stored_bytes
                 taken_bytes += frame.bytes + frame.stored_bytes
@@ -209,6 +229,74 @@ class Reader:
     def all_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of characters [start, stop) has a flag of `index` (1 GET for each index page)."""
         return all(frame.flags & flag for frame in self._frames_between(start, stop, False)) if stop > start else True
+
+    # -- search ----------------------------------------------------------------------------------------------------
+
+    def candidates(self, need: Sought | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        """Where a match that starts in [start, stop) may begin; None: anywhere, or asking is not worth it.
+
+        `within_line`: neither a match nor what it looks at reaches over a newline. GETs: one for each row of each
+        filter that is asked (up to 16 a literal and 16 GiB of text), all at once; for literals that may stand far
+        behind a match's beginning also the index pages around them. Answers are remembered; where all the text is in
+        memory nothing is asked.
+        """
+        manifest = self.manifest
+        if need is None or not manifest.filters or stop <= start:
+            return None
+        first = 0 if start <= 0 else self.locate(start).number
+        last = manifest.frames if stop >= manifest.characters else self.locate(stop - 1).number + 1
+        if last - first < LEAST_FRAMES:
+            return None
+        key = ("told", need, within_line)
+        with self._lock:
+            self._check_open()
+            told = self.cache.get(key)
+            if told is None and all(number in self.cache for number in range(first, last)):
+                return None
+        if told is None:
+            told = self._ask(need, within_line)
+            with self._lock:
+                self.cache.put(key, told)
+        assert isinstance(told, _Told)
+        low = bisect_right(told.runs, first, key=lambda run: run[1])
+        high = bisect_left(told.runs, last, key=lambda run: run[0])
+        runs = [(max(a, first), min(b, last)) for a, b in told.runs[low:high]]
+        found = Candidates(runs, start, stop, self.frame, self.locate, self.stats.search)
+        if found.frames > DENSE * (last - first):
+            return None
+        with self._lock:
+            search = self.stats.search
+            search.searches += 1
+            search.frames += last - first
+            search.pruned += last - first - found.frames
+        return found
+
+    def _ask(self, need: Sought, within_line: bool) -> _Told:
+        planner = self._planner
+        blocks = {(layout, layout.block_of(row)): None for layout, row in planner.asked(need)}
+        rows = dict(zip(blocks, self._all([_block_need(*block) for block in blocks]), strict=True))
+
+        def row(layout: Layout, number: int) -> bytes:
+            return layout.row(rows[layout, layout.block_of(number)].rows, number)
+
+        frames = planner.candidates(need, row, self.frame, lambda at: self.locate(at).number, within_line)
+        return _Told(((0, self.manifest.frames),) if frames is None else _runs(frames))
+
+    def _chosen(self, only: Candidates, start: int, stop: int, reverse: bool) -> Iterator[Frame]:
+        """The candidates within characters [start, stop), with their index pages fetched some at a time."""
+        numbers = [number for first, last in only.runs for number in range(first, last)]
+        if reverse:
+            numbers.reverse()
+        pages = list(dict.fromkeys(bisect_right(self._page_frames, number) for number in numbers))
+        loaded = 0
+        for number in numbers:
+            if loaded < len(pages) and bisect_right(self._page_frames, number) == pages[loaded]:
+                if loaded % PAGES_AHEAD == 0:
+                    self._all([self._page_need(page) for page in pages[loaded : loaded + PAGES_AHEAD]])
+                loaded += 1
+            frame = self.frame(number)
+            if frame.stop > start and frame.start < stop:
+                yield frame
 
     # -- lines -----------------------------------------------------------------------------------------------------
 
@@ -280,7 +368,6 @@ class Reader:
         last = self._last_page
         if last is not None and last[0] == number and not self._closed:
             return last[1]
-        ref = self.manifest.pages[number]
         with self._lock:
             self._check_open()
             found = self.cache.get(-1 - number)
@@ -289,10 +376,23 @@ class Reader:
                 self._last_page = (number, found)
                 return found
             self.stats.misses += 1
-        page = self._demand(Need(-1 - number, ref.key, 0, ref.size_bytes, ref.size_bytes, None))
+        page = self._demand(self._page_need(number))
         assert isinstance(page, Page)
         self._last_page = (number, page)
         return page
+
+    def _page_need(self, number: int) -> Need:
+        pages = self.manifest.pages
+        ref = pages[number]
+        before = pages[number - 1] if number else None
+        return Need(
+            -1 - number, ref.key, 0, ref.size_bytes, ref.size_bytes, lambda body: Page(bytes(body), ref, before)
+        )
+
+    def frame(self, number: int) -> Frame:
+        """The record of a frame (at most 1 GET, for its index page)."""
+        page = self._page(bisect_right(self._page_frames, number))
+        return page[number - page.first_frame]
 
     def _use(self, text: FrameText) -> FrameText:
         if not text.used:
@@ -303,22 +403,32 @@ class Reader:
 
     # -- fetching --------------------------------------------------------------------------------------------------
 
-    def _want(self, frames: Sequence[Frame]) -> list[FrameText | Fetch]:
-        """Each frame's text where it is cached, else the fetch that will bring it."""
+    def _want(self, needs: Sequence[Need]) -> list[Any]:
+        """What each need asks for, where it is cached, else the `Fetch` that will bring it."""
         self._resume()
         with self._lock:
             self._check_open()
-            cached = [self.cache.get(frame.number) for frame in frames]
-            missing = [_need(frame) for frame, entry in zip(frames, cached, strict=True) if entry is None]
-            self.stats.hits += len(frames) - len(missing)
+            cached = [self.cache.get(need.key) for need in needs]
+            missing = [need for need, entry in zip(needs, cached, strict=True) if entry is None]
+            self.stats.hits += len(needs) - len(missing)
             self.stats.misses += len(missing)
             fetches = self._scheduler.want(missing, Priority.DEMAND)
             started = self._scheduler.start()
         self._send(started)
-        return [
-            entry if isinstance(entry, FrameText) else fetches[frame.number]
-            for frame, entry in zip(frames, cached, strict=True)
-        ]
+        return [fetches[need.key] if entry is None else entry for need, entry in zip(needs, cached, strict=True)]
+
+    def _all(self, needs: Sequence[Need]) -> list[Any]:
+        """What all needs ask for, fetched at once."""
+        wanted = self._want(needs)
+        waiting = [one for one in wanted if isinstance(one, Fetch)]
+        try:
+            return [
+                self._await(need.key, one) if isinstance(one, Fetch) else one
+                for need, one in zip(needs, wanted, strict=True)
+            ]
+        finally:
+            with self._lock:
+                self._scheduler.release([fetch for fetch in waiting if not fetch.done])
 
     def _demand(self, need: Need) -> Any:
         """One thing, now. A request that can start at once runs in the caller's own thread."""
@@ -337,7 +447,7 @@ class Reader:
             self._send(started)
         return self._await(need.key, fetch)
 
-    def _await(self, key: int, fetch: Fetch) -> Any:
+    def _await(self, key: Hashable, fetch: Fetch) -> Any:
         if not fetch.done:
             self._resume()
             began = self._workers.now()
@@ -367,7 +477,7 @@ class Reader:
 
     def _carry(self, fetch: Fetch) -> None:
         """Carry out one fetch, file what it brought, and start what may start after it. Never raises."""
-        values: dict[int, Any] = {}
+        values: dict[Hashable, Any] = {}
         failed: BaseException | None = None
         try:
             try:
@@ -387,15 +497,18 @@ class Reader:
             self._lock.notify_all()
         self._send(started)
 
-    def _get(self, request: Request) -> dict[int, Any]:
+    def _get(self, request: Request) -> dict[Hashable, Any]:
         """One GET: read, compare the ETag, verify and decode."""
         store, key = (self._places if "://" in request.object else self._own)(request.object)
-        recorded = request.needs[0].frame.etag if request.needs[0].frame else None
+        recorded = request.needs[0].etag
         etag = recorded or self._etags.get(request.object)
         blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
         with self._lock:
             self.stats.gets += 1
             self.stats.bytes_fetched += len(blob.data)
+            if request.object.startswith("filters/"):
+                self.stats.search.filter_gets += 1
+                self.stats.search.filter_bytes += len(blob.data)
             first_seen = recorded or self._etags.setdefault(request.object, blob.etag)
         if blob.etag != first_seen:
             raise ContextChanged(
@@ -406,20 +519,15 @@ class Reader:
                 f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(blob.data)}"
             )
         body = memoryview(blob.data)
-        return self._workers.decode(
-            lambda: {need.key: self._decode(need, body[need.offset - request.start :]) for need in request.needs}
-        )
+
+        def decode() -> dict[Hashable, Any]:
+            offsets = ((need, need.offset - request.start) for need in request.needs)
+            return {need.key: need.decode(body[at : at + need.stored_bytes]) for need, at in offsets}
+
+        return self._workers.decode(decode)
 
     def _own(self, key: str) -> tuple[RangeReader, str]:
         return self._store, key
-
-    def _decode(self, need: Need, body: memoryview) -> Sized:
-        stored = body[: need.stored_bytes]
-        if need.frame is not None:
-            return FrameText(need.frame, codec.decode(stored, need.frame))
-        number = -1 - need.key
-        pages = self.manifest.pages
-        return Page(bytes(stored), pages[number], pages[number - 1] if number else None)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -430,4 +538,47 @@ class Reader:
 
 
 def _need(frame: Frame) -> Need:
-    return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, frame)
+    def decode(body: memoryview) -> FrameText:
+        return FrameText(frame, codec.decode(body, frame))
+
+    return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag)
+
+
+def _block_need(layout: Layout, block: int) -> Need:
+    key, offset = layout.address(block)
+    size = layout.block_bytes
+
+    def decode(body: memoryview) -> _Block:
+        return _Block(layout.check(bytes(body), block))
+
+    return Need((key, block), key, offset, size, size, decode, gap_bytes=FILTER_GAP_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block of a filter, as the cache keeps it."""
+
+    rows: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.rows) + 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What filters said of a search, as the cache keeps it: a loop of `find` asks again and again."""
+
+    runs: tuple[tuple[int, int], ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return 150 * len(self.runs) + 200
+
+
+def _runs(frames: Any) -> tuple[tuple[int, int], ...]:
+    """The stretches of an array of booleans that are true, half-open."""
+    import numpy as np
+
+    edges = np.flatnonzero(np.diff(frames.view(np.int8), prepend=0, append=0))
+    return tuple(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
+from monocontext.candidates import Candidates
+from monocontext.needs import Need
 from monocontext.search import Window
 from monocontext.source import Span
 
@@ -28,9 +30,14 @@ class Literal:
     def read(self, start: int, stop: int) -> str:
         return self.text[start:stop]
 
-    def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
         if stop > start:
             yield Window(start, self.text[start:stop])
+
+    def candidates(self, need: Need | None, start: int, stop: int, within_line: bool = False) -> None:
+        return None
 
     def line_start(self, line: int) -> int:
         at = -1
@@ -64,7 +71,9 @@ class Rope:
     def read(self, start: int, stop: int) -> str:
         return "".join(part.read(low, high) for _, part, low, high in self._between(start, stop))
 
-    def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
         found = list(self._between(start, stop))
         for first, part, low, high in reversed(found) if reverse else found:
             shift = first - part.start
@@ -80,6 +89,9 @@ class Rope:
             if high > low:
                 yield first, part, low, high
             i += 1
+
+    def candidates(self, need: Need | None, start: int, stop: int, within_line: bool = False) -> None:
+        return None  # what lies across two parts is in no filter
 
     def line_start(self, line: int) -> int:
         if line <= 0:

@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from enum import IntEnum
 from itertools import count
 from typing import Any
@@ -40,7 +40,7 @@ class Fetch:
         self.priority = priority
         self.waiters = 0
         self.started = False
-        self.values: dict[int, Any] | None = None
+        self.values: dict[Hashable, Any] | None = None
         self.error: BaseException | None = None
 
     @property
@@ -55,15 +55,15 @@ class Scheduler:
         self._max_running = max_running
         self._budget_bytes = budget_bytes
         self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
-        self._by_key: dict[int, Fetch] = {}
+        self._by_key: dict[Hashable, Fetch] = {}
         self._queue: list[tuple[int, int, Fetch]] = []
         self._order = count()
         self.running = 0
         self.reserved_bytes = 0
 
-    def want(self, needs: Iterable[Need], priority: Priority) -> dict[int, Fetch]:
+    def want(self, needs: Iterable[Need], priority: Priority) -> dict[Hashable, Fetch]:
         """Join or create the fetches for some needs; `release` those that are not awaited to their end."""
-        found: dict[int, Fetch] = {}
+        found: dict[Hashable, Fetch] = {}
         missing = []
         for need in needs:
             fetch = self._by_key.get(need.key)

@@ -1,13 +1,14 @@
 r"""Finding in a text that comes in windows. Pure: windows in, character offsets out.
 
 A needle may lie across any number of windows, so the last `len(needle) - 1` units of what was seen are carried along.
+Windows may leave out stretches in which no occurrence begins; `bridged` then adds what one that begins before reaches.
 Text in storage is searched as bytes of UTF-8, which is exact (no character's bytes begin inside another's) and three
 times faster than decoding first; derived text is searched as `str`. One search sees one kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from monocontext.frametext import FrameText
@@ -16,23 +17,31 @@ from monocontext.frametext import FrameText
 class Window:
     """A stretch of text: `data` is UTF-8 (of one frame) or `str`; `start` is the character in the text it begins at."""
 
-    __slots__ = ("_frame", "_shift", "data", "start")
+    __slots__ = ("_frame", "_shift", "_stop", "data", "follows", "start")
 
-    def __init__(self, start: int, data: Any, frame: FrameText | None = None, shift: int = 0):
+    def __init__(self, start: int, data: Any, frame: FrameText | None = None, shift: int = 0, stop: int | None = None):
         self.start = start
         self.data = data
+        self.follows = True
+        """Begins where the window before it ends (backwards: ends where that begins)."""
         self._frame = frame
         self._shift = shift
+        self._stop = stop
 
     @classmethod
     def of_frame(cls, text: FrameText, start: int, stop: int) -> Window:
         """The part of a frame that lies within characters [start, stop) of the text."""
         frame = text.frame
         if start <= frame.start and stop >= frame.start + frame.characters:
-            return cls(frame.start, text.data, text)
+            return cls(frame.start, text.data, text, 0, frame.stop)
         low = text.to_byte(max(start - frame.start, 0))
         high = text.to_byte(min(stop - frame.start, frame.characters))
-        return cls(max(start, frame.start), text.data[low:high], text, low)
+        return cls(max(start, frame.start), text.data[low:high], text, low, min(stop, frame.stop))
+
+    @property
+    def stop(self) -> int:
+        """The character in the text behind it."""
+        return self.start + length(self.data) if self._stop is None else self._stop
 
     def character(self, position: int) -> int:
         """The character in the text at a position in `data`."""
@@ -59,6 +68,47 @@ def _as_units(needle: str, window: Window) -> Any:
     return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
 
 
+def bridged(
+    windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
+) -> Iterator[Window]:
+    """Windows that leave stretches out, made fit for searching.
+
+    Where an occurrence may begin at the end of a window and the next is missing, what it would reach follows, which
+    `read(start, stop)` gives. `stop` is where the search ends.
+    """
+    last: Window | None = None
+    for window in windows:
+        if reverse:
+            limit = stop if last is None else last.start
+            if window.stop < limit:
+                beyond = _beyond(window, needle, read, limit)
+                if beyond is not None:
+                    beyond.follows = last is not None and beyond.stop == limit
+                    yield beyond
+                window.follows = beyond is not None
+        elif last is not None and last.stop < window.start:
+            beyond = _beyond(last, needle, read, window.start)
+            if beyond is not None:
+                yield beyond
+            window.follows = beyond is not None and beyond.stop == window.start
+        yield window
+        last = window
+    if last is not None and not reverse and last.stop < stop:
+        beyond = _beyond(last, needle, read, stop)
+        if beyond is not None:
+            yield beyond
+
+
+def _beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
+    """The text behind a window, as far as an occurrence that begins before it may reach; None where none may."""
+    data, units = window.data, _as_units(needle, window)
+    reach = len(units) - 1
+    if len(data) >= reach and not any(data.endswith(units[:size]) for size in range(reach, 0, -1)):
+        return None
+    text = read(window.stop, min(window.stop + len(needle) - 1, limit))
+    return Window(window.stop, text if isinstance(data, str) else text.encode())
+
+
 def find(windows: Iterable[Window], needle: str) -> int:
     """The first occurrence of a needle that is not empty, or -1."""
     carry: Any = None
@@ -66,6 +116,7 @@ def find(windows: Iterable[Window], needle: str) -> int:
     for window in windows:
         if units is None:
             units = _as_units(needle, window)
+        if carry is None or not window.follows:
             carry = units[:0]
         data, reach = window.data, len(units) - 1
         if carry:
@@ -86,6 +137,7 @@ def rfind(windows: Iterable[Window], needle: str) -> int:
     for window in windows:
         if units is None:
             units = _as_units(needle, window)
+        if carry is None or not window.follows:
             carry = units[:0]
         data, reach = window.data, len(units) - 1
         if carry:
@@ -121,6 +173,7 @@ def count(windows: Iterable[Window], needle: str) -> int:
     for window in windows:
         if units is None:
             units = _as_units(needle, window)
+        if carry is None or not window.follows:
             carry = units[:0]
         data, reach = window.data, len(units) - 1
         if carry:
@@ -137,6 +190,7 @@ def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
     for window in windows:
         if units is None:
             units = _as_units(needle, window)
+        if carry is None or not window.follows:
             carry = units[:0]
         data, size = window.data, len(units)
         position = 0  # in data: nothing before it may be used again

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from monocontext.codec import Framer, encode
+from monocontext.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_of
 from monocontext.index import FrameRecord, Run
 from monocontext.manifest import CODECS, MAX_FRAME_BYTES
 from monocontext.store import Store
@@ -31,6 +32,14 @@ class Layout:
     """Stored bytes in an object, at most, unless one frame is larger."""
     codec: str = "zstd"
     """`zstd`, or `raw`, which leaves segments plain text."""
+    filters: bool = True
+    """Whether search filters are made, where frames are large enough for them."""
+
+    def columns(self, frames_before: int = 0, executor: Executor | None = None) -> Columns | None:
+        """The filters to be of frames that follow so many others; None: there will be none."""
+        if not self.filters or self.frame_bytes < LEAST_FRAME_BYTES:
+            return None
+        return Columns(overlap_of(self.frame_bytes), LEAST_FRAMES - frames_before, executor)
 
     def __post_init__(self) -> None:
         if not 1 <= self.frame_bytes <= MAX_FRAME_BYTES - 4:
@@ -62,10 +71,16 @@ class Written:
     records: list[FrameRecord] = field(default_factory=list)
     final_newline: bool = False
     sources: tuple[str, ...] = ()
+    columns: Columns | None = None
+    """What filters will know of these frames."""
 
 
 def write_segments(
-    store: Store, pieces: Iterable[bytes], layout: Layout, progress: Callable[[Progress], None] | None = None
+    store: Store,
+    pieces: Iterable[bytes],
+    layout: Layout,
+    progress: Callable[[Progress], None] | None = None,
+    frames_before: int = 0,
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment, 1 LIST a thousand).
 
@@ -97,13 +112,18 @@ def write_segments(
             if progress:
                 progress(done)
 
+        columns = written.columns = layout.columns(frames_before, encoders)
         for frame, stored, record in _encoded(_framed(pieces, layout.frame_bytes), layout.codec, encoders):
+            if columns:
+                columns.feed(frame)
             if segment.records and segment.stored_bytes + len(stored) > layout.segment_bytes:
                 seal()
             segment.add(stored, record)
             written.final_newline = frame.endswith(b"\n")
         if segment.records:
             seal()
+        if columns:
+            columns.finish()
         for upload in pending:
             upload.result()
     return written

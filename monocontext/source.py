@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from monocontext import search
+from monocontext.candidates import Candidates
 from monocontext.frametext import FrameText
+from monocontext.needs import Literal, Need
 from monocontext.search import Window
 
 
@@ -25,8 +28,17 @@ class Source(Protocol):
         """Characters [start, stop) as one `str`."""
         ...
 
-    def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
-        """Characters [start, stop) in windows, in order or from the end backwards; `eager`: all will be taken."""
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
+        """Characters [start, stop) in windows, in order or from the end backwards.
+
+        `eager`: all will be taken. `only`: windows may leave out what is none of these `candidates`.
+        """
+        ...
+
+    def candidates(self, need: Need | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        """Where matches of what has this need may begin that begin in [start, stop); None: anywhere."""
         ...
 
     def line_start(self, line: int) -> int:
@@ -62,12 +74,65 @@ class Span:
         return self.source.read(self.start + start, self.start + stop)
 
     def windows(
-        self, start: int = 0, stop: int | None = None, *, reverse: bool = False, eager: bool = False
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
     ) -> Iterator[Window]:
         """Windows of [start, stop), in the source's offsets."""
         size = len(self) if stop is None and reverse else stop
         end = self.stop if size is None else self.start + size
-        return self.source.windows(self.start + start, end, reverse=reverse, eager=eager)
+        return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only)
+
+    def candidates(
+        self, need: Need | None, start: int = 0, stop: int | None = None, within_line: bool = False
+    ) -> Candidates | None:
+        """Where matches that begin in [start, stop) may begin, in the source's offsets; None: anywhere."""
+        end = self.stop if stop is None else self.start + stop
+        return self.source.candidates(need, self.start + start, end, within_line)
+
+    # -- a needle that is not empty, in [start, stop); offsets are the span's --------------------------------------
+
+    def find(self, needle: str, start: int = 0, stop: int | None = None) -> int:
+        """Its first occurrence, or -1; reads candidates up to it."""
+        windows, only = self._where(needle, start, stop)
+        return self._told(search.find(windows, needle), only)
+
+    def rfind(self, needle: str, start: int = 0, stop: int | None = None) -> int:
+        """Its last occurrence, or -1; reads candidates from the end down to it."""
+        windows, only = self._where(needle, start, stop, reverse=True)
+        return self._told(search.rfind(windows, needle), only)
+
+    def count(self, needle: str, start: int = 0, stop: int | None = None) -> int:
+        """Its occurrences that do not overlap; reads all candidates."""
+        windows, only = self._where(needle, start, stop, eager=True)
+        if only is None:
+            return search.count(windows, needle)
+        return sum(self._told(at, only) >= 0 for at in search.occurrences(windows, needle))
+
+    def occurrences(self, needle: str, start: int = 0, stop: int | None = None) -> Iterator[int]:
+        """Where they begin, left to right, not overlapping; reads as far as it is iterated."""
+        windows, only = self._where(needle, start, stop)
+        return (self._told(at, only) for at in search.occurrences(windows, needle))
+
+    def _where(
+        self, needle: str, start: int, stop: int | None, *, reverse: bool = False, eager: bool = False
+    ) -> tuple[Iterator[Window], Candidates | None]:
+        only = self.candidates(Literal(needle), start, stop)
+        windows = self.windows(start, stop, reverse=reverse, eager=eager, only=only)
+        if only is None:
+            return windows, None
+        return search.bridged(windows, needle, self.source.read, only.stop, reverse), only
+
+    def _told(self, at: int, only: Candidates | None) -> int:
+        if at < 0:
+            return at
+        if only is not None:
+            only.found(at)
+        return at - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
         """The same as `str`."""
@@ -112,7 +177,13 @@ class FrameReader(Protocol):
 
     def peek(self, character: int) -> FrameText | None: ...
 
-    def frames(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[FrameText]: ...
+    def frames(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[FrameText]: ...
+
+    def candidates(
+        self, sought: Need | None, start: int, stop: int, within_line: bool = False
+    ) -> Candidates | None: ...
 
     def line_start(self, line: int) -> int: ...
 
@@ -152,9 +223,16 @@ class Stored:
         found = text.frame.start + text.to_character(at) if at >= 0 else stop
         return found if found + len(needle) <= stop else -1
 
-    def windows(self, start: int, stop: int, *, reverse: bool = False, eager: bool = False) -> Iterator[Window]:
-        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager):
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
+        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only):
+            if only is not None:
+                only.looked_at()
             yield Window.of_frame(text, start, stop)
+
+    def candidates(self, need: Need | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        return self.reader.candidates(need, start, stop, within_line)
 
     def line_start(self, line: int) -> int:
         return self.reader.line_start(line)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, SupportsIndex, cast, overload
 
-from monocontext import search
 from monocontext.errors import NotPicklable
 from monocontext.kinds import LazyItems
 from monocontext.source import Span
@@ -186,8 +185,8 @@ def split_on(span: Span, separator: str) -> LazyList:
         return LineSplit(span)
 
     def cuts() -> Iterator[int]:
-        for at in search.occurrences(span.windows(), separator):
-            yield at - span.start + len(separator)
+        for at in span.occurrences(separator):
+            yield at + len(separator)
 
     return StreamSplit(span, lambda texts: split_text(texts, separator), cuts)
 
@@ -284,10 +283,10 @@ def cuts_from_right(span: Span, separator: str, most: int) -> array[int]:
     cuts = array("Q")
     stop = len(span)
     while len(cuts) != most:
-        at = search.rfind(span.windows(0, stop, reverse=True), separator)
+        at = span.rfind(separator, 0, stop)
         if at < 0:
             break
-        stop = at - span.start
+        stop = at
         cuts.append(stop)
     cuts.reverse()
     return cuts

@@ -14,13 +14,45 @@ class PrefetchStats:
 
 
 @dataclass(slots=True)
+class SearchStats:
+    """What search filters were asked, and what they spared. Summed over searches."""
+
+    searches: int = 0
+    """Searches that a filter could narrow."""
+    frames: int = 0
+    """Frames that those searches would have read without filters, if they had gone to the end."""
+    pruned: int = 0
+    """Of these, frames that cannot hold the beginning of a match."""
+    looked_at: int = 0
+    """Of the others, frames that were really looked at: a search that finds what it wants ends early."""
+    hits: int = 0
+    """Of these, frames in which a match began."""
+    filter_gets: int = 0
+    """GETs for blocks of filters; part of `Stats.gets`."""
+    filter_bytes: int = 0
+    """Their bytes; part of `Stats.bytes_fetched`."""
+
+    @property
+    def false_positives(self) -> int:
+        """Frames that were looked at in vain."""
+        return self.looked_at - self.hits
+
+    def __str__(self) -> str:
+        return (
+            f"{self.searches:,} searches narrowed: {self.pruned:,} of {self.frames:,} frames pruned, "
+            f"{self.looked_at:,} looked at, {self.false_positives:,} in vain; "
+            f"{self.filter_gets:,} GETs of {self.filter_bytes:,} filter bytes"
+        )
+
+
+@dataclass(slots=True)
 class Stats:
     """Counts since the text was opened. Prints as one line."""
 
     gets: int = 0
     """GET requests that a caller waited for, the one for the root included."""
     bytes_fetched: int = 0
-    """Stored bytes that those requests brought: root, index pages, frames, and gaps read over."""
+    """Stored bytes that those requests brought: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
     """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
     hits: int = 0
@@ -29,12 +61,14 @@ class Stats:
     wait_seconds: float = 0.0
     """Time that callers waited for storage, summed over threads."""
     prefetch: PrefetchStats = field(default_factory=PrefetchStats)
+    search: SearchStats = field(default_factory=SearchStats)
 
     def __str__(self) -> str:
         looked_up = self.hits + self.misses
         rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
         ahead = f", {self.prefetch.gets:,} GETs ahead" if self.prefetch.gets else ""
+        search = f"; {self.search}" if self.search.searches else ""
         return (
             f"{self.gets:,} GETs, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
-            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{ahead}"
+            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{ahead}{search}"
         )

@@ -150,8 +150,7 @@ class StrLike(LazyText):
 
     def _find(self, sub: str, start: Bound, end: Bound, reverse: bool = False) -> int:
         if start is None and end is None and sub and not reverse and not self._is_shorter_than(sub):
-            at = search.find(self.span.windows(), sub)  # needs no length
-            return at - self.span.start if at >= 0 else -1
+            return self.span.find(sub)  # needs no length
         bounds = self._bounds(start, end, len(sub))
         if bounds is None:
             return -1
@@ -163,9 +162,7 @@ class StrLike(LazyText):
             at = span.source.find_at_hand(sub, span.start + low, span.start + high)
             if at >= 0:
                 return at - span.start
-        windows = span.windows(low, high, reverse=reverse)
-        at = search.rfind(windows, sub) if reverse else search.find(windows, sub)
-        return at - self.span.start if at >= 0 else -1
+        return span.rfind(sub, low, high) if reverse else span.find(sub, low, high)
 
     def _is_shorter_than(self, sub: str) -> bool:
         """Whether that is known without going through the text."""
@@ -183,7 +180,7 @@ class StrLike(LazyText):
         r"""Occurrences that do not overlap; streams everything, except for `"\n"` (4 GETs at most)."""
         sub = self._argument(sub, "count() argument 1 must be str")
         if start is None and end is None and len(sub) > 1 and not self._is_shorter_than(sub):
-            return search.count(self.span.windows(eager=True), sub)
+            return self.span.count(sub)
         bounds = self._bounds(start, end, len(sub))
         if bounds is None:
             return 0
@@ -193,7 +190,7 @@ class StrLike(LazyText):
         span = self.span
         if sub == "\n":
             return span.source.line_of(span.start + high) - span.source.line_of(span.start + low)
-        return search.count(span.windows(low, high, eager=True), sub)
+        return span.count(sub, low, high)
 
     def startswith(self, prefix: str | tuple[str, ...], start: Bound = None, end: Bound = None, /) -> bool:
         """As `str.startswith`; reads as many characters as the prefix has."""
@@ -247,7 +244,8 @@ class StrLike(LazyText):
     def _mapped(self, name: str, mapping: Callable[[str], str]) -> str:
         if self._is_small:
             return mapping(self._whole(name, ""))
-        return self._derive(PerCharacter(self.span, mapping, self._flags(ASCII), keeps_newlines=True), name)
+        derivation = PerCharacter(self.span, mapping, self._flags(ASCII), keeps_newlines=True, folds_alike=True)
+        return self._derive(derivation, name)
 
     def swapcase(self) -> str:
         """As `upper`, lazy above the limit."""
@@ -309,10 +307,10 @@ class StrLike(LazyText):
         if not old:
             return min(most, len(self))
         end = 0
-        for number, at in enumerate(search.occurrences(self.span.windows(), old)):
+        for number, at in enumerate(self.span.occurrences(old)):
             if number == most:
                 break
-            end = at - self.span.start + len(old)
+            end = at + len(old)
         return end if most else 0
 
     def _derive(self, derivation: Derivation, name: str, *arguments: Any) -> str:
@@ -435,8 +433,7 @@ class StrLike(LazyText):
     def _split_first(self, sep: str, most: int) -> list[str]:
         parts, start = [], 0
         if most:
-            for at in search.occurrences(self.span.windows(), sep):
-                at -= self.span.start
+            for at in self.span.occurrences(sep):
                 parts.append(self._part(start, at))
                 start = at + len(sep)
                 if len(parts) == most:

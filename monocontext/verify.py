@@ -12,7 +12,7 @@ from typing import Any
 from monocontext import codec
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.generations import read_generation, read_root
-from monocontext.index import Frame, FrameRecord, Page
+from monocontext.index import ENDS_LINE, Frame, FrameRecord, Page
 from monocontext.manifest import Manifest
 from monocontext.opening import Opened
 from monocontext.segments import segment_key
@@ -157,6 +157,8 @@ def _check_frame(frame: Frame, stored: bytes, report: Report) -> bool:
     report.text_bytes += len(data)
     report.final_newline = data.endswith(b"\n")
     expected = FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
+    if not expected.flags & ENDS_LINE:  # older writers do not set it
+        found = found._replace(flags=found.flags & ~ENDS_LINE)
     if found != expected:
         report.problems.append(f"{where}: counts differ: expected {expected}, found {found}")
         return False

@@ -71,13 +71,14 @@ def index(
     Raises `InvalidText` for what is not UTF-8 (byte order marks are skipped with a note) or is compressed,
     `AlreadyExists` where a context is already, unless `replace`; `NotFound`, `NotAContext`.
     """
-    layout = Layout(frame_bytes=frame_bytes, codec="raw")
+    layout = Layout(frame_bytes=frame_bytes, codec="raw", filters=filters)
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
     with opened(url, options) as store:
 
         def write() -> Written:
             written = Written(sources=tuple(dict.fromkeys(_absolute(name) for name in names)))
+            written.columns = layout.columns()
             done = Progress()
             for name in names:
                 for found in _objects(name, options):
@@ -89,6 +90,8 @@ def index(
                     done = Progress(done.text_bytes + size, done.stored_bytes + size, done.segments + 1, done.reused)
                     if progress:
                         progress(done)
+            if written.columns:
+                written.columns.finish()
             return written
 
         return publish_written(store, write, layout, replace)
@@ -143,6 +146,8 @@ def _index_object(found: _Object, layout: Layout, written: Written, note: Callab
                 f"{found.url}: not UTF-8 at byte {at}: {error.reason}; `monocontext upload --encoding ...` stores it"
             ) from None
         written.records.append(record)
+        if written.columns:
+            written.columns.feed(frame)
         written.final_newline = frame.endswith(b"\n")
         frames += 1
 

@@ -130,7 +130,7 @@ class Pattern(metaclass=ABCMeta):
             return self._real.findall(string, pos, endpos)
         low, high = self._bounds(string, pos, endpos)
         tally = Tally("findall", string, "iterate re.finditer(pattern, context), or search context[a:b]")
-        return collect(self._scan(string, low, high), self.groups, tally) if low <= high else []
+        return collect(self._scan(string, low, high, narrow=True), self.groups, tally) if low <= high else []
 
     def split(self, string: Any, maxsplit: int = 0) -> list[Any]:
         """Pieces between matches, and groups, as a list; reads everything."""
@@ -173,9 +173,9 @@ class Pattern(metaclass=ABCMeta):
         size = len(text)
         return min(max(index(pos), 0), size), min(max(index(endpos), 0), size)
 
-    def _scan(self, text: StrLike, low: int, high: int, most: int = 0) -> Scan:
+    def _scan(self, text: StrLike, low: int, high: int, most: int = 0, *, narrow: bool = False) -> Scan:
         """A pass that takes everything, unless it ends after so many matches."""
-        return Scan(self._planned, text.span, text._limit, low, high, eager=not most)
+        return Scan(self._planned, text.span, text._limit, low, high, eager=not most, narrow=narrow)
 
     def _iterate(self, text: StrLike, pos: int, endpos: int) -> Iterator[Match]:
         low, high = self._bounds(text, pos, endpos)
@@ -184,7 +184,7 @@ class Pattern(metaclass=ABCMeta):
     def _matches(self, text: StrLike, low: int, high: int) -> Iterator[Match]:
         if low > high:
             return
-        scan = Scan(self._planned, text.span, text._limit, low, high)
+        scan = Scan(self._planned, text.span, text._limit, low, high, narrow=True)
         subject = self._subject(text, low, high)
         for found in scan.hits():
             if found is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from monocontext.needs import Literal, longest
+from monocontext.needs import Literal, Need, longest
 from monocontext.regex import literals, tree, widths
 from monocontext.regex.rewrite import Marked, Unmarkable, mark
-from monocontext.regex.tree import Group, Look, Seq
+from monocontext.regex.tree import Char, Group, Look, Seq
 from monocontext.regex.widths import Stops
 
 BOUND = 1 << 16
@@ -39,6 +39,10 @@ class Plan:
     """Every match has it."""
     early_literal: Literal | None
     """Every match has it within the head of the rewritten pattern."""
+    need: Need | None
+    """What every match has, for search filters."""
+    within_line: bool
+    """Neither a match nor what it looks at reaches over a newline."""
     is_never_empty: bool
     """No match is empty."""
     sees_outside: bool
@@ -54,7 +58,7 @@ def plan(real: re.Pattern[str]) -> Plan:
     """Choose. Costs a second parse and compilation of the pattern, and no GET."""
     nodes = tree.parse(real)
     if nodes is None:
-        return Plan(real, 1, None, None, None, None, None, False, True)
+        return Plan(real, 1, None, None, None, None, None, None, False, False, True)
     marked = None
     reach: int | None = widths.in_characters(nodes).of(nodes).reach
     stops = None
@@ -71,6 +75,8 @@ def plan(real: re.Pattern[str]) -> Plan:
         marked=marked,
         literal=_worth(longest(need)),
         early_literal=_worth(longest(need, within=marked.head)) if marked else None,
+        need=need,
+        within_line=need is not None and not _sees_newline(nodes),
         is_never_empty=widths.least_width(nodes) > 0,
         sees_outside=_sees_outside(nodes),
     )
@@ -91,6 +97,12 @@ def _marked(nodes: Seq, real: re.Pattern[str], *, to_end: bool = False) -> Marke
 
 def _worth(literal: Literal | None) -> Literal | None:
     return literal if literal and len(literal.text) >= _SHORT else None
+
+
+def _sees_newline(nodes: Seq) -> bool:
+    """Whether any character of the pattern may be a newline."""
+    characters = {node.key: node for node in widths.walk(nodes) if isinstance(node, Char)}
+    return any(tree.build_plain((tree.with_own_flags(char),)).match("\n") for char in characters.values())
 
 
 def _sees_outside(nodes: Seq) -> bool:

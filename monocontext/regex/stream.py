@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from monocontext.candidates import Candidates
 from monocontext.errors import ContextTooLarge
 from monocontext.regex.plan import Plan
 from monocontext.regex.rewrite import Marked
@@ -34,10 +35,14 @@ would be searched twice, and looking for them is slow (20 MB/s)."""
 class Feed:
     """Characters of a text from `start` to `stop`, pulled forward; keeps what was asked for last."""
 
-    def __init__(self, span: Span, start: int, stop: int, *, eager: bool = False):
-        self._pieces = (window.text for window in span.windows(start, stop, eager=eager))
-        self._rest = ""
-        """Pulled, not yet asked for."""
+    def __init__(self, span: Span, start: int, stop: int, *, eager: bool = False, only: Candidates | None = None):
+        self._span = span
+        self._stop = stop
+        self._pieces = (
+            (window.start - span.start, window.text) for window in span.windows(start, stop, eager=eager, only=only)
+        )
+        self._next: tuple[int, str] | None = None
+        """Pulled, not yet asked for: where it begins, and the text."""
         self._buffer = ""
         self._start = start
 
@@ -47,13 +52,29 @@ class Feed:
         if offset + size <= len(self._buffer):
             return self._buffer[offset : offset + size]
         parts = [self._buffer[offset:]]
-        missing = size - len(parts[0])
-        while missing > 0 and (piece := self._rest or next(self._pieces, "")):
-            parts.append(piece[:missing])
-            self._rest = piece[missing:]
-            missing -= len(parts[-1])
+        at = start + len(parts[0])
+        end = min(start + size, self._stop)
+        while at < end and (piece := self._piece(at, end)):
+            parts.append(piece)
+            at += len(piece)
         self._buffer, self._start = "".join(parts), start
         return self._buffer
+
+    def _piece(self, at: int, end: int) -> str:
+        """Some characters from `at` on, not beyond `end`; empty at the end of the text."""
+        while self._next is None or self._next[0] + len(self._next[1]) <= at:
+            self._next = next(self._pieces, None)
+            if self._next is None:
+                self._next = (self._stop, "")
+                break
+        start, text = self._next
+        if start > at:  # candidates leave it out, and a match reaches into it
+            return self._span.read(at, min(start, end))
+        return text[at - start : end - start]
+
+    def let_stand(self, start: int, character: str) -> None:
+        """Take it as known that this character stands at `start`, before what is asked for next."""
+        self._buffer, self._start = character, start
 
 
 class Scan:
@@ -63,9 +84,15 @@ class Scan:
     the text; and None when it is about to leave a window: then no match starts in it before `at`.
     """
 
-    def __init__(self, plan: Plan, span: Span, limit: int, pos: int, end: int, *, eager: bool = False):
+    def __init__(
+        self, plan: Plan, span: Span, limit: int, pos: int, end: int, *, eager: bool = False, narrow: bool = False
+    ):
+        """`narrow`: who takes the matches needs no text between them, so search filters may leave it out."""
         self._plan = plan
-        self._feed = Feed(span, max(0, pos - plan.left), end, eager=eager)
+        only = span.candidates(plan.need, pos, end, plan.within_line) if narrow else None
+        self._only = None if only and only.runs and not plan.streams else only
+        self._shift = span.start
+        self._feed = Feed(span, max(0, pos - plan.left), end, eager=eager, only=self._only)
         self._end = end
         self._largest = max(limit, WINDOW)
         self._replay = False
@@ -75,6 +102,15 @@ class Scan:
         self.window = ""
 
     def hits(self) -> Iterator[re.Match[str] | None]:
+        if self._only is None:
+            yield from self._everywhere()
+            return
+        for hit in self._in_regions(self._only):
+            if hit is not None:
+                self._only.found(self._shift + self.base + hit.start())
+            yield hit
+
+    def _everywhere(self) -> Iterator[re.Match[str] | None]:
         plan = self._plan
         size = min(FIRST_WINDOW, WINDOW)
         if not plan.streams:
@@ -97,6 +133,49 @@ class Scan:
                 raise self._too_large()
             else:
                 size = min(2 * size, self._largest)
+
+    def _in_regions(self, only: Candidates) -> Iterator[re.Match[str] | None]:
+        """Where search filters do not rule out that a match begins."""
+        for region in only.regions():
+            start, stop = region.start - self._shift, region.stop - self._shift
+            if stop <= self.at:
+                continue
+            if start > self.at:
+                self.at, self._replay = start, False
+                if region.begins_line and start and self._plan.left == 1:
+                    self._feed.let_stand(start - 1, "\n")  # and the frame before need not be read for it
+            yield from self._in_region(stop, region.ends_line and self._plan.within_line)
+        self.at = self._end
+
+    def _in_region(self, stop: int, is_closed: bool) -> Iterator[re.Match[str] | None]:
+        """Matches that begin before `stop`; `is_closed`: and end before it, in the newline there at the latest."""
+        plan = self._plan
+        size, beyond = min(FIRST_WINDOW, WINDOW), plan.reach or 0
+        while self.at < stop:
+            at, replay = self.at, self._replay
+            self.base = max(0, at - plan.left)
+            if is_closed and stop - at <= size:
+                self.window = self._feed.window(self.base, stop - self.base)
+                if stop < self._end:
+                    self.window += "\n"  # some character follows; which one, no match can tell
+                yield from self._decided(stop - self.base)
+                yield None
+                return
+            self.window = self._feed.window(self.base, at - self.base + min(size, stop - at) + beyond)
+            if self.base + len(self.window) >= self._end:
+                yield from self._decided(len(self.window) + 1)
+                self.at = self._end
+                return
+            yield from self._hits_in_window()
+            if self.at > at or self._replay is not replay:
+                yield None
+                size = min(2 * size, WINDOW)
+            elif max(size, beyond) >= self._largest:
+                raise self._too_large()
+            elif size < stop - at:
+                size = min(2 * size, self._largest)
+            else:
+                beyond = min(max(2 * beyond, FIRST_MATCH_WINDOW), self._largest)
 
     def _hits_in_window(self) -> Iterator[re.Match[str]]:
         plan = self._plan

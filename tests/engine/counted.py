@@ -33,10 +33,19 @@ class Slim(WrappedStore):
         return dataclasses.replace(blob, data=root.to_bytes())
 
 
-def stored(text: str, *, frame_bytes: int = 100, frames_per_segment: int = 1, codec: str = "raw") -> MemoryStore:
+def stored(
+    text: str, *, frame_bytes: int = 100, frames_per_segment: int = 1, codec: str = "raw", filters: bool = False
+) -> MemoryStore:
     """A text in frames of exactly `frame_bytes` (where it has no newlines), in segments of so many frames."""
     store = memory()
-    publish(text, store, frame_bytes=frame_bytes, segment_bytes=frame_bytes * frames_per_segment, codec=codec)
+    publish(
+        text,
+        store,
+        frame_bytes=frame_bytes,
+        segment_bytes=frame_bytes * frames_per_segment,
+        codec=codec,
+        filters=filters,
+    )
     return store
 
 
@@ -55,9 +64,15 @@ class Counted:
         self.opening = self.asked()
 
     def asked(self) -> list[str]:
-        """The kinds of objects that were read since the last call, in order: `root`, `page`, `segment`."""
+        """The kinds of objects that were read since the last call, in order: `root`, `page`, `segment`, `filter`."""
         wait_until_idle(self.context)
-        kinds = {"manifest.json": "root", "index": "page", "segments": "segment", "generations": "generation"}
+        kinds = {
+            "manifest.json": "root",
+            "index": "page",
+            "segments": "segment",
+            "filters": "filter",
+            "generations": "generation",
+        }
         found = [kinds[request.key.split("/")[0]] for request in self.store.log]
         assert all(request.verb in ("get", "get_range") for request in self.store.log)
         self.store.reset()

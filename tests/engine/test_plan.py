@@ -22,7 +22,7 @@ def needs(draw: st.DrawFn) -> list[Need]:
     for name in draw(st.lists(st.sampled_from("abc"), max_size=3, unique=True)):
         at = draw(st.integers(0, 1000))
         for size, gap in draw(st.lists(st.tuples(sizes, gaps), max_size=25)):
-            found.append(Need(len(found), name, at, size, size * 3, None))
+            found.append(Need(len(found), name, at, size, size * 3, bytes))
             at += size + gap
     return draw(st.permutations(found))
 
@@ -71,7 +71,7 @@ def test_how_many_requests_for_what_lies_back_to_back(frames: list[int]) -> None
     at = 0
     wanted = []
     for number, size in enumerate(frames):
-        wanted.append(Need(number, "a", at, size, size, None))
+        wanted.append(Need(number, "a", at, size, size, bytes))
         at += size
     part = part_bytes(at)
     # A request ends where the next frame would not fit any more, so each two of them together hold more than a part.
@@ -90,7 +90,7 @@ def test_the_size_of_a_part(total: int) -> None:
 
 def test_bounds_in_figures() -> None:
     frame = 256 << 10
-    back_to_back = [Need(i, "a", i * frame, frame, frame, None) for i in range(64)]
+    back_to_back = [Need(i, "a", i * frame, frame, frame, bytes) for i in range(64)]
     random.shuffle(back_to_back)
     assert len(coalesce(back_to_back)) == 16  # 16 MiB in parts of 1 MiB
     assert len(coalesce(back_to_back * 1)) == 16
@@ -101,7 +101,7 @@ def test_bounds_in_figures() -> None:
 
 def test_one_stretch_that_holds_two_places_of_the_text() -> None:
     """The same stored bytes can be two frames: a text that repeats itself."""
-    twice = [Need(0, "a", 0, 100, 100, None), Need(1, "a", 0, 100, 100, None), Need(2, "a", 100, 5, 5, None)]
+    twice = [Need(0, "a", 0, 100, 100, bytes), Need(1, "a", 0, 100, 100, bytes), Need(2, "a", 100, 5, 5, bytes)]
     (request,) = coalesce(twice)
     assert (request.start, request.stop, len(request.needs)) == (0, 105, 3)
 
@@ -114,6 +114,6 @@ def test_what_is_wanted_first_is_asked_for_first(wanted: list[Need]) -> None:
 
 
 def test_what_does_not_fit_a_part_goes_alone() -> None:
-    large = Need(0, "a", 0, MAX_PART_BYTES * 2, 1, None)
-    small = [Need(1, "a", MAX_PART_BYTES * 2, 10, 10, None), Need(2, "a", MAX_PART_BYTES * 2 + 10, 10, 10, None)]
+    large = Need(0, "a", 0, MAX_PART_BYTES * 2, 1, bytes)
+    small = [Need(1, "a", MAX_PART_BYTES * 2, 10, 10, bytes), Need(2, "a", MAX_PART_BYTES * 2 + 10, 10, 10, bytes)]
     assert [len(request.needs) for request in coalesce([large, *small])] == [1, 2]

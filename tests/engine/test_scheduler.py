@@ -15,12 +15,12 @@ CONNECTIONS = 3
 
 def need(key: int, size: int = 100) -> Need:
     """A need that is never coalesced with another."""
-    return Need(key, f"object {key}", 0, size, 0, None)
+    return Need(key, f"object {key}", 0, size, 0, bytes)
 
 
 def near(key: int) -> Need:
     """A need that lies beside that of the next key."""
-    return Need(key, "object", key * 100, 100, 0, None)
+    return Need(key, "object", key * 100, 100, 0, bytes)
 
 
 def finish(scheduler: Scheduler, fetch: Fetch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from monocontext.codec import Framer, describe
-from monocontext.index import ASCII, HAS_CR, HAS_OTHER_BREAKS, HAS_SIGMA, LOWER_KEEPS_LENGTH
+from monocontext.index import ASCII, ENDS_LINE, HAS_CR, HAS_OTHER_BREAKS, HAS_SIGMA, LOWER_KEEPS_LENGTH
 
 ALPHABET = ["a", "b", " ", "\n", "\r", "\r\n", "é", "e\u0301", "漢", "😀", "\u2028", "\x0b", "\x85"]
 texts = st.lists(st.sampled_from(ALPHABET), max_size=150).map("".join)
@@ -75,7 +75,8 @@ def test_bytes_that_are_no_text_are_passed_on(size: int, frame_bytes: int) -> No
     ("text", "flags"),
     [
         ("a", ASCII | LOWER_KEEPS_LENGTH),
-        ("a\r\n", ASCII | LOWER_KEEPS_LENGTH | HAS_CR),
+        ("a\r\n", ASCII | LOWER_KEEPS_LENGTH | HAS_CR | ENDS_LINE),
+        ("\na", ASCII | LOWER_KEEPS_LENGTH),
         *[(f"a{c}", ASCII | LOWER_KEEPS_LENGTH | HAS_OTHER_BREAKS) for c in "\x0b\x0c\x1c\x1d\x1e"],
         *[(f"a{c}", LOWER_KEEPS_LENGTH | HAS_OTHER_BREAKS) for c in "\x85\u2028\u2029"],
         ("é", LOWER_KEEPS_LENGTH),

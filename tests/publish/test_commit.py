@@ -512,8 +512,8 @@ def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie() ->
 
     store = memory()
     root = publish(OLD, store)
-    data = dataclasses.replace(root, extra={"filters": "of generation 1"}).to_bytes()
+    data = dataclasses.replace(root, extra={"shelf": "of generation 1"}).to_bytes()
     store.put(ROOT_KEY, data)
-    assert Manifest.from_bytes(store.get(ROOT_KEY).data).extra == {"filters": "of generation 1"}
+    assert Manifest.from_bytes(store.get(ROOT_KEY).data).extra == {"shelf": "of generation 1"}
     assert append("more", store).extra == {}
     assert text_of(store) == OLD + "more"

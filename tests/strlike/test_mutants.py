@@ -41,7 +41,7 @@ def mutant(name: str, operations: str) -> Callable[[Callable[[Patch], None]], Ca
 
 @mutant("case mapping piece by piece", "lower swapcase title capitalize")
 def _(patch: Patch) -> None:
-    patch.setattr(InContext, "_mapped", lambda self, text, start: self._mapping(text))
+    patch.setattr(InContext, "mapped", lambda self, text, start: self._mapping(text))
 
 
 @mutant("final sigma decided at the end of a piece", "lower swapcase title capitalize")
@@ -61,8 +61,8 @@ def _(patch: Patch) -> None:
 
 @mutant("capitalize goes on after the first piece", "capitalize")
 def _(patch: Patch) -> None:
-    real = InContext._mapped
-    patch.setattr(InContext, "_mapped", lambda self, text, start: real(self, text, 0 if self._capitalize else start))
+    real = InContext.mapped
+    patch.setattr(InContext, "mapped", lambda self, text, start: real(self, text, 0 if self._capitalize else start))
 
 
 @mutant("case mappings keep the length", "upper casefold swapcase lower")

@@ -1,0 +1,365 @@
+"""Filters in the making: columns of frames in, objects out, in bounded memory.
+
+Frames come in the order of the text. A column also covers the first `overlap_bytes` of folded text after its frame, so
+that a needle that begins in the frame and ends behind it is found in one column. Columns gather in tiles of some
+hundred frames, tiles go to a temporary file, and at the end rows are read across all tiles and stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from monocontext.errors import ForeignObject
+from monocontext.filters.fold import TABLES, fold_bytes
+from monocontext.filters.grams import GRAM_BYTES, MAX_BITS, MIN_BITS, set_rows
+from monocontext.filters.layout import Layout
+from monocontext.manifest import FILTER_KIND, FilterRef, Manifest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+GROUP_FRAMES = 1 << 16
+"""Columns of one filter: 16 GiB of text, rows of 8 KiB."""
+OVERLAP_BYTES = 4096
+LEAST_FRAME_BYTES = 512
+"""Smaller frames get no filter: it would be larger than they are."""
+LEAST_FRAMES = 9
+"""A text of fewer frames gets none: reading them all is two requests."""
+FULL = 0.4
+"""Share of a column's rows that may be set on average. Measured on kernel source, share of frames that pass without
+holding a rare identifier: 9 % at 49 % full, 2.1 % at 31 %, 0.7 % at 18 %; each step doubles the space."""
+MERGED_BYTES = 4 << 20
+"""A short filter at the end of a context is written anew with the frames that an append brings; a longer one stays."""
+_TILE_FRAMES = 256
+_IN_MEMORY_BYTES = 32 << 20
+
+
+def overlap_of(frame_bytes: int) -> int:
+    """Folded bytes behind a frame that its column covers: 1.6 % of frames of 256 KiB."""
+    return min(OVERLAP_BYTES, max(frame_bytes // 64, 64))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a filter knows of one frame."""
+
+    rows: NDArray[np.uint8]
+    """1 for each row that is set, at `MAX_BITS`."""
+    folded_bytes: int
+    """Folded length of the frame alone."""
+
+
+def column(frame: bytes, following: bytes) -> Column:
+    """The column of a frame (UTF-8), given the folded text behind it. Runs in any thread or process."""
+    folded = fold_bytes(frame)
+    return Column(set_rows(folded + following), len(folded))
+
+
+def folded_head(frames: Iterable[bytes], size: int) -> bytes:
+    """The first `size` folded bytes of the text that some frames hold; fewer at its end."""
+    head = b""
+    for frame in frames:
+        near = _whole(frame, 2 * (size - len(head)) + 8)
+        head += fold_bytes(near)
+        if len(head) < size and len(near) < len(frame):
+            head += fold_bytes(frame[len(near) :])
+        if len(head) >= size:
+            return head[:size]
+    return head
+
+
+def _whole(data: bytes, most: int) -> bytes:
+    """At most so many bytes of a text, cut between characters."""
+    while 0 < most < len(data) and data[most] & 0xC0 == 0x80:
+        most -= 1
+    return data[:most]
+
+
+class Columns:
+    """The columns of the frames that one writer stores, in order. Feed frames, then `finish`, then `store`."""
+
+    def __init__(self, overlap_bytes: int, least_frames: int, executor: Executor | None = None, ahead: int = 8):
+        """`least_frames`: of fewer nothing is computed or stored."""
+        self.overlap_bytes = overlap_bytes
+        self._least_frames = least_frames
+        self.head = b""
+        """The first folded bytes of the text, for the border to what lies before it."""
+        self._reach = overlap_bytes + GRAM_BYTES - 1
+        self._executor = executor
+        self._ahead = ahead
+        self._waiting: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._computed: deque[Future[Column]] = deque()
+        self._groups: list[_Group] = []
+
+    @property
+    def frames(self) -> int:
+        return sum(group.frames for group in self._groups)
+
+    def feed(self, frame: bytes) -> None:
+        """Add the next frame (UTF-8)."""
+        if len(self.head) < self._reach:
+            self.head += folded_head([frame], self._reach - len(self.head))
+        self._waiting.append(frame)
+        self._waiting_bytes += len(frame)
+        if not self._groups and len(self._waiting) < self._least_frames:
+            return
+        while self._waiting_bytes - len(self._waiting[0]) >= self._reach:
+            behind = folded_head(list(self._waiting)[1:], self._reach)
+            if len(behind) < self._reach:
+                return  # marks that fold to nothing: wait for more
+            self._compute(behind)
+
+    def finish(self) -> None:
+        """No frame follows."""
+        if not self._groups and len(self._waiting) + len(self._computed) < self._least_frames:
+            self._waiting.clear()
+        while self._waiting:
+            self._compute(folded_head(list(self._waiting)[1:], self._reach))
+        while self._computed:
+            self._add(self._computed.popleft().result())
+        for group in self._groups:
+            group.flush()
+
+    def _compute(self, behind: bytes) -> None:
+        frame = self._waiting.popleft()
+        self._waiting_bytes -= len(frame)
+        if self._executor is None:
+            self._add(column(frame, behind))
+            return
+        self._computed.append(self._executor.submit(column, frame, behind))
+        if len(self._computed) > self._ahead:
+            self._add(self._computed.popleft().result())
+
+    def _add(self, computed: Column) -> None:
+        if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
+            if self._groups:
+                self._groups[-1].flush()
+            self._groups.append(_Group())
+        self._groups[-1].add(computed)
+
+    def store(
+        self,
+        put: Callable[[str, bytes], object],
+        get: Callable[[str], bytes],
+        base: Manifest | None,
+        last_frames: Callable[[], Iterator[bytes]],
+    ) -> tuple[FilterRef, ...]:
+        """Store filters for these frames as they follow the text of `base`, and return all filters of the new text.
+
+        `last_frames` gives the frames of `base` from its end backwards: a needle may lie across the border. A short
+        last filter of `base` is written anew together with the first of these (1 GET). 1 PUT for each 16 MiB.
+        """
+        kept = list(base.filters) if base else []
+        first = base.frames if base else 0
+        border, border_frames = _border(last_frames, self.head, self._reach) if first and self._groups else (None, 0)
+        refs: list[FilterRef] = []
+        for group in self._groups:
+            ref = FilterRef(
+                kind=FILTER_KIND,
+                fold=TABLES,
+                first_frame=first,
+                frames=group.frames,
+                bits=group.bits,
+                overlap_bytes=self.overlap_bytes,
+                tail_frames=group.tail_frames(self._reach) if group is self._groups[-1] else 0,
+                border_frames=border_frames,
+                parts=(),
+            )
+            parts: Iterable[bytes]
+            tail = kept[-1] if kept and not refs else None
+            if tail and border is not None and _can_merge(tail, ref):
+                ref, parts = _merged(kept.pop(), get, group, ref, border)
+            else:
+                parts = _parts(ref, group, border)
+            refs.append(_stored(ref, parts, put))
+            first += group.frames
+            border, border_frames = None, 0  # the next group follows in the same stream: its columns overlap
+        return (*kept, *refs)
+
+
+def _stored(ref: FilterRef, parts: Iterable[bytes], put: Callable[[str, bytes], object]) -> FilterRef:
+    names = []
+    for part in parts:
+        names.append(hashlib.sha256(part).hexdigest()[:32])
+        named = replace(ref, parts=tuple(names))
+        put(named.key(-1), part)
+    return replace(ref, parts=tuple(names))
+
+
+class _Group:
+    """Columns of one filter, most of them in a temporary file, each tile as rows one after another."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self.bits = MIN_BITS
+        """Rows that the columns so far call for; `top_bits` is what tiles are kept at."""
+        self.top_bits = MAX_BITS
+        self._keys: list[float] = []
+        self._folded: deque[int] = deque(maxlen=1 << 13)
+        self._tile: list[NDArray[np.uint8]] = []
+        self._tile_frames = 0
+        self._tiles: list[int] = []
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115  (lives as long as the group)
+
+    def add(self, computed: Column) -> None:
+        import numpy as np
+
+        self._keys.append(_distinct(int(np.count_nonzero(computed.rows))))
+        self._folded.append(computed.folded_bytes)
+        place = self._tile_frames % 8
+        if place == 0:
+            self._tile.append(computed.rows)
+        else:
+            self._tile[-1] |= computed.rows << np.uint8(place)
+        self._tile_frames += 1
+        self.frames += 1
+        if self._tile_frames == _TILE_FRAMES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the tile away. The first one decides how many rows are kept at most: twice what it calls for."""
+        import numpy as np
+
+        self.bits = _bits_for(self._keys)
+        if not self._tile:
+            return
+        if not self._tiles:
+            self.top_bits = min(self.bits + 1, MAX_BITS)
+        tile = np.stack(self._tile)
+        tile = np.bitwise_or.reduce(tile.reshape(len(tile), 1 << self.top_bits, -1), axis=2)
+        self._file.write(np.ascontiguousarray(tile.T).tobytes())
+        self._tiles.append(len(tile))
+        self._tile, self._tile_frames = [], 0
+        self.bits = min(self.bits, self.top_bits)
+
+    def tail_frames(self, reach: int) -> int:
+        """Last frames within `reach` folded bytes of the end: a needle may begin in them and end behind."""
+        total = 0
+        for number, size in enumerate(reversed(self._folded), 1):
+            total += size
+            if total >= reach:
+                return number
+        return self.frames
+
+    def rows(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
+        """Rows [start, stop) of 2 ** bits, packed eight columns a byte."""
+        import numpy as np
+
+        fold = 1 << (self.top_bits - bits)
+        pieces, offset = [], 0
+        for width in self._tiles:
+            self._file.seek(offset + start * fold * width)
+            data = self._file.read((stop - start) * fold * width)
+            tile = np.frombuffer(data, np.uint8).reshape(stop - start, fold, width)
+            pieces.append(np.bitwise_or.reduce(tile, axis=1))
+            offset += width << self.top_bits
+        return np.concatenate(pieces, axis=1)
+
+
+def _distinct(set_count: int) -> float:
+    """How many different grams set so many rows of 2 ** MAX_BITS, most likely."""
+    import math
+
+    rows = 1 << MAX_BITS
+    return -rows * math.log1p(-min(set_count, rows - 1) / rows)
+
+
+def _bits_for(keys: Sequence[float]) -> int:
+    """The least height at which columns with so many grams are at most `FULL` on average."""
+    import numpy as np
+
+    grams = np.asarray(keys)
+    for bits in range(MIN_BITS, MAX_BITS):
+        if float(np.mean(-np.expm1(-grams / (1 << bits)))) <= FULL:
+            return bits
+    return MAX_BITS
+
+
+def _border(
+    last_frames: Callable[[], Iterator[bytes]], head: bytes, reach: int
+) -> tuple[NDArray[np.uint8] | None, int]:
+    """The column of what lies across the beginning of new text, and how many frames before it it stands for.
+
+    None where the text before lies in a place that is not ours to read: then its last frames may hold anything.
+    """
+    before, number = b"", 0
+    try:
+        for number, frame in enumerate(last_frames(), 1):  # noqa: B007  (used after the loop)
+            before = fold_bytes(frame) + before
+            if len(before) >= reach:
+                break
+    except ForeignObject:
+        return None, 0
+    return set_rows(before[-reach:] + head), number
+
+
+def _parts(ref: FilterRef, group: _Group, border: NDArray[np.uint8] | None) -> Iterator[bytes]:
+    """The objects of a new filter."""
+    import numpy as np
+
+    layout = Layout(ref)
+    folded = None if border is None else np.bitwise_or.reduce(border.reshape(layout.rows, -1), axis=1)
+    step = layout.blocks_per_part * layout.rows_per_block
+    for start in range(0, layout.rows, step):
+        stop = min(start + step, layout.rows)
+        rows = group.rows(start, stop, ref.bits)
+        if folded is not None:
+            at = ref.frames // 8
+            if at == rows.shape[1]:
+                rows = np.concatenate([rows, np.zeros((len(rows), 1), np.uint8)], axis=1)
+            rows[:, at] |= folded[start:stop] << np.uint8(ref.frames % 8)
+        yield layout.encode(rows)
+
+
+def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
+    """Whether the last filter of a text is short enough to be written anew, and of the same making."""
+    same = (tail.fold, tail.overlap_bytes, tail.stop_frame) == (ref.fold, ref.overlap_bytes, ref.first_frame)
+    alike = abs(tail.bits - ref.bits) <= 1 and ref.border_frames <= tail.frames
+    return same and alike and Layout(tail).size_bytes + Layout(ref).size_bytes <= MERGED_BYTES
+
+
+def _merged(
+    tail: FilterRef, get: Callable[[str], bytes], group: _Group, ref: FilterRef, border: NDArray[np.uint8]
+) -> tuple[FilterRef, Iterator[bytes]]:
+    """One filter over the frames of two that follow each other."""
+    import numpy as np
+
+    bits = min(tail.bits, ref.bits)
+    old = _unpacked(tail, get, bits)
+    new = np.unpackbits(group.rows(0, 1 << bits, bits), axis=1, count=ref.frames, bitorder="little")
+    # What lies across the border between the two goes into the columns of the frames that it stands for.
+    across = np.bitwise_or.reduce(border.reshape(1 << bits, -1), axis=1)
+    frames = old[:, : tail.frames]
+    frames[:, tail.frames - ref.border_frames :] |= across[:, None]
+    joined = np.concatenate([frames, new, old[:, tail.frames :]], axis=1)
+    merged = replace(
+        ref,
+        first_frame=tail.first_frame,
+        frames=tail.frames + ref.frames,
+        bits=bits,
+        tail_frames=ref.tail_frames if ref.tail_frames < ref.frames else ref.frames + ref.border_frames,
+        border_frames=tail.border_frames,
+    )
+    layout = Layout(merged)
+    packed = np.packbits(joined, axis=1, bitorder="little")
+    step = layout.blocks_per_part * layout.rows_per_block
+    return merged, (layout.encode(packed[start : start + step]) for start in range(0, layout.rows, step))
+
+
+def _unpacked(ref: FilterRef, get: Callable[[str], bytes], bits: int) -> NDArray[np.uint8]:
+    """A whole stored filter as one byte a bit, shape (2 ** bits, columns)."""
+    import numpy as np
+
+    layout = Layout(ref)
+    rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
+    unpacked = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
+    folded: NDArray[np.uint8] = np.bitwise_or.reduce(unpacked.reshape(1 << bits, -1, layout.columns), axis=1)
+    return folded

@@ -1,0 +1,202 @@
+"""From what a search needs to the frames in which a match may begin. Pure: rows and frames come from callables.
+
+The answer is never wrong in one direction: a frame that it leaves out holds no beginning of a match. Of what a filter
+cannot tell (frames that none covers, literals of fewer than 5 bytes, patterns without literals) it says "may be".
+
+A literal that every match has lies at most `latest` characters behind the match's beginning:
+- within the overlap of a frame's column: the column of the frame in which the match begins has it;
+- further: the frames that hold it are sought, and matches may begin in those or up to `latest` characters before;
+- anywhere, but in the same line: back to where the line begins;
+- anywhere: before the last frame that holds it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from monocontext.filters.fold import MAX_BYTES, TABLES
+from monocontext.filters.grams import asked_rows
+from monocontext.filters.layout import Layout
+from monocontext.index import ENDS_LINE, Frame
+from monocontext.manifest import FilterRef
+from monocontext.needs import INFINITE, All, Any, Literal, Need, literals
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Frames = NDArray[np.bool_]
+    """One entry a frame of the text: whether a match may begin in it."""
+
+ENOUGH_ROWS = 6
+"""Rows that suffice to ask the columns of the frames in which a match begins, not of those that hold the literal."""
+SPARSE = 16
+"""Where more than one frame in so many holds a literal, it is not followed back to where its matches may begin."""
+
+
+MOST_FOLLOWED = 10_000
+
+
+class Planner:
+    """Asks the filters of one text."""
+
+    def __init__(self, refs: Sequence[FilterRef], frames: int):
+        self.frames = frames
+        self.layouts = [Layout(ref) for ref in refs]
+
+    @property
+    def covered_frames(self) -> int:
+        return sum(layout.ref.frames for layout in self.layouts)
+
+    def asked(self, need: Need | None) -> list[tuple[Layout, int]]:
+        """Rows that answering takes, in the order of the text."""
+        found: dict[tuple[Layout, int], None] = {}
+        for layout in self.layouts:
+            for literal in literals(need):
+                for row in self._rows_of(layout, literal)[0]:
+                    found[layout, row] = None
+        return list(found)
+
+    def candidates(
+        self,
+        need: Need | None,
+        row: Callable[[Layout, int], bytes],
+        frame: Callable[[int], Frame],
+        first_at: Callable[[int], int],
+        within_line: bool = False,
+    ) -> Frames | None:
+        """Frames in which a match may begin; None: any.
+
+        `row` gives a row of a filter, `frame` the record of a frame, `first_at` the number of the frame that holds a
+        character. `within_line`: no match, and nothing that it looks at, reaches over a newline.
+        """
+        match need:
+            case None:
+                return None
+            case Literal():
+                return self._literal(need, row, frame, first_at, within_line)
+            case All(needs):
+                found = None
+                for one in needs:
+                    these = self.candidates(one, row, frame, first_at, within_line)
+                    found = these if found is None else found if these is None else found & these
+                    if found is not None and not found.any():
+                        break
+                return found
+            case Any(needs):
+                either = None
+                for one in needs:
+                    these = self.candidates(one, row, frame, first_at, within_line)
+                    if these is None:
+                        return None
+                    either = these if either is None else either | these
+                return either
+
+    def _literal(
+        self,
+        literal: Literal,
+        row: Callable[[Layout, int], bytes],
+        frame: Callable[[int], Frame],
+        first_at: Callable[[int], int],
+        within_line: bool,
+    ) -> Frames | None:
+        import numpy as np
+
+        if _is_impossible(literal):
+            return np.zeros(self.frames, np.bool_)
+        holds = np.ones(self.frames, np.bool_)
+        asked = False
+        starts_told = all(self._rows_of(layout, literal)[1] for layout in self.layouts)
+        for i, layout in enumerate(self.layouts):
+            ref = layout.ref
+            rows, _ = self._rows_of(layout, literal, starts_told)
+            if not rows:
+                continue
+            asked = True
+            bits = _all_set([row(layout, one) for one in rows])
+            columns = np.unpackbits(bits, count=layout.columns, bitorder="little").view(np.bool_)
+            holds[ref.first_frame : ref.stop_frame] = columns[: ref.frames]
+            self._open(holds, i)
+        for layout in self.layouts:  # after all columns: a border tells of the frames before it
+            ref = layout.ref
+            rows, _ = self._rows_of(layout, literal, starts_told)
+            if ref.border_frames and rows:
+                bits = _all_set([row(layout, one) for one in rows])
+                if bits[ref.frames // 8] >> (ref.frames % 8) & 1:
+                    holds[ref.first_frame - ref.border_frames : ref.first_frame] = True
+            elif ref.border_frames:
+                holds[ref.first_frame - ref.border_frames : ref.first_frame] = True
+        if not asked:
+            return None
+        if starts_told or literal.latest == 0 or not holds.any():
+            return holds
+        return self._before(holds, literal, frame, first_at, within_line)
+
+    def _rows_of(self, layout: Layout, literal: Literal, starts: bool | None = None) -> tuple[list[int], bool]:
+        """Rows to ask for, and whether they tell in which frame a match begins (else: in which the literal does)."""
+        ref = layout.ref
+        ascii_only = ref.fold != TABLES
+        near = ref.overlap_bytes - literal.latest * MAX_BYTES
+        rows = asked_rows(literal.text, ref.bits, ref.overlap_bytes, ascii_only=ascii_only)
+        if starts is not False and near > 0:
+            told = asked_rows(literal.text, ref.bits, near, ascii_only=ascii_only)
+            if starts or len(told) >= min(len(rows), ENOUGH_ROWS):
+                return told, True
+        return rows, False
+
+    def _open(self, holds: Frames, number: int) -> None:
+        """A needle may begin at the end of a filter's text and end in text of which no filter knows the border."""
+        ref = self.layouts[number].ref
+        following = self.layouts[number + 1].ref if number + 1 < len(self.layouts) else None
+        closed = following and following.first_frame == ref.stop_frame and following.border_frames
+        if ref.stop_frame == self.frames or not ref.tail_frames or closed:
+            return
+        while True:
+            holds[ref.stop_frame - ref.tail_frames : ref.stop_frame] = True
+            before = self.layouts[number - 1].ref if number else None
+            if ref.tail_frames < ref.frames or before is None or before.stop_frame != ref.first_frame:
+                return
+            number, ref = number - 1, before
+
+    def _before(
+        self,
+        holds: Frames,
+        literal: Literal,
+        frame: Callable[[int], Frame],
+        first_at: Callable[[int], int],
+        within_line: bool,
+    ) -> Frames | None:
+        """Frames in which a match may begin whose literal begins in one of those given."""
+        import numpy as np
+
+        numbers = np.flatnonzero(holds)
+        if literal.latest >= INFINITE and not within_line:
+            holds[: numbers[-1]] = True
+            return holds
+        if len(numbers) > min(self.frames // SPARSE, MOST_FOLLOWED):
+            return None
+        for number in map(int, numbers):
+            if within_line:
+                first = number
+                while first and not frame(first - 1).flags & ENDS_LINE:
+                    first -= 1
+                    if frame(first).newlines:
+                        break
+            else:
+                first = first_at(max(frame(number).start - literal.latest, 0))
+            holds[first:number] = True
+        return holds
+
+
+def _all_set(rows: list[bytes]) -> NDArray[np.uint8]:
+    import numpy as np
+
+    bits: NDArray[np.uint8] = np.bitwise_and.reduce(np.stack([np.frombuffer(row, np.uint8) for row in rows]), axis=0)
+    return bits
+
+
+def _is_impossible(literal: Literal) -> bool:
+    """Half a character is in no text."""
+    return re.search("[\ud800-\udfff]", literal.text) is not None

@@ -1,0 +1,151 @@
+"""Filters never hide a match: random searches against `str` and `re`, borders, damage, and what is read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, publish, regex
+from monocontext.errors import DamagedData
+from monocontext.manifest import ROOT_KEY, Manifest
+from monocontext.store import Store
+from monocontext.stores.local import LocalStore
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.testing import CountingStore
+from monocontext.writer import append
+
+from .cases import FRAME_BYTES, run
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_searches(seed: int) -> None:
+    run(seed, 50, Counter())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_hundred_thousand_random_searches() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(10_000, 12_000):
+        run(seed, 50, counts)
+    assert counts["cases"] == 100_000
+    assert counts["narrowed"] > 10_000
+    assert counts["pruned"] > counts["frames"] / 2, "filters that prune little prove little"
+
+
+def lines(count: int) -> str:
+    return "".join(f"{number:06d} the quick brown fox jumps over the lazy dog\n" for number in range(count))
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    yield MemoryStore("filters")
+    forget("filters")
+
+
+def root(store: Store) -> Manifest:
+    return Manifest.from_bytes(store.get(ROOT_KEY).data)
+
+
+@pytest.mark.parametrize("offset", range(-12, 13, 3))
+def test_a_needle_across_the_border_of_two_frames(store: Store, offset: int) -> None:
+    text = "x" * (20 * FRAME_BYTES)
+    at = 10 * FRAME_BYTES + offset
+    text = text[:at] + "needle-4711" + text[at + 11 :]
+    publish(text, store, frame_bytes=FRAME_BYTES, codec="raw")
+    context = Monocontext.open(store)
+    assert context.find("needle-4711") == context.rfind("NEEDLE-4711".lower()) == at
+    assert context.lower().find("needle-4711") == at
+    assert regex.search(r"needle-\d+", context).span() == (at, at + 11)
+    assert regex.search(r"(?i)NEEDLE-\d+", context).span() == (at, at + 11)
+    assert context.stats.search.pruned > 0
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_needle_across_the_border_of_an_append(store: Store, cut: int) -> None:
+    needle = "needle-4711"
+    before, after = "x" * 6000 + needle[:cut], needle[cut:] + "y" * 6000
+    publish(before, store, frame_bytes=FRAME_BYTES, codec="raw")
+    append(after, store)
+    append("z" * 9000, store)
+    context = Monocontext.open(store)
+    assert context.find(needle) == 6000 == (before + after).find(needle)
+    assert context.count(needle) == 1
+    assert context.stats.search.pruned > 0
+
+
+def test_small_appends_share_a_filter_and_large_ones_do_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(lines(200), store, frame_bytes=FRAME_BYTES)
+    for _ in range(5):
+        append(lines(20), store)
+    assert len(root(store).filters) == 1
+    monkeypatch.setattr("monocontext.filters.building.MERGED_BYTES", 0)
+    append(lines(20), store)
+    assert len(root(store).filters) == 2
+
+
+def test_text_without_filters_may_hold_anything(store: Store) -> None:
+    publish(lines(100), store, frame_bytes=FRAME_BYTES)
+    append("a hidden needle\n" + lines(100), store, filters=False)
+    append(lines(300), store)
+    context = Monocontext.open(store)
+    assert context.find("hidden needle") == len(lines(100)) + 2
+    assert context.stats.search.pruned > 0
+
+
+def test_what_gets_no_filter(store: Store) -> None:
+    publish(lines(300), store, frame_bytes=FRAME_BYTES, filters=False)
+    assert root(store).filters == ()
+    publish(lines(300), store, frame_bytes=FRAME_BYTES - 1, replace=True)
+    assert root(store).filters == ()
+    publish(lines(20), store, frame_bytes=FRAME_BYTES, replace=True)
+    assert root(store).filters == ()
+
+
+def test_a_damaged_filter_is_an_error_and_never_a_missing_match(tmp_path: Path) -> None:
+    publish(lines(2000) + "needle-4711\n" + lines(2000), LocalStore(tmp_path), frame_bytes=FRAME_BYTES)
+    (part,) = (tmp_path / "filters").iterdir()
+    data = part.read_bytes()
+    for damaged in (bytes(len(data)), data[:1000], data[4:] + data[:4]):
+        part.write_bytes(damaged)
+        with Monocontext.open(tmp_path) as context, pytest.raises(DamagedData, match="filters/"):
+            context.find("needle-4711")
+
+
+def test_a_filter_made_with_other_tables_is_asked_for_ascii_only(store: Store) -> None:
+    publish(lines(300) + "Straße needle-4711\n" + lines(300), store, frame_bytes=FRAME_BYTES)
+    manifest = root(store)
+    other = dataclasses.replace(manifest.filters[0], fold="unicode-99.0")
+    store.put(ROOT_KEY, dataclasses.replace(manifest, filters=(other,)).to_bytes())
+    context = Monocontext.open(store, cache_bytes=0)
+    assert context.find("Straße") >= 0
+    assert context.stats.search.searches == 0
+    assert context.find("needle-4711") >= 0
+    assert context.stats.search.pruned > 0
+
+
+def test_what_a_search_reads() -> None:
+    store = CountingStore(MemoryStore("what-a-search-reads"))
+    publish(lines(4000) + "needle-4711\n" + lines(4000), store, frame_bytes=4096)
+    context = Monocontext.open(store, materialize_limit=1000)
+    store.reset()
+    assert "no-such-thing" not in context
+    asked = [request.key.split("/")[0] for request in store.log]
+    assert set(asked) == {"filters"}, "what is absent costs no frame"
+    store.reset()
+    assert context.find("needle-4711") == len(lines(4000))
+    kinds = Counter(request.key.split("/")[0] for request in store.log)
+    assert kinds["segments"] == 1
+    assert kinds["filters"] <= 7
+    store.reset()
+    assert context.find("needle-4711") >= 0
+    assert regex.search("needle-[0-9]+", context)
+    assert "needle-4711" in context.lower()
+    assert store.gets <= 2, "rows, answers and frames are remembered"
+    search = context.stats.search
+    assert (search.hits, search.false_positives) == (4, 0)
+    forget("what-a-search-reads")
