@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -18,6 +19,9 @@ FRAME_BYTES = 256 << 10
 """4-5 % worse in ratio than 1 MiB, and a quarter of the bytes for a zoom."""
 SEGMENT_BYTES = 16 << 20
 ENCODERS = 2
+REUSE_SECONDS = 24 * 3600
+"""Segments that were stored longer ago are sent again: `gc` may be about to remove what no generation names, and takes
+nothing younger than its grace."""
 UPLOADS = 4
 """PUTs at once. An upload holds about this many segments, and the HTTP client a copy of each."""
 
@@ -86,7 +90,8 @@ def write_segments(
 
     The same text in the same layout gives the same objects, so what an earlier run left behind is not sent again.
     """
-    there = {info.key: info.size_bytes for info in store.list("segments/")}
+    oldest = time.time() - REUSE_SECONDS
+    there = {info.key: info.size_bytes for info in store.list("segments/") if info.modified_seconds >= oldest}
     written = Written()
     done = Progress()
     segment = _Segment()
