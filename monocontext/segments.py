@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from monocontext.codec import Framer, encode
@@ -39,11 +39,11 @@ class Layout:
     filters: bool = True
     """Whether search filters are made, where frames are large enough for them."""
 
-    def columns(self, frames_before: int = 0, executor: Executor | None = None) -> Columns | None:
+    def columns(self, frames_before: int = 0) -> Columns | None:
         """The filters to be of frames that follow so many others; None: there will be none."""
         if not self.filters or self.frame_bytes < LEAST_FRAME_BYTES:
             return None
-        return Columns(overlap_of(self.frame_bytes), LEAST_FRAMES - frames_before, executor)
+        return Columns(overlap_of(self.frame_bytes), LEAST_FRAMES - frames_before)
 
     def __post_init__(self) -> None:
         if not 1 <= self.frame_bytes <= MAX_FRAME_BYTES - 4:
@@ -117,7 +117,7 @@ def write_segments(
             if progress:
                 progress(done)
 
-        columns = written.columns = layout.columns(frames_before, encoders)
+        columns = written.columns = layout.columns(frames_before)
         for frame, stored, record in _encoded(_framed(pieces, layout.frame_bytes), layout.codec, encoders):
             if columns:
                 columns.feed(frame)

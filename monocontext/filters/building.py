@@ -11,13 +11,12 @@ import hashlib
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from monocontext.errors import ForeignObject
 from monocontext.filters.fold import TABLES, fold_bytes
-from monocontext.filters.grams import GRAM_BYTES, MAX_BITS, MIN_BITS, set_rows
+from monocontext.filters.grams import GRAM_BYTES, MAX_BITS, MIN_BITS, lowered, set_rows
 from monocontext.filters.layout import Layout
 from monocontext.manifest import FILTER_KIND, FilterRef, Manifest
 
@@ -32,13 +31,14 @@ LEAST_FRAME_BYTES = 512
 """Smaller frames get no filter: it would be larger than they are."""
 LEAST_FRAMES = 9
 """A text of fewer frames gets none: reading them all is two requests."""
-FULL = 0.4
+FULL = 0.42
 """Share of a column's rows that may be set on average. Measured on kernel source, share of frames that pass without
 holding a rare identifier: 9 % at 49 % full, 2.1 % at 31 %, 0.7 % at 18 %; each step doubles the space."""
 MERGED_BYTES = 4 << 20
 """A short filter at the end of a context is written anew with the frames that an append brings; a longer one stays."""
 _TILE_FRAMES = 256
-_IN_MEMORY_BYTES = 32 << 20
+_ROWS_AT_ONCE_BYTES = 1 << 20
+_IN_MEMORY_BYTES = 4 << 20
 
 
 def overlap_of(frame_bytes: int) -> int:
@@ -83,20 +83,22 @@ def _whole(data: bytes, most: int) -> bytes:
 
 
 class Columns:
-    """The columns of the frames that one writer stores, in order. Feed frames, then `finish`, then `store`."""
+    """The columns of the frames that one writer stores, in order. Feed frames, then `finish`, then `store`.
 
-    def __init__(self, overlap_bytes: int, least_frames: int, executor: Executor | None = None, ahead: int = 8):
+    They are computed where they are fed: in threads of their own they take a third more of the processor, since numpy
+    lets go of the interpreter a dozen times a frame, and twice the memory.
+    """
+
+    def __init__(self, overlap_bytes: int, least_frames: int):
         """`least_frames`: of fewer nothing is computed or stored."""
         self.overlap_bytes = overlap_bytes
-        self._least_frames = least_frames
         self.head = b""
         """The first folded bytes of the text, for the border to what lies before it."""
-        self._reach = overlap_bytes + GRAM_BYTES - 1
-        self._executor = executor
-        self._ahead = ahead
+        self.reach = overlap_bytes + GRAM_BYTES - 1
+        """Folded bytes behind a frame that its column takes."""
+        self._least_frames = least_frames
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
-        self._computed: deque[Future[Column]] = deque()
         self._groups: list[_Group] = []
 
     @property
@@ -105,40 +107,34 @@ class Columns:
 
     def feed(self, frame: bytes) -> None:
         """Add the next frame (UTF-8)."""
-        if len(self.head) < self._reach:
-            self.head += folded_head([frame], self._reach - len(self.head))
+        if len(self.head) < self.reach:
+            self.head += folded_head([frame], self.reach - len(self.head))
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
         if not self._groups and len(self._waiting) < self._least_frames:
             return
-        while self._waiting_bytes - len(self._waiting[0]) >= self._reach:
-            behind = folded_head(list(self._waiting)[1:], self._reach)
-            if len(behind) < self._reach:
+        while self._waiting_bytes - len(self._waiting[0]) >= self.reach:
+            behind = folded_head(list(self._waiting)[1:], self.reach)
+            if len(behind) < self.reach:
                 return  # marks that fold to nothing: wait for more
             self._compute(behind)
 
     def finish(self) -> None:
         """No frame follows."""
-        if not self._groups and len(self._waiting) + len(self._computed) < self._least_frames:
+        if not self._groups and len(self._waiting) < self._least_frames:
             self._waiting.clear()
         while self._waiting:
-            self._compute(folded_head(list(self._waiting)[1:], self._reach))
-        while self._computed:
-            self._add(self._computed.popleft().result())
+            self._compute(folded_head(list(self._waiting)[1:], self.reach))
         for group in self._groups:
             group.flush()
 
     def _compute(self, behind: bytes) -> None:
         frame = self._waiting.popleft()
         self._waiting_bytes -= len(frame)
-        if self._executor is None:
-            self._add(column(frame, behind))
-            return
-        self._computed.append(self._executor.submit(column, frame, behind))
-        if len(self._computed) > self._ahead:
-            self._add(self._computed.popleft().result())
+        self.add(column(frame, behind))
 
-    def _add(self, computed: Column) -> None:
+    def add(self, computed: Column) -> None:
+        """Add the column of the next frame, computed elsewhere."""
         if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
             if self._groups:
                 self._groups[-1].flush()
@@ -159,7 +155,7 @@ class Columns:
         """
         kept = list(base.filters) if base else []
         first = base.frames if base else 0
-        border, border_frames = _border(last_frames, self.head, self._reach) if first and self._groups else (None, 0)
+        border, border_frames = _border(last_frames, self.head, self.reach) if first and self._groups else (None, 0)
         refs: list[FilterRef] = []
         for group in self._groups:
             ref = FilterRef(
@@ -169,7 +165,7 @@ class Columns:
                 frames=group.frames,
                 bits=group.bits,
                 overlap_bytes=self.overlap_bytes,
-                tail_frames=group.tail_frames(self._reach) if group is self._groups[-1] else 0,
+                tail_frames=group.tail_frames(self.reach) if group is self._groups[-1] else 0,
                 border_frames=border_frames,
                 parts=(),
             )
@@ -233,8 +229,7 @@ class _Group:
             return
         if not self._tiles:
             self.top_bits = min(self.bits + 1, MAX_BITS)
-        tile = np.stack(self._tile)
-        tile = np.bitwise_or.reduce(tile.reshape(len(tile), 1 << self.top_bits, -1), axis=2)
+        tile = lowered(np.stack(self._tile), self.top_bits, axis=1)
         self._file.write(np.ascontiguousarray(tile.T).tobytes())
         self._tiles.append(len(tile))
         self._tile, self._tile_frames = [], 0
@@ -306,17 +301,21 @@ def _parts(ref: FilterRef, group: _Group, border: NDArray[np.uint8] | None) -> I
     import numpy as np
 
     layout = Layout(ref)
-    folded = None if border is None else np.bitwise_or.reduce(border.reshape(layout.rows, -1), axis=1)
-    step = layout.blocks_per_part * layout.rows_per_block
-    for start in range(0, layout.rows, step):
-        stop = min(start + step, layout.rows)
+    folded = None if border is None else lowered(border, ref.bits, axis=0)
+
+    def encoded(start: int, stop: int) -> bytes:
         rows = group.rows(start, stop, ref.bits)
         if folded is not None:
             at = ref.frames // 8
             if at == rows.shape[1]:
                 rows = np.concatenate([rows, np.zeros((len(rows), 1), np.uint8)], axis=1)
             rows[:, at] |= folded[start:stop] << np.uint8(ref.frames % 8)
-        yield layout.encode(rows)
+        return layout.encode(rows)
+
+    for first, last in layout.row_ranges():
+        step = max(_ROWS_AT_ONCE_BYTES // layout.row_bytes, layout.rows_per_block)
+        step -= step % layout.rows_per_block
+        yield b"".join(encoded(start, min(start + step, last)) for start in range(first, last, step))
 
 
 def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
@@ -336,7 +335,7 @@ def _merged(
     old = _unpacked(tail, get, bits)
     new = np.unpackbits(group.rows(0, 1 << bits, bits), axis=1, count=ref.frames, bitorder="little")
     # What lies across the border between the two goes into the columns of the frames that it stands for.
-    across = np.bitwise_or.reduce(border.reshape(1 << bits, -1), axis=1)
+    across = lowered(border, bits, axis=0)
     frames = old[:, : tail.frames]
     frames[:, tail.frames - ref.border_frames :] |= across[:, None]
     joined = np.concatenate([frames, new, old[:, tail.frames :]], axis=1)
@@ -350,8 +349,7 @@ def _merged(
     )
     layout = Layout(merged)
     packed = np.packbits(joined, axis=1, bitorder="little")
-    step = layout.blocks_per_part * layout.rows_per_block
-    return merged, (layout.encode(packed[start : start + step]) for start in range(0, layout.rows, step))
+    return merged, (layout.encode(packed[first:last]) for first, last in layout.row_ranges())
 
 
 def _unpacked(ref: FilterRef, get: Callable[[str], bytes], bits: int) -> NDArray[np.uint8]:
@@ -361,5 +359,4 @@ def _unpacked(ref: FilterRef, get: Callable[[str], bytes], bits: int) -> NDArray
     layout = Layout(ref)
     rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
     unpacked = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
-    folded: NDArray[np.uint8] = np.bitwise_or.reduce(unpacked.reshape(1 << bits, -1, layout.columns), axis=1)
-    return folded
+    return lowered(unpacked, bits, axis=0)

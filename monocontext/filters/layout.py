@@ -8,6 +8,7 @@ whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -53,6 +54,11 @@ class Layout:
     @property
     def size_bytes(self) -> int:
         return self.blocks * self.block_bytes
+
+    def row_ranges(self) -> Iterator[tuple[int, int]]:
+        """The rows of each part."""
+        step = self.blocks_per_part * self.rows_per_block
+        return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
 
     def block_of(self, row: int) -> int:
         return row // self.rows_per_block
