@@ -225,8 +225,9 @@ class InContext:
             state += len(text)
 
     def mapped(self, text: str, start: int) -> str:
-        left = self._left(start)
-        right = self._right(start + len(text)) if "\u03a3" in text else ""
+        sigma = "\u03a3" in text
+        left = self._left(start) if sigma or self._mapping is str.title else ""
+        right = self._right(start + len(text)) if sigma else ""
         whole = self._mapping(left + text + right)
         end = len(self._mapping(left + text)) if right else len(whole)
         mapped = whole[len(self._mapping(left)) : end]

@@ -19,8 +19,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
-from operator import lt
+from operator import and_, lt
 from typing import NamedTuple
 
 import google_crc32c
@@ -157,7 +158,7 @@ class Page:
 
     __slots__ = (
         "_columns",
-        "_run_of",
+        "_common_flags",
         "_run_starts",
         "byte_starts",
         "first_frame",
@@ -193,6 +194,7 @@ class Page:
             Run(str(row["object"]), int(row["offset"]), int(row["frames"]), str(row["codec"]), row.get("etag"))
             for row in json.loads(data[16:body])
         )
+        self._common_flags: int | None = None
         self._columns: dict[str, array[int]] = {}
         for name, kind in _COLUMNS:
             column = array(kind)
@@ -273,6 +275,15 @@ class Page:
             self.byte_starts[i],
             self.newline_starts[i],
         )
+
+    def all_have(self, flag: int, start: int, stop: int) -> bool:
+        """Whether frames [start, stop) of the page have a flag."""
+        flags = self._columns["flags"]
+        if stop - start == len(flags):
+            if self._common_flags is None:
+                self._common_flags = reduce(and_, flags)
+            return bool(self._common_flags & flag)
+        return all(each & flag for each in flags[start:stop])
 
     def records(self) -> list[FrameRecord]:
         """All records, for a writer that merges a short page with new frames."""

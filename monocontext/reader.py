@@ -44,8 +44,8 @@ LEAST_FRAMES = 8
 """A search in fewer frames asks no filter: that would be a round trip of its own."""
 DENSE = 0.6
 """Share of frames from which on candidates are no candidates: a pass without gaps is cheaper."""
-PAGES_AHEAD = 16
-"""Index pages that are fetched at once for candidates that lie far apart."""
+PAGES_AHEAD = 64
+"""Index pages that are fetched at once where many are wanted."""
 
 Places = Callable[[str], tuple[RangeReader, str]]
 """From a foreign object's URL to a store and key; raises `ForeignObject` for what the caller does not allow."""
@@ -227,8 +227,22 @@ class Reader:
                 self._scheduler.release([f for _, f in ahead if isinstance(f, Fetch) and not f.done])
 
     def all_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of characters [start, stop) has a flag of `index` (1 GET for each index page)."""
-        return all(frame.flags & flag for frame in self._frames_between(start, stop, False)) if stop > start else True
+        """Whether every frame of characters [start, stop) has a flag of `index` (1 GET for each index page, many at once)."""
+        if stop <= start:
+            return True
+        numbers = range(bisect_right(self._page_chars, start), bisect_right(self._page_chars, stop - 1) + 1)
+        for first in numbers[::PAGES_AHEAD]:
+            pages = self._all(
+                [self._page_need(number) for number in range(first, min(first + PAGES_AHEAD, numbers.stop))]
+            )
+            for page in pages:
+                low, high = (
+                    page.at_character(max(start, page.starts[0])),
+                    page.at_character(min(stop, page.starts[-1]) - 1),
+                )
+                if not page.all_have(flag, low, high + 1):
+                    return False
+        return True
 
     # -- search ----------------------------------------------------------------------------------------------------
 

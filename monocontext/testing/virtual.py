@@ -10,15 +10,18 @@ from monocontext.index import FRAMES_PER_PAGE, FrameRecord, Run, encode_page, pa
 from monocontext.manifest import ROOT_KEY, Manifest, PageRef, generation_key
 from monocontext.segments import segment_key
 from monocontext.testing.stores import VirtualStore
+from monocontext.testing.virtual_filters import virtual_filters
 
 FRAMES_PER_SEGMENT = 64
 
 
-def virtual_context(frames: int, filler: str, planted: Mapping[int, str] | None = None) -> VirtualStore:
+def virtual_context(
+    frames: int, filler: str, planted: Mapping[int, str] | None = None, *, filters: bool = False
+) -> VirtualStore:
     """A store that holds a context of `frames` frames: `filler` in each, except where `planted` has another text.
 
     The text is `filler * frames` with those pieces replaced. Frames are stored raw; 16 million of them (4 TiB at
-    256 KiB) take seconds and some megabytes.
+    256 KiB) take seconds and some megabytes. `filters`: with search filters, as `publish` would write.
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
     if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
@@ -52,6 +55,7 @@ def virtual_context(frames: int, filler: str, planted: Mapping[int, str] | None 
         final_newline=plants.get(frames - 1, plain).endswith(b"\n"),
         stored_bytes=pages[-1].bytes,
         codec="raw",
+        filters=virtual_filters(frames, plain, plants, objects) if filters else (),
     ).to_bytes()
     for key in (ROOT_KEY, generation_key(1)):
         objects[key] = (len(root), lambda start, stop: root[start:stop])

@@ -1,0 +1,62 @@
+"""Searches in texts of 10 GB and 1 TB, on a virtual clock: bytes, requests and round trips are exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from monocontext import Monocontext, regex
+from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
+
+LINE = "2026-11-22T02:19:24.117Z INFO  worker-07 request served status=200 bytes=5120 duration=17ms path=/api/items\n"
+FRAME = LINE * ((256 << 10) // len(LINE))
+REQUEST = "3f0c1d4e-7a52-4b8e-9c61-0d2f5b7a9e13"
+ROUND_TRIP_SECONDS = 0.030
+LEAST_BYTES_PER_SECOND = 600e6
+
+
+def planted(number: int) -> str:
+    """A frame with one line that holds the request id."""
+    middle = len(FRAME) // 2 // len(LINE) * len(LINE) + number % 7 * len(LINE)
+    return FRAME[:middle] + f"2026-11-22 ERROR request {REQUEST} failed\n" + FRAME[middle:]
+
+
+@pytest.mark.parametrize(("gigabytes", "most_gets"), [(10, 22), (1000, 1100)])
+def test_a_request_id_in_three_places_cold(gigabytes: int, most_gets: int) -> None:
+    frames = gigabytes * 10**9 // len(FRAME)
+    places = [frames // 5, frames // 2, frames - 7]
+    store = CountingStore(virtual_context(frames, FRAME, {at: planted(at) for at in places}, filters=True))
+    workers = SimulatedWorkers(lambda request: ROUND_TRIP_SECONDS + request.stored_bytes / LEAST_BYTES_PER_SECOND)
+    context = Monocontext.open(store, workers=workers)  # a round trip that the clock does not see
+    found = [match.start() for match in regex.finditer(REQUEST, context)]
+    assert [context[at : at + len(REQUEST)] for at in found] == [REQUEST] * 3
+    assert [at // len(FRAME) for at in found] == places
+    stored = context._reader.describe().stored_bytes  # type: ignore[union-attr]
+    assert store.bytes_read < stored / 100
+    assert store.gets <= most_gets
+    if gigabytes == 10:
+        assert workers.now() < 3.5 * ROUND_TRIP_SECONDS  # with the one for the root: four
+    search = context.stats.search
+    assert (search.looked_at, search.hits, search.false_positives) == (3, 3, 0)
+
+
+def test_an_absent_id_reads_no_frame() -> None:
+    store = CountingStore(virtual_context(40_000, FRAME, filters=True))
+    context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 0.0))
+    store.reset()
+    assert REQUEST not in context
+    assert regex.search(f"(?i){REQUEST}", context) is None
+    assert {request.key.split("/")[0] for request in store.log} == {"filters"}
+
+
+def test_a_keyword_loop_over_lower() -> None:
+    """What models write most: the first place of each of some words, in another case."""
+    store = CountingStore(virtual_context(40_000, FRAME, {31_000: planted(31_000)}, filters=True))
+    context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 0.0))
+    lowered = context.lower()
+    store.reset()
+    found = {word: lowered.find(word) for word in ("exception", "traceback", REQUEST.upper().lower(), "outofmemory")}
+    assert found[REQUEST] == 31_000 * len(FRAME) + planted(0).index(REQUEST) + 31_000 % 7 * len(LINE)
+    assert sorted(found.values())[:3] == [-1, -1, -1]
+    segments = [request for request in store.log if request.key.startswith("segments/")]
+    assert len(segments) == 1
+    assert store.bytes_read < 1 << 20
