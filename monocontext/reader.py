@@ -227,19 +227,15 @@ class Reader:
                 self._scheduler.release([f for _, f in ahead if isinstance(f, Fetch) and not f.done])
 
     def all_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of characters [start, stop) has a flag of `index` (1 GET for each index page, many at once)."""
+        """Whether every frame of characters [start, stop) has a flag of `index` (1 GET an index page, many at once)."""
         if stop <= start:
             return True
         numbers = range(bisect_right(self._page_chars, start), bisect_right(self._page_chars, stop - 1) + 1)
         for first in numbers[::PAGES_AHEAD]:
-            pages = self._all(
-                [self._page_need(number) for number in range(first, min(first + PAGES_AHEAD, numbers.stop))]
-            )
-            for page in pages:
-                low, high = (
-                    page.at_character(max(start, page.starts[0])),
-                    page.at_character(min(stop, page.starts[-1]) - 1),
-                )
+            needs = [self._page_need(number) for number in range(first, min(first + PAGES_AHEAD, numbers.stop))]
+            for page in self._all(needs):
+                low = page.at_character(max(start, page.starts[0]))
+                high = page.at_character(min(stop, page.starts[-1]) - 1)
                 if not page.all_have(flag, low, high + 1):
                     return False
         return True

@@ -8,7 +8,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from monocontext import Monocontext
+from monocontext import Monocontext, grep
 from monocontext.errors import ContextTooLarge
 from monocontext.grep import Hit
 from monocontext.stores.memory import forget
@@ -53,6 +53,8 @@ def run(seed: int, greps: int, counts: Counter[str]) -> None:
     if random.random() < 0.3:  # lines that are as long as frames, and longer
         text = re.sub("\n(?![^\n]{0,30}x)", " ", text)
     context: Any = make_context(random, text, f"grep-cases-{seed}")
+    usual = grep.LONG_LINE
+    grep.LONG_LINE = random.choice([usual, 3000, 300])
     try:
         for _ in range(greps):
             with warnings.catch_warnings():
@@ -61,6 +63,7 @@ def run(seed: int, greps: int, counts: Counter[str]) -> None:
         counts["pruned"] += context.stats.search.pruned
         counts["frames"] += context.stats.search.frames
     finally:
+        grep.LONG_LINE = usual
         context.close()
         forget(f"grep-cases-{seed}")
 

@@ -20,7 +20,7 @@ def planted(number: int) -> str:
     return FRAME[:middle] + f"2026-11-22 ERROR request {REQUEST} failed\n" + FRAME[middle:]
 
 
-@pytest.mark.parametrize(("gigabytes", "most_gets"), [(10, 22), (1000, 1100)])
+@pytest.mark.parametrize(("gigabytes", "most_gets"), [(10, 24), (1000, 1100)])
 def test_a_request_id_in_three_places_cold(gigabytes: int, most_gets: int) -> None:
     frames = gigabytes * 10**9 // len(FRAME)
     places = [frames // 5, frames // 2, frames - 7]
