@@ -45,7 +45,9 @@ LEAST_FRAMES = 8
 DENSE = 0.6
 """Share of frames from which on candidates are no candidates: a pass without gaps is cheaper."""
 PAGES_AHEAD = 64
-"""Index pages that are fetched at once where many are wanted."""
+"""Index pages that are fetched at once where all are wanted."""
+CANDIDATE_PAGES = 16
+"""The same where candidates lie in them, and the first match may be enough."""
 
 Places = Callable[[str], tuple[RangeReader, str]]
 """From a foreign object's URL to a store and key; raises `ForeignObject` for what the caller does not allow."""
@@ -274,6 +276,10 @@ class Reader:
         found = Candidates(runs, start, stop, self.frame, self.locate, self.stats.search)
         if found.frames > DENSE * (last - first):
             return None
+        if runs:  # who looks at candidates needs these first of all, and one by one they are a round trip each
+            ends = (number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1))
+            pages = dict.fromkeys(bisect_right(self._page_frames, number) for number in ends)
+            self._all([self._page_need(page) for page in list(pages)[:CANDIDATE_PAGES]])
         with self._lock:
             search = self.stats.search
             search.searches += 1
@@ -301,8 +307,8 @@ class Reader:
         loaded = 0
         for number in numbers:
             if loaded < len(pages) and bisect_right(self._page_frames, number) == pages[loaded]:
-                if loaded % PAGES_AHEAD == 0:
-                    self._all([self._page_need(page) for page in pages[loaded : loaded + PAGES_AHEAD]])
+                if loaded % CANDIDATE_PAGES == 0:
+                    self._all([self._page_need(page) for page in pages[loaded : loaded + CANDIDATE_PAGES]])
                 loaded += 1
             frame = self.frame(number)
             if frame.stop > start and frame.start < stop:
