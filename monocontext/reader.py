@@ -20,8 +20,9 @@ from typing import Any
 
 from monocontext import codec
 from monocontext.cache import Cache
-from monocontext.candidates import Candidates
+from monocontext.candidates import Answer, Candidates
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject
+from monocontext.filters.grams import GRAM_BYTES
 from monocontext.filters.layout import Layout
 from monocontext.filters.planner import Planner
 from monocontext.frametext import FrameText
@@ -40,6 +41,8 @@ would fetch one frame after another."""
 FIRST_BATCH_BYTES = 1 << 20
 """A scan begins with this much ahead, and then has at most as much ahead as it has taken: most `find`s of a model end
 early, and one that does has read at most twice what it looked at."""
+FIRST_CANDIDATES_BYTES = 2 << 20
+"""The same for candidates of a search: some six frames, since now and then one is looked at in vain."""
 LEAST_FRAMES = 8
 """A search in fewer frames asks no filter: that would be a round trip of its own."""
 DENSE = 0.6
@@ -164,6 +167,11 @@ class Reader:
             found = self.cache.get(page.first_frame + page.at_character(character))
         return self._use(found) if isinstance(found, FrameText) else None
 
+    def holds(self, number: int) -> bool:
+        """Whether the text of a frame is in memory."""
+        with self._quick_lock:
+            return number in self.cache
+
     def locate(self, character: int) -> Frame:
         """The frame that holds a character of the text (at most 1 GET, for its index page)."""
         page = self._page(bisect_right(self._page_chars, character))
@@ -200,7 +208,7 @@ class Reader:
         if stop <= start:
             return
         wanted = self._chosen(only, start, stop, reverse) if only else self._frames_between(start, stop, reverse)
-        batch_bytes = self.window_bytes if eager else FIRST_BATCH_BYTES
+        batch_bytes = self.window_bytes if eager else FIRST_CANDIDATES_BYTES if only else FIRST_BATCH_BYTES
         ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
         ahead_bytes, taken_bytes, more = 0, 0, True
         try:
@@ -252,19 +260,42 @@ class Reader:
         behind a match's beginning also the index pages around them. Answers are remembered; where all the text is in
         memory nothing is asked.
         """
-        manifest = self.manifest
-        if need is None or not manifest.filters or stop <= start:
+        if stop <= start:
             return None
+        answer = self.ask(need, start, stop, within_line)
+        if answer.runs is None:
+            return None
+        runs = answer.runs
+        found = Candidates(runs, start, stop, self.frame, self.locate, self.stats.search)
+        if runs:  # who looks at candidates needs these first of all, and one by one they are a round trip each
+            ends = (number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1))
+            pages = dict.fromkeys(bisect_right(self._page_frames, number) for number in ends)
+            self._all([self._page_need(page) for page in list(pages)[:CANDIDATE_PAGES]])
+        with self._lock:
+            search = self.stats.search
+            search.searches += 1
+            search.frames += answer.frames
+            search.pruned += answer.frames - found.frames
+        return found
+
+    def ask(self, need: Sought | None, start: int, stop: int, within_line: bool = False) -> Answer:
+        """What search filters say of matches that begin in [start, stop), not an empty range. Costs as `candidates`,
+        but for the index pages of the frames that it names."""
+        manifest = self.manifest
+        if need is None:
+            return Answer(0, None, "it has no text that every match holds")
+        if not manifest.filters:
+            return Answer(0, None, "the context has no search filters")
         first = 0 if start <= 0 else self.locate(start).number
         last = manifest.frames if stop >= manifest.characters else self.locate(stop - 1).number + 1
         if last - first < LEAST_FRAMES:
-            return None
+            return Answer(0, None, f"filters are asked where a text has {LEAST_FRAMES} frames or more")
         key = ("told", need, within_line)
         with self._lock:
             self._check_open()
             told = self.cache.get(key)
             if told is None and all(number in self.cache for number in range(first, last)):
-                return None
+                return Answer(0, None, "all of the text is in memory")
         if told is None:
             told = self._ask(need, within_line)
             with self._lock:
@@ -273,19 +304,12 @@ class Reader:
         low = bisect_right(told.runs, first, key=lambda run: run[1])
         high = bisect_left(told.runs, last, key=lambda run: run[0])
         runs = [(max(a, first), min(b, last)) for a, b in told.runs[low:high]]
-        found = Candidates(runs, start, stop, self.frame, self.locate, self.stats.search)
-        if found.frames > DENSE * (last - first):
-            return None
-        if runs:  # who looks at candidates needs these first of all, and one by one they are a round trip each
-            ends = (number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1))
-            pages = dict.fromkeys(bisect_right(self._page_frames, number) for number in ends)
-            self._all([self._page_need(page) for page in list(pages)[:CANDIDATE_PAGES]])
-        with self._lock:
-            search = self.stats.search
-            search.searches += 1
-            search.frames += last - first
-            search.pruned += last - first - found.frames
-        return found
+        frames, left = last - first, sum(b - a for a, b in runs)
+        if left <= DENSE * frames:
+            return Answer(frames, runs, "")
+        if self._planner.asked(need):
+            return Answer(frames, None, f"{left:,} of {frames:,} frames may hold it")
+        return Answer(frames, None, f"filters know of texts of {GRAM_BYTES} bytes or more")
 
     def _ask(self, need: Sought, within_line: bool) -> _Told:
         planner = self._planner
