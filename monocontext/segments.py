@@ -94,7 +94,7 @@ def write_segments(
     there = {info.key: info.size_bytes for info in store.list("segments/") if info.modified_seconds >= oldest}
     written = Written()
     done = Progress()
-    segment = _Segment()
+    segment = Segment()
     with ThreadPoolExecutor(ENCODERS) as encoders, ThreadPoolExecutor(UPLOADS) as uploads:
         pending: deque[Future[str]] = deque()
 
@@ -113,12 +113,12 @@ def write_segments(
             done = Progress(
                 done.text_bytes + text_bytes, done.stored_bytes + size, done.segments + 1, done.reused + reused
             )
-            segment = _Segment()
+            segment = Segment()
             if progress:
                 progress(done)
 
         columns = written.columns = layout.columns(frames_before)
-        for frame, stored, record in _encoded(_framed(pieces, layout.frame_bytes), layout.codec, encoders):
+        for frame, stored, record in _encoded(framed(pieces, layout.frame_bytes), layout.codec, encoders):
             if columns:
                 columns.feed(frame)
             if segment.records and segment.stored_bytes + len(stored) > layout.segment_bytes:
@@ -134,7 +134,7 @@ def write_segments(
     return written
 
 
-def _framed(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
+def framed(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
     framer = Framer(frame_bytes)
     for piece in pieces:
         yield from framer.feed(piece)
@@ -155,7 +155,7 @@ def _encoded(
         yield (first, *encoded.result())
 
 
-class _Segment:
+class Segment:
     """An object in the making."""
 
     def __init__(self) -> None:

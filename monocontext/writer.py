@@ -10,10 +10,12 @@ import dataclasses
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from monocontext.batches import write_batches
 from monocontext.codec import decode
 from monocontext.errors import AlreadyExists, ForeignObject, NotFound
 from monocontext.generations import commit, newest
@@ -38,6 +40,7 @@ def publish(
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
     store_options: dict[str, Any] | None = None,
+    executor: Executor | None = None,
     **reading: Any,
 ) -> Manifest:
     """Store a text as a context at `url` and return the committed root.
@@ -45,8 +48,9 @@ def publish(
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; directories, each file under a header line). It is read once, in memory bounded by about 8 segments.
     `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `sources.Reading`).
-    `filters`: write search filters too (`filters`), some 3 to 12 % of the text; a text of fewer than 9 frames, or with
-    frames below 512 bytes, gets none.
+    `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
+    512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
+    32 MiB of text; the text is still read, and the context committed, here.
 
     Raises `AlreadyExists` where a context is already, unless `replace` (earlier generations stay readable), and
     `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 4 requests to look;
@@ -55,7 +59,13 @@ def publish(
     layout = Layout(frame_bytes, segment_bytes, codec, filters)
     pieces = read_pieces(sources, Reading(**reading))
     with opened(url, store_options) as store:
-        return publish_written(store, lambda: write_segments(store, pieces, layout, progress), layout, replace)
+
+        def write() -> Written:
+            if executor is None:
+                return write_segments(store, pieces, layout, progress)
+            return write_batches(_portable(url), store_options or {}, pieces, layout, executor, progress)
+
+        return publish_written(store, write, layout, replace)
 
 
 def publish_written(store: Store, write: Callable[[], Written], layout: Layout, replace: bool) -> Manifest:
@@ -86,6 +96,7 @@ def append(
     filters: bool = True,
     progress: Callable[[Progress], None] | None = None,
     store_options: dict[str, Any] | None = None,
+    executor: Executor | None = None,
     **reading: Any,
 ) -> Manifest:
     """Add text at the end of the context at `url`: a new generation, nothing rewritten but the short tail page.
@@ -99,7 +110,11 @@ def append(
         if before is None:
             raise NotFound(f"{store.url}: no context to append to: `upload` makes one")
         layout = Layout(frame_bytes or before.frame_bytes, segment_bytes, codec or before.codec, filters)
-        written = write_segments(store, pieces, layout, progress, before.frames)
+        if executor is None:
+            written = write_segments(store, pieces, layout, progress, before.frames)
+        else:
+            options = store_options or {}
+            written = write_batches(_portable(url), options, pieces, layout, executor, progress, before.frames)
         if not written.records:
             return before
 
@@ -120,21 +135,16 @@ def _grown(
     if records and kept and _frames_of(kept, -1) < FRAMES_PER_PAGE:
         tail = load_page(store, kept, len(kept) - 1)
         runs, records, kept = [*tail.runs, *runs], [*tail.records(), *records], kept[:-1]
-    pages = list(kept)
-    last_page = base.last_page if base and keeps_text and not records else None
-    for page_runs, page_records in _paged(runs, records):
-        data = encode_page(page_runs, page_records)
-        ref = page_ref(data, page_records, pages[-1] if pages else None)
-        store.put(ref.key, data)
-        pages.append(ref)
-        last_page = data if len(data) <= INLINE_PAGE_BYTES else None
+    pages, last_page = write_pages(store, kept, runs, records)
+    if base and keeps_text and not records:
+        last_page = base.last_page
     before = base if base and keeps_text else None
     sources = dict.fromkeys([*(before.sources if before else ()), *written.sources])
     root = Manifest(
         generation=base.generation + 1 if base else 1,
         write_id=uuid.uuid4().hex,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        pages=tuple(pages),
+        pages=pages,
         final_newline=written.final_newline if written.records else bool(base and keeps_text and base.final_newline),
         stored_bytes=stored_bytes,
         frame_bytes=layout.frame_bytes,
@@ -145,6 +155,24 @@ def _grown(
     )
     root.check()
     return root
+
+
+def write_pages(
+    store: Store, kept: tuple[PageRef, ...], runs: list[Run], records: list[FrameRecord]
+) -> tuple[tuple[PageRef, ...], bytes | None]:
+    """Store pages of the frames that follow those of `kept` (1 PUT each).
+
+    Returns the pages of the whole text, and a copy of the last one where it is new and small enough for the root.
+    """
+    pages = list(kept)
+    last_page = None
+    for page_runs, page_records in _paged(runs, records):
+        data = encode_page(page_runs, page_records)
+        ref = page_ref(data, page_records, pages[-1] if pages else None)
+        store.put(ref.key, data)
+        pages.append(ref)
+        last_page = data if len(data) <= INLINE_PAGE_BYTES else None
+    return tuple(pages), last_page
 
 
 def _filters(store: Store, before: Manifest | None, written: Written) -> tuple[FilterRef, ...]:
@@ -193,6 +221,14 @@ def _paged(runs: list[Run], records: list[FrameRecord]) -> Iterator[tuple[list[R
                 queue.append(dataclasses.replace(run, offset=run.offset + used, frames=run.frames - taken))
             filled += taken
         yield page_runs, page
+
+
+def _portable(url: Place) -> str | Store:
+    """What a worker elsewhere can open."""
+    if not isinstance(url, str | os.PathLike):
+        return url
+    place = os.fspath(url)
+    return place if "://" in place else os.path.abspath(os.path.expanduser(place))
 
 
 @contextmanager

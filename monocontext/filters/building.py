@@ -96,7 +96,7 @@ class Columns:
         """The first folded bytes of the text, for the border to what lies before it."""
         self.reach = overlap_bytes + GRAM_BYTES - 1
         """Folded bytes behind a frame that its column takes."""
-        self._least_frames = least_frames
+        self.least_frames = least_frames
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._groups: list[_Group] = []
@@ -111,7 +111,7 @@ class Columns:
             self.head += folded_head([frame], self.reach - len(self.head))
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
-        if not self._groups and len(self._waiting) < self._least_frames:
+        if not self._groups and len(self._waiting) < self.least_frames:
             return
         while self._waiting_bytes - len(self._waiting[0]) >= self.reach:
             behind = folded_head(list(self._waiting)[1:], self.reach)
@@ -121,7 +121,7 @@ class Columns:
 
     def finish(self) -> None:
         """No frame follows."""
-        if not self._groups and len(self._waiting) < self._least_frames:
+        if not self._groups and len(self._waiting) < self.least_frames:
             self._waiting.clear()
         while self._waiting:
             self._compute(folded_head(list(self._waiting)[1:], self.reach))
