@@ -10,7 +10,7 @@ from monocontext.stores.address import is_within, parse, split_object
 
 __all__ = ["is_within", "open_store", "split_object"]
 
-_S3_OPTIONS = ("endpoint", "region", "profile", "path_style", "anonymous", "client")
+_S3_OPTIONS = ("endpoint", "region", "profile", "path_style", "anonymous", "transport", "keep_alive", "client")
 
 
 def open_store(url: str | os.PathLike[str], **options: Any) -> Store:
@@ -22,6 +22,8 @@ def open_store(url: str | os.PathLike[str], **options: Any) -> Store:
     - `region`, `profile`: as in the AWS configuration; where an endpoint is given the region defaults to `us-east-1`
     - `path_style`: the bucket in the path instead of the host; by default so where an endpoint is given
     - `anonymous`: sign nothing
+    - `transport`: what GETs travel by, `own` (the default) or `boto3`, as everything else does
+    - `keep_alive`: `False` leaves no connection of ours open between two calls
     - `client`: a ready boto3 client, taken as it is; excludes the others
 
     An option that is `None` counts as not given. Raises `InvalidUrl`, and `TypeError` for an option that the URL's

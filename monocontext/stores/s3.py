@@ -1,4 +1,4 @@
-"""`s3://bucket/prefix` through boto3. Every answer is compared with what was asked before a byte of it is believed.
+"""`s3://bucket/prefix`: GETs by our own transport, the rest through boto3. No byte is believed before its head is.
 
 Readers in use return zeros or other bytes without an error when a server shortens a range, ignores it, or when an
 object is replaced between two requests. Here a range is pinned to its ETag, and status, Content-Range, length and ETag
@@ -7,25 +7,19 @@ must be as asked.
 
 from __future__ import annotations
 
-import random
-import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from monocontext.errors import AlreadyExists, DamagedData, InvalidUrl, NotPicklable, StoreFailure
+from monocontext.errors import AlreadyExists, InvalidUrl, NotPicklable
 from monocontext.store import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.address import Address, parse
 from monocontext.stores.checks import check_end, check_range, check_version, check_write, usable_key
+from monocontext.stores.s3_answers import Span, bare_etag
 from monocontext.stores.s3_client import S3Connection, S3Options, is_aws
-from monocontext.stores.s3_errors import is_cut, typed
+from monocontext.stores.s3_errors import typed
 from monocontext.stores.s3_multipart import THRESHOLD_BYTES, put_in_parts
-
-# botocore repeats a request that failed before its body; a body that is cut on the way is ours to ask for again.
-_BODY_ATTEMPTS = 4
-_PAUSE_SECONDS = 0.05
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+from monocontext.stores.s3_reads import read_by_boto3, read_by_transport
 
 
 class S3Store:
@@ -64,54 +58,25 @@ class S3Store:
         return other
 
     def get(self, key: str) -> Blob:
-        url = self._url(key)
-        answer, data = self._fetch(key, {}, None)
-        if len(data) != answer.get("ContentLength"):
-            raise DamagedData(f"{url}: expected {answer.get('ContentLength')} bytes, found {len(data):,}")
-        return Blob(data, _etag(answer, url), len(data))
+        return self._read(key, None, None)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        url = self._url(key)
         if length == 0:
             # HTTP has no empty range.
-            info = self.head(key)
+            url, info = self._url(key), self.head(key)
             check_version(url, etag, info.etag)
             check_end(url, start, length, info.size_bytes)
             return Blob(b"", info.etag, info.size_bytes)
-        request = {"Range": f"bytes={start}-{start + length - 1}"}
-        if etag is not None:
-            request["IfMatch"] = f'"{etag}"'
-        answer, data = self._fetch(key, request, etag, (start, length))
-        found = _etag(answer, url)
-        # Some servers ignore If-Match.
-        check_version(url, etag, found)
-        if len(data) != length:
-            raise DamagedData(f"{url}: expected {length:,} bytes from byte {start:,}, found {len(data):,}")
-        return Blob(data, found, _total_bytes(answer))
+        return self._read(key, (start, length), etag)
 
-    def _fetch(
-        self, key: str, request: dict[str, str], etag: str | None, span: tuple[int, int] | None = None
-    ) -> tuple[Any, bytes]:
-        """Ask until a body arrives whole; the head of each answer is checked before its body is read."""
+    def _read(self, key: str, span: Span | None, etag: str | None) -> Blob:
         url = self._url(key)
-        for attempt in range(1, _BODY_ATTEMPTS + 1):
-            with self._client(url, etag=etag) as client:
-                answer = client.get_object(**self._target(key), **request)
-            body = answer["Body"]
-            try:
-                _check_head(answer, url, span)
-                return answer, body.read()
-            except Exception as error:
-                # Not read to its end, the connection is of no further use.
-                body.close()
-                if not is_cut(error):
-                    raise
-                if attempt == _BODY_ATTEMPTS:
-                    said = " ".join(str(error).split())
-                    raise StoreFailure(f"{url}: the body was cut {attempt} times, last by {said}") from error
-            time.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
-        raise AssertionError("unreachable")
+        with typed(url, etag=etag):
+            transport = self._connection.transport(self._address.place)
+            if transport is None:
+                return read_by_boto3(self._connection.client(), self._target(key), url, span, etag)
+            return read_by_transport(transport, self._root + key, url, span, etag)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
@@ -121,14 +86,14 @@ class S3Store:
             with self._client(url, etag=if_match, writing=bool(condition)) as client:
                 # Servers disagree about If-Match on the end of an upload in parts: there, one PUT whatever the size.
                 if len(data) > THRESHOLD_BYTES and if_match is None:
-                    return _bare(put_in_parts(client, target, data, condition))
+                    return bare_etag(put_in_parts(client, target, data, condition), url)
                 answer = client.put_object(**target, Body=data, ContentType=CONTENT_TYPE, **condition)
         except AlreadyExists:
             if if_match is not None:
                 # AWS says 404 where there is no object, SeaweedFS 412: look, so that the caller can tell.
                 self.head(key)
             raise
-        return _etag(answer, url)
+        return bare_etag(answer.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """From AWS page by page. Other servers are asked for all pages first: SeaweedFS sends folder by folder, `a/b`
@@ -150,13 +115,17 @@ class S3Store:
             for each in page.get("Contents", ()):
                 key = str(each["Key"]).removeprefix(self._root)
                 if _is_usable(key):
-                    yield ObjectInfo(key, int(each["Size"]), _bare(each["ETag"]), each["LastModified"].timestamp())
+                    yield ObjectInfo(
+                        key, int(each["Size"]), bare_etag(each.get("ETag"), url), each["LastModified"].timestamp()
+                    )
 
     def head(self, key: str) -> ObjectInfo:
         url = self._url(key)
         with self._client(url) as client:
             answer = client.head_object(**self._target(key))
-        return ObjectInfo(key, int(answer["ContentLength"]), _etag(answer, url), answer["LastModified"].timestamp())
+        return ObjectInfo(
+            key, int(answer["ContentLength"]), bare_etag(answer.get("ETag"), url), answer["LastModified"].timestamp()
+        )
 
     def delete(self, key: str) -> None:
         with self._client(self._url(key)) as client:
@@ -180,40 +149,6 @@ class S3Store:
 def _reopen(bucket: str, prefix: str, options: S3Options) -> S3Store:
     given = {name: getattr(options, name) for name in options.__slots__ if getattr(options, name) is not None}
     return S3Store(bucket, prefix, **given)
-
-
-def _check_head(answer: Any, url: str, span: tuple[int, int] | None) -> None:
-    """Compare the head of an answer with the range that was asked for, or with the whole."""
-    status = answer["ResponseMetadata"]["HTTPStatusCode"]
-    if status != (206 if span else 200):
-        raise DamagedData(f"{url}: expected HTTP {206 if span else 200}, found HTTP {status}")
-    if span is None:
-        return
-    start, length = span
-    said = str(answer.get("ContentRange"))
-    expected = f"bytes {start}-{start + length - 1}/"
-    found = _CONTENT_RANGE.fullmatch(said)
-    if found and int(found[1]) == start:
-        check_end(url, start, length, int(found[3]))
-    if not found or not said.startswith(expected):
-        raise DamagedData(f"{url}: expected Content-Range {expected}*, found {said}")
-    if answer.get("ContentLength") != length:
-        raise DamagedData(f"{url}: expected {length:,} bytes from byte {start:,}, found {answer.get('ContentLength')}")
-
-
-def _total_bytes(answer: Any) -> int:
-    return int(str(answer["ContentRange"]).rpartition("/")[2])
-
-
-def _etag(answer: Any, url: str) -> str:
-    if not answer.get("ETag"):
-        raise DamagedData(f"{url}: the answer carries no ETag")
-    return _bare(answer["ETag"])
-
-
-def _bare(etag: Any) -> str:
-    """Without quotes: some servers quote an ETag in one answer and not in another."""
-    return str(etag).strip('"')
 
 
 def _is_usable(key: str) -> bool:

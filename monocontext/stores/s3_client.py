@@ -1,4 +1,4 @@
-"""The boto3 client behind an S3 store: made on first use, once for each process.
+"""The boto3 client behind an S3 store, and the transport that reads beside it: made on first use, once a process.
 
 A client is shared by threads, but not across a fork: two processes that read from one inherited socket receive each
 other's objects without any error (reproduced with boto3 over plain HTTP). So each process makes its own.
@@ -9,16 +9,24 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from monocontext.stores.s3_origin import S3Origin
+from monocontext.stores.s3_route import authorities, is_overheard, learn_route, listeners
+from monocontext.transport import MAX_IDLE, Client, Dialler, Pool
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 _CONNECT_TIMEOUT_SECONDS = 5
 _READ_TIMEOUT_SECONDS = 10
 _ATTEMPTS = 4
 _CONNECTIONS = 64
 _DEFAULT_REGION = "us-east-1"
+TRANSPORTS = ("own", "boto3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +43,30 @@ class S3Options:
     """The bucket in the path instead of the host; without it, so where the server is not AWS."""
     anonymous: bool = False
     """Sign nothing."""
+    transport: str = "own"
+    """What GETs travel by: `own`, or `boto3` as everything else does."""
+    keep_alive: bool = True
+    """Connections of our own transport wait up to 20 s for the next GET; without it none is open between two calls."""
+
+    def __post_init__(self) -> None:
+        if self.transport not in TRANSPORTS:
+            raise ValueError(f"transport is one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
 
 
 class _Held:
-    """The client of one process, and the lock under which it is made."""
+    """The client of one process, what reads beside it, and the lock under which they are made."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
         self.lock = threading.Lock()
         self.client: Any = None
+        self.listeners: list[Any] | None = None
+        self.pool: Pool | None = None
+        self.transports: dict[str, Client | None] = {}
 
 
 class S3Connection:
-    """Gives the client of this process."""
+    """Gives the client of this process, and the transport to each bucket."""
 
     def __init__(self, options: S3Options, client: Any = None) -> None:
         self.options = options
@@ -57,23 +76,65 @@ class S3Connection:
 
     def client(self) -> Any:
         """The boto3 client; the first call costs 0.3 s, most of it the import."""
-        if self.given is not None:
-            return self.given
+        return self._connected().client if self.given is None else self.given
+
+    def transport(self, bucket: str) -> Client | None:
+        """Our own way to the objects of a bucket, or `None` where reads go through boto3: because the caller said so
+        or brought a client, because moto or its like listens in, or because boto3 does what our transport does not.
+        """
+        if self.given is not None or self.options.transport == "boto3":
+            return None
+        held = self._connected()
+        if is_overheard(held.listeners):
+            return None
+        if bucket not in held.transports:
+            with held.lock:
+                if bucket not in held.transports:
+                    held.transports[bucket] = self._open(held, bucket)
+        return held.transports[bucket]
+
+    def _connected(self) -> _Held:
         held = self._held
         if held.process != os.getpid():
             # The lock goes too: a thread that did not survive the fork may have held it.
-            held = self._held = _Held()
+            inherited, held = held, _Held()
+            self._held = held
+            if inherited.pool is not None:
+                inherited.pool.close()  # our copies of the parent's sockets
         if held.client is None:
             with held.lock:
                 if held.client is None:
-                    held.client = _connect(self.options)
-        return held.client
+                    client = _connect(self.options)
+                    held.listeners = listeners(client)
+                    held.client = client
+        return held
+
+    def _open(self, held: _Held, bucket: str) -> Client | None:
+        client, options = held.client, self.options
+        route = learn_route(client, bucket)
+        if route is None:
+            return None
+        if held.pool is None:
+            held.pool = Pool(Dialler(lambda: _tls(client)), MAX_IDLE if options.keep_alive else 0)
+        origin = S3Origin(
+            client, bucket, route, lambda region: _connect(replace(options, region=region or options.region))
+        )
+        return Client(origin, held.pool, attempts=_ATTEMPTS, silence_seconds=_READ_TIMEOUT_SECONDS)
 
     def close(self) -> None:
         """Close the connections; a later `client()` opens new ones. A client given by the caller stays open."""
         held, self._held = self._held, _Held()
+        if held.pool is not None:
+            held.pool.close()
         if held.client is not None and held.process == os.getpid():
             held.client.close()
+
+
+def _tls(client: Any) -> SSLContext:
+    import ssl  # 10 ms that plain HTTP need not pay
+
+    path = authorities(client)
+    return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)
 
 
 def _connect(options: S3Options) -> Any:

@@ -18,6 +18,7 @@ from monocontext.errors import (
     StoreFailure,
 )
 from monocontext.stores.checks import absent
+from monocontext.transport import Refused
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
@@ -69,7 +70,7 @@ def _kinds(names: tuple[str, ...]) -> tuple[type[Exception], ...]:
 def _translate(error: Exception, url: str, etag: str | None, writing: bool) -> MonocontextError | None:
     said = " ".join(str(error).split())
     if isinstance(error, _kinds(("ClientError",))):
-        return _refusal(getattr(error, "response", {}), url, etag, writing)
+        return _of_client_error(getattr(error, "response", {}), url, etag, writing)
     if isinstance(error, _kinds(_NO_CREDENTIALS)):
         return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}")
     if isinstance(error, _kinds(_NO_LOGIN)):
@@ -83,11 +84,22 @@ def _translate(error: Exception, url: str, etag: str | None, writing: bool) -> M
     return None
 
 
-def _refusal(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:
-    """The error for an answer that is not 2xx."""
+def refusal(refused: Refused, url: str, etag: str | None) -> MonocontextError:
+    """The error for a GET that the server answered with something other than the object."""
+    return _refusal(refused.status, refused.code, refused.message, refused.object_bytes, url, etag)
+
+
+def _of_client_error(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:
     detail = response.get("Error", {})
     code, message = str(detail.get("Code", "")), " ".join(str(detail.get("Message", "")).split())
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return _refusal(status, code, message, detail.get("ActualObjectSize", ""), url, etag, writing)
+
+
+def _refusal(
+    status: int, code: str, message: str, object_bytes: str, url: str, etag: str | None, writing: bool = False
+) -> MonocontextError:
+    """The error for an answer that is not 2xx."""
     said = f"HTTP {status} {code}: {message}"
     if code == "NoSuchBucket":
         return NotFound(f"no bucket {url.split('/')[2]!r}, asked for {url}")
@@ -101,8 +113,7 @@ def _refusal(response: Any, url: str, etag: str | None, writing: bool) -> Monoco
         expected = "no object" if etag is None else f"ETag {etag}"
         return AlreadyExists(f"{url} was written by someone else: expected {expected}, found {said}")
     if status == 416:
-        size = detail.get("ActualObjectSize", "fewer")
-        return DamagedData(f"{url} ends before the range starts: found {size} bytes in all")
+        return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
     if status in (301, 307) or code in _ELSEWHERE:
         return StoreFailure(f"{url} lies in another region, give region=: {said}")
     return StoreFailure(f"{url}: {said}")

@@ -1,0 +1,89 @@
+"""How long silence is ordinary: learned from the time to the first byte of the requests before. Pure.
+
+A body that stalls is what makes today's readers wait 16 to 61 s. Giving up early costs one more request, waiting costs
+everything that depends on the answer; so patience is short, and doubles for a request that meets silence again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+LEAST_SECONDS = 1.0
+"""Ten times the slowest of a hundred first bytes on S3 (p99 100-230 ms), and half of the two seconds to recover in."""
+TIMES_P99 = 4.0
+_SAMPLES = 256
+_RECOUNT = 32
+
+
+class Patience:
+    """Seconds without a byte after which an exchange is given up. Threads may share it: a lost sample does no harm."""
+
+    def __init__(self, longest_seconds: float) -> None:
+        self._longest = longest_seconds
+        self._samples: list[float] = []
+        self._seen = 0
+        self.seconds = min(LEAST_SECONDS, longest_seconds)
+        """For a first attempt."""
+
+    def after(self, silences: int) -> float:
+        """For an attempt of a request that has met silence so many times."""
+        return min(self._longest, self.seconds * 2.0**silences)
+
+    def learn(self, first_byte_seconds: float) -> None:
+        """Enter the time to the first byte of one answer."""
+        samples = self._samples
+        if len(samples) < _SAMPLES:
+            samples.append(first_byte_seconds)
+        else:
+            samples[self._seen % _SAMPLES] = first_byte_seconds
+        self._seen += 1
+        # A slow answer counts at once: those that wait beside it are about to be given up too early.
+        if self._seen % _RECOUNT == 0 or first_byte_seconds * TIMES_P99 > self.seconds:
+            p99 = sorted(samples)[min(len(samples) - 1, len(samples) * 99 // 100)]
+            self.seconds = min(self._longest, max(LEAST_SECONDS, TIMES_P99 * p99))
+
+
+class Stalled(TimeoutError):
+    """Nothing came for as long as patience lasts; another connection may be luckier."""
+
+
+class Overdue(TimeoutError):
+    """The whole call has taken all the time that it may."""
+
+
+class Wait:
+    """The silences of one exchange: how long to wait for the next byte, and when to stop waiting."""
+
+    def __init__(
+        self,
+        seconds: float,
+        longest_seconds: float,
+        until: float,
+        clock: Callable[[], float],
+        can_retry: Callable[[], bool],
+    ) -> None:
+        self._seconds = seconds
+        self._longest = longest_seconds
+        self._until = until
+        self._clock = clock
+        self._can_retry = can_retry
+        self._silent = 0.0
+
+    def seconds(self) -> float:
+        """For the next byte. Raises `Overdue`."""
+        left = self._until - self._clock()
+        if left <= 0:
+            raise Overdue("the deadline passed")
+        return min(self._seconds, left)
+
+    def on(self) -> float:
+        """After a silence of `seconds()`: how long to go on. Raises `Stalled`, unless a retry could not be paid for."""
+        self._silent += self._seconds
+        seconds = self.seconds()
+        if self._silent >= self._longest or self._can_retry():
+            raise Stalled(f"no byte for {self._silent:.1f} s")
+        return seconds
+
+    def heard(self) -> None:
+        """Something came."""
+        self._silent = 0.0

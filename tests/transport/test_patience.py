@@ -1,0 +1,92 @@
+"""When to ask again and how long to wait: by numbers alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from monocontext.transport.patience import LEAST_SECONDS, Overdue, Patience, Stalled, Wait
+from monocontext.transport.retry import FLOOR, Budget, next_pause
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_tenth_of_the_successes_may_be_asked_twice() -> None:
+    budget = Budget(Time(), tokens=3)
+    assert [budget.take() for _ in range(4)] == [True, True, True, False]
+    taken = 0
+    for _ in range(1000):
+        budget.succeeded()
+        taken += budget.take()
+    assert 99 <= taken <= 100
+    assert repr(budget).endswith("/3 retries>")
+
+
+def test_the_budget_fills_again_to_its_floor() -> None:
+    time = Time()
+    budget = Budget(time)
+    while budget.take():
+        pass
+    time.now += 1.5
+    assert (budget.take(), budget.take()) == (True, False)
+    time.now += 1e6
+    assert sum(budget.take() for _ in range(1000)) == FLOOR
+
+
+def test_pauses_grow_and_stay_within_bounds() -> None:
+    assert next_pause(0.0, lambda low, high: high) == pytest.approx(0.15)
+    assert next_pause(0.15, lambda low, high: high) == pytest.approx(0.45)
+    assert next_pause(4.0, lambda low, high: high) == 5.0
+    pause = 0.0
+    for _ in range(1000):
+        pause = next_pause(pause, random.uniform)
+        assert 0.05 <= pause <= 5.0
+
+
+def test_patience_is_four_times_the_slowest_in_a_hundred() -> None:
+    patience = Patience(10.0)
+    assert [patience.after(silences) for silences in range(5)] == [1, 2, 4, 8, 10]
+    for _ in range(200):
+        patience.learn(0.03)
+    assert patience.seconds == LEAST_SECONDS
+    patience.learn(0.5)  # one in 200
+    assert patience.seconds == LEAST_SECONDS
+    for _ in range(10):
+        patience.learn(0.5)
+    assert patience.seconds == pytest.approx(2.0)
+    for _ in range(300):
+        patience.learn(0.03)
+    assert patience.seconds == LEAST_SECONDS
+    for _ in range(300):
+        patience.learn(9.0)
+    assert patience.seconds == 10.0
+
+
+def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
+    time = Time()
+    with pytest.raises(Stalled, match=r"no byte for 1\.0 s"):
+        Wait(1.0, 10.0, time.now + 60, time, lambda: True).on()
+    poor = Wait(1.0, 3.0, time.now + 60, time, lambda: False)
+    assert [poor.on(), poor.on()] == [1.0, 1.0]
+    poor.heard()
+    assert [poor.on(), poor.on()] == [1.0, 1.0]
+    with pytest.raises(Stalled, match=r"no byte for 3\.0 s"):
+        poor.on()
+
+
+def test_no_wait_passes_the_deadline() -> None:
+    time = Time()
+    wait = Wait(1.0, 10.0, time.now + 1.5, time, lambda: False)
+    assert wait.seconds() == 1.0
+    time.now += 1
+    assert wait.on() == 0.5
+    time.now += 0.5
+    with pytest.raises(Overdue):
+        wait.on()
