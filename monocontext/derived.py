@@ -104,6 +104,12 @@ class Derived:
         found = derivation.base.candidates(need, start, stop, within_line)
         return found.moved(derivation.base.start) if found else None
 
+    @property
+    def asked_of(self) -> Span | None:
+        """The text whose search filters tell of this one, character by character; None: there is none."""
+        derivation = self._derivation
+        return derivation.base if derivation.folds_alike and derivation.keeps_length else None
+
     def _chosen(self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates) -> Iterator[Window]:
         base = self._derivation.base
         if not only.runs:

@@ -76,7 +76,7 @@ def open_deeprecurse(
             if not prefix or prefix.endswith("/"):
                 raise
             # Without a slash its manifest is at another key, `prefix` and the name run together.
-    names = ("endpoint", "profile", "path_style", "anonymous")
+    names = ("endpoint", "profile", "path_style", "anonymous", "transport", "keep_alive")
     for name in names:
         if name in options:
             store_options[name] = options[name]

@@ -9,6 +9,7 @@ from typing import Any
 
 from monocontext.errors import ForeignObject, InvalidUrl, NotPicklable
 from monocontext.generations import look_ahead, read_generation, read_root
+from monocontext.hedging import Hedge
 from monocontext.manifest import Manifest
 from monocontext.reader import Reader
 from monocontext.stats import Stats
@@ -29,11 +30,13 @@ class Opened:
         store_options: dict[str, Any] | None = None,
         workers: Workers | None = None,
         owns_store: bool = True,
+        hedge: Hedge | None = None,
     ):
         self.store = store
         self.allow = tuple(os.fspath(place) for place in ([allow] if isinstance(allow, str) else allow))
         self.cache_bytes = cache_bytes
         self.store_options = store_options or {}
+        self.hedge = hedge
         self._workers = workers
         self._owns_store = owns_store
         self._foreign: dict[str, Store] = {}
@@ -46,7 +49,7 @@ class Opened:
         else:
             manifest = read_generation(self.store, generation)
             read_bytes = len(manifest.to_bytes())
-        return self._reader(manifest, Stats(gets=1, bytes_fetched=read_bytes, wait_seconds=time.monotonic() - began))
+        return self.read(manifest, Stats(gets=1, bytes_fetched=read_bytes, wait_seconds=time.monotonic() - began))
 
     def newer(self, reader: Reader) -> Reader:
         """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).
@@ -55,9 +58,10 @@ class Opened:
         """
         newest = look_ahead(self.store, reader.manifest)
         reader.stats.gets += 1 + newest.generation - reader.manifest.generation
-        return reader if newest is reader.manifest else self._reader(newest, reader.stats)
+        return reader if newest is reader.manifest else self.read(newest, reader.stats)
 
-    def _reader(self, manifest: Manifest, stats: Stats) -> Reader:
+    def read(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
+        """A reader of a root that is at hand, committed or not (no request)."""
         return Reader(
             manifest,
             self.store,
@@ -66,6 +70,7 @@ class Opened:
             cache_bytes=self.cache_bytes,
             places=lambda url: self.place(url, manifest),
             stats=stats,
+            hedge=self.hedge,
         )
 
     def place(self, url: str, manifest: Manifest) -> tuple[RangeReader, str]:
@@ -109,7 +114,8 @@ class Opened:
             raise NotPicklable(f"{self.store.url} lives in the memory of this process: no other can open it")
         if "client" in self.store_options:
             raise NotPicklable(f"{self.store.url} was opened with a client of the caller's, which cannot be handed on")
-        return self.store.url, {"cache_bytes": self.cache_bytes, "allow": self.allow, **self.store_options}
+        options = {"cache_bytes": self.cache_bytes, "allow": self.allow, "hedge": self.hedge}
+        return self.store.url, options | self.store_options
 
     def close(self) -> None:
         for store in [*self._foreign.values(), *([self.store] if self._owns_store else [])]:

@@ -26,12 +26,13 @@ from monocontext.filters.grams import GRAM_BYTES
 from monocontext.filters.layout import Layout
 from monocontext.filters.planner import Planner
 from monocontext.frametext import FrameText
+from monocontext.hedging import Hedge, Hedging
 from monocontext.index import Frame, Page
 from monocontext.manifest import Manifest
 from monocontext.needs import Need as Sought
 from monocontext.plan import FILTER_GAP_BYTES, Need, Request
 from monocontext.scheduler import Fetch, Priority, Scheduler
-from monocontext.stats import Stats
+from monocontext.stats import SearchStats, Stats
 from monocontext.store import RangeReader
 from monocontext.workers import Workers
 
@@ -45,7 +46,7 @@ FIRST_CANDIDATES_BYTES = 2 << 20
 """The same for candidates of a search: some six frames, since now and then one is looked at in vain."""
 LEAST_FRAMES = 8
 """A search in fewer frames asks no filter: that would be a round trip of its own."""
-DENSE = 0.6
+DENSE = 0.4
 """Share of frames from which on candidates are no candidates: a pass without gaps is cheaper."""
 PAGES_AHEAD = 64
 """Index pages that are fetched at once where all are wanted."""
@@ -85,6 +86,7 @@ class Reader:
         cache_bytes: int = 256 << 20,
         places: Places = refuse_foreign,
         stats: Stats | None = None,
+        hedge: Hedge | None = None,
     ):
         self.manifest = manifest
         self.url = url
@@ -97,6 +99,7 @@ class Reader:
         self._quick_lock = workers.lock
         self.window_bytes = max(cache_bytes // 2, MIN_WINDOW_BYTES)
         self._scheduler = Scheduler(workers.max_running, self.window_bytes)
+        self._hedging = Hedging(hedge)
         self._etags: dict[str, str] = {}
         self._closed = False
         self._pid = os.getpid()
@@ -177,6 +180,12 @@ class Reader:
         page = self._page(bisect_right(self._page_chars, character))
         return page[page.at_character(character)]
 
+    def numbers(self, start: int, stop: int) -> range:
+        """The numbers of the frames that hold characters [start, stop), which is not empty (1 GET for the index page of
+        an end that is not the text's)."""
+        first = 0 if start <= 0 else self.locate(start).number
+        return range(first, self.manifest.frames if stop >= self.characters else self.locate(stop - 1).number + 1)
+
     def load(self, frame: Frame) -> FrameText:
         """The text of a frame (at most 1 GET)."""
         with self._lock:
@@ -250,6 +259,16 @@ class Reader:
                     return False
         return True
 
+    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+        """The frames of characters [start, stop) that lack a flag; None: they are more than 64, and than 2 % of all
+        (1 GET an index page that `all_have` has not read)."""
+        most = max(64, self.manifest.frames // 50)
+        numbers = [frame.number for frame in self._frames_between(start, stop, False) if not frame.flags & flag]
+        if len(numbers) > most:
+            return None
+        runs = [(number, number + 1) for number in numbers]
+        return Candidates(runs, start, stop, self.frame, self.locate, SearchStats())
+
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, need: Sought | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
@@ -269,8 +288,7 @@ class Reader:
         found = Candidates(runs, start, stop, self.frame, self.locate, self.stats.search)
         if runs:  # who looks at candidates needs these first of all, and one by one they are a round trip each
             ends = (number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1))
-            pages = dict.fromkeys(bisect_right(self._page_frames, number) for number in ends)
-            self._all([self._page_need(page) for page in list(pages)[:CANDIDATE_PAGES]])
+            self.bring(ends, CANDIDATE_PAGES)
         with self._lock:
             search = self.stats.search
             search.searches += 1
@@ -286,15 +304,15 @@ class Reader:
             return Answer(0, None, "it has no text that every match holds")
         if not manifest.filters:
             return Answer(0, None, "the context has no search filters")
-        first = 0 if start <= 0 else self.locate(start).number
-        last = manifest.frames if stop >= manifest.characters else self.locate(stop - 1).number + 1
-        if last - first < LEAST_FRAMES:
+        within = self.numbers(start, stop)
+        first, last = within.start, within.stop
+        if len(within) < LEAST_FRAMES:
             return Answer(0, None, f"filters are asked where a text has {LEAST_FRAMES} frames or more")
         key = ("told", need, within_line)
         with self._lock:
             self._check_open()
             told = self.cache.get(key)
-            if told is None and all(number in self.cache for number in range(first, last)):
+            if told is None and all(number in self.cache for number in within):
                 return Answer(0, None, "all of the text is in memory")
         if told is None:
             told = self._ask(need, within_line)
@@ -304,7 +322,7 @@ class Reader:
         low = bisect_right(told.runs, first, key=lambda run: run[1])
         high = bisect_left(told.runs, last, key=lambda run: run[0])
         runs = [(max(a, first), min(b, last)) for a, b in told.runs[low:high]]
-        frames, left = last - first, sum(b - a for a, b in runs)
+        frames, left = len(within), sum(b - a for a, b in runs)
         if left <= DENSE * frames:
             return Answer(frames, runs, "")
         if self._planner.asked(need):
@@ -319,7 +337,7 @@ class Reader:
         def row(layout: Layout, number: int) -> bytes:
             return layout.row(rows[layout, layout.block_of(number)].rows, number)
 
-        frames = planner.candidates(need, row, self.frame, lambda at: self.locate(at).number, within_line)
+        frames = planner.candidates(need, row, self, within_line)
         return _Told(((0, self.manifest.frames),) if frames is None else _runs(frames))
 
     def _chosen(self, only: Candidates, start: int, stop: int, reverse: bool) -> Iterator[Frame]:
@@ -434,6 +452,15 @@ class Reader:
         page = self._page(bisect_right(self._page_frames, number))
         return page[number - page.first_frame]
 
+    def number_at(self, character: int) -> int:
+        """The number of the frame that holds a character of the text (at most 1 GET, for its index page)."""
+        return self.locate(character).number
+
+    def bring(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
+        """Fetch the index pages of some frames, at most so many, in one round trip (1 GET each)."""
+        pages = dict.fromkeys(bisect_right(self._page_frames, number) for number in numbers)
+        self._all([self._page_need(page) for page in list(pages)[:most]])
+
     def _use(self, text: FrameText) -> FrameText:
         if not text.used:
             text.used = True
@@ -453,7 +480,7 @@ class Reader:
             self.stats.hits += len(needs) - len(missing)
             self.stats.misses += len(missing)
             fetches = self._scheduler.want(missing, Priority.DEMAND)
-            started = self._scheduler.start()
+            started = self._start()
         self._send(started)
         return [fetches[need.key] if entry is None else entry for need, entry in zip(needs, cached, strict=True)]
 
@@ -471,17 +498,19 @@ class Reader:
                 self._scheduler.release([fetch for fetch in waiting if not fetch.done])
 
     def _demand(self, need: Need) -> Any:
-        """One thing, now. A request that can start at once runs in the caller's own thread."""
+        """One thing, now. A request that can start at once runs in the caller's own thread, unless it may be hedged:
+        that takes somebody who watches."""
         self._resume()
         with self._lock:
             self._check_open()
             if (found := self.cache.get(need.key)) is not None:
                 return found  # another thread has brought it since the caller looked
             fetch = self._scheduler.want([need], Priority.DEMAND)[need.key]
-            started = self._scheduler.start()
-        if started == [fetch]:
+            started = self._start()
+            alone = started == [fetch] and self._hedging.trigger(fetch.request.stored_bytes) is None
+        if alone:
             began = self._workers.now()
-            self._workers.run(fetch.request, lambda: self._carry(fetch))
+            self._workers.run(fetch.request, lambda: self._carry(fetch, began))
             self._waited(began)
         else:
             self._send(started)
@@ -491,7 +520,8 @@ class Reader:
         if not fetch.done:
             self._resume()
             began = self._workers.now()
-            self._workers.wait(lambda: fetch.done)
+            while not self._workers.wait(lambda: fetch.done, self._hedging.next_due):
+                self._hedge()
             self._waited(began)
         if fetch.error is not None:
             raise fetch.error
@@ -503,42 +533,68 @@ class Reader:
         if self._pid == os.getpid():
             return
         with self._lock:
-            lost = self._scheduler.under_way() if self._pid != os.getpid() else []
+            lost = self._scheduler.restart() if self._pid != os.getpid() else []
             self._pid = os.getpid()
+            for fetch in lost:
+                self._hedging.sent(fetch, self._workers.now())
         self._send(lost)
+
+    def _start(self) -> list[Fetch]:
+        """Under the lock: what may start now, to be sent after it."""
+        started = self._scheduler.start()
+        for fetch in started:
+            if fetch.attempts == 1:
+                self._hedging.sent(fetch, self._workers.now())
+            else:
+                self.stats.hedges += 1
+        return started
+
+    def _hedge(self) -> None:
+        """Ask once more for what is late."""
+        with self._lock:
+            for fetch in self._hedging.overdue(self._workers.now()):
+                self._scheduler.again(fetch)
+            started = [] if self._closed else self._start()
+        self._send(started)
 
     def _waited(self, began: float) -> None:
         with self._lock:
             self.stats.wait_seconds += self._workers.now() - began
 
     def _send(self, fetches: Iterable[Fetch]) -> None:
+        now = self._workers.now()
         for fetch in fetches:
-            self._workers.submit(fetch.request, lambda fetch=fetch: self._carry(fetch))  # type: ignore[misc]
+            self._workers.submit(fetch.request, lambda fetch=fetch: self._carry(fetch, now))  # type: ignore[misc]
 
-    def _carry(self, fetch: Fetch) -> None:
-        """Carry out one fetch, file what it brought, and start what may start after it. Never raises."""
+    def _carry(self, fetch: Fetch, began: float) -> None:
+        """Carry out one attempt, file what it brought, and start what may start after it. Never raises."""
         values: dict[Hashable, Any] = {}
         failed: BaseException | None = None
         try:
             try:
-                values = self._get(fetch.request)
+                values = self._get(fetch, began)
             except DamagedData:  # once more: what was damaged on the way is whole in the store
-                values = self._get(fetch.request)
+                values = self._get(fetch)
         except BaseException as error:  # handed to whoever waits
             failed = error
         with self._lock:
-            for key, value in values.items():
-                self.cache.put(key, value)
-            fetch.error = failed
-            if failed is None:
+            if fetch.done:
+                pass  # the other attempt was faster
+            elif failed is None:
+                for key, value in values.items():
+                    self.cache.put(key, value)
                 fetch.values = values
+            elif fetch.attempts == 1:  # else the other may still bring it
+                fetch.error = failed
+            self._hedging.forget(fetch)
             self._scheduler.finish(fetch)
-            started = [] if self._closed else self._scheduler.start()
+            started = [] if self._closed else self._start()
             self._lock.notify_all()
         self._send(started)
 
-    def _get(self, request: Request) -> dict[Hashable, Any]:
-        """One GET: read, compare the ETag, verify and decode."""
+    def _get(self, fetch: Fetch, began: float | None = None) -> dict[Hashable, Any]:
+        """One GET: read, compare the ETag, verify and decode; nothing where another attempt has come before."""
+        request = fetch.request
         store, key = (self._places if "://" in request.object else self._own)(request.object)
         recorded = request.needs[0].etag
         etag = recorded or self._etags.get(request.object)
@@ -550,6 +606,10 @@ class Reader:
                 self.stats.search.filter_gets += 1
                 self.stats.search.filter_bytes += len(blob.data)
             first_seen = recorded or self._etags.setdefault(request.object, blob.etag)
+            if began is not None:
+                self._hedging.answered(fetch, self._workers.now() - began)
+            if fetch.done:
+                return {}
         if blob.etag != first_seen:
             raise ContextChanged(
                 f"{request.object} was replaced while it was read: expected ETag {first_seen}, found {blob.etag}"

@@ -6,7 +6,9 @@ Invariants:
   always let through, so that a text with frames larger than the budget can still be read;
 - order of start: priority, then order of arrival. A caller that wants what is queued at a lower priority raises it, so
   demand never waits behind speculation;
-- a fetch that nobody waits for any more is dropped if it has not started.
+- a fetch that nobody waits for any more is dropped if it has not started;
+- a fetch may have a second attempt, whose connection and bytes count as well. Its keys are its own until one attempt
+  brings them or none is left.
 """
 
 from __future__ import annotations
@@ -30,16 +32,22 @@ class Priority(IntEnum):
     WARM_UP = 4
 
 
+_AGAIN = -1
+"""Second attempts go before everything else: somebody has waited for long."""
+
+
 class Fetch:
     """One request on its way. `values` and `error` are filled by whoever carries it out."""
 
-    __slots__ = ("error", "priority", "request", "started", "values", "waiters")
+    __slots__ = ("attempts", "error", "priority", "request", "started", "values", "waiters")
 
     def __init__(self, request: Request, priority: Priority):
         self.request = request
         self.priority = priority
         self.waiters = 0
         self.started = False
+        self.attempts = 0
+        """Under way now; 1, or 2 where it is hedged. The slower one may outlive the fetch."""
         self.values: dict[Hashable, Any] | None = None
         self.error: BaseException | None = None
 
@@ -74,44 +82,59 @@ class Scheduler:
         joined = {id(fetch): fetch for fetch in found.values()}
         for fetch in joined.values():
             fetch.waiters += 1
-            if priority < fetch.priority and not fetch.started:
+            if priority < fetch.priority:
                 fetch.priority = priority
-                self._push(fetch)  # the old entry is skipped when it comes up
+                if not fetch.started:
+                    self._push(fetch, priority)  # the old entry is skipped when it comes up
         for request in coalesce(missing, self._most_bytes):
             fetch = Fetch(request, priority)
             fetch.waiters = 1
             for need in request.needs:
                 self._by_key[need.key] = found[need.key] = fetch
-            self._push(fetch)
+            self._push(fetch, priority)
         return found
 
     def start(self) -> list[Fetch]:
-        """The fetches that may start now; their bytes are reserved."""
+        """The fetches that may start now, or start `again`; their bytes are reserved."""
         started = []
         while self._queue and self.running < self._max_running:
             priority, _, fetch = self._queue[0]
-            if fetch.started or fetch.waiters == 0 or priority != fetch.priority:
+            if priority == _AGAIN:
+                is_stale = fetch.done or fetch.waiters == 0
+            else:
+                is_stale = fetch.started or fetch.waiters == 0 or priority != fetch.priority
+            if is_stale:
                 heapq.heappop(self._queue)
                 continue
             size = fetch.request.memory_bytes
             if self.running and self.reserved_bytes + size > self._budget_bytes:
                 break
             heapq.heappop(self._queue)
-            fetch.started = True
-            self.running += 1
-            self.reserved_bytes += size
+            self._count(fetch)
             started.append(fetch)
         return started
 
-    def under_way(self) -> list[Fetch]:
-        """The fetches that have started and not finished."""
-        return list({id(fetch): fetch for fetch in self._by_key.values() if fetch.started}.values())
+    def again(self, fetch: Fetch) -> None:
+        """Let a fetch that is under way have a second attempt, as soon as a connection and the budget allow."""
+        self._push(fetch, _AGAIN)
 
     def finish(self, fetch: Fetch) -> None:
-        """A started fetch has ended, well or badly: its keys may be fetched again, its bytes are free."""
+        """An attempt has ended, well or badly: its bytes are free. Its keys may be fetched again, unless the fetch is
+        not done and another attempt is under way."""
+        fetch.attempts -= 1
         self.running -= 1
         self.reserved_bytes -= fetch.request.memory_bytes
-        self._forget(fetch)
+        if fetch.done or not fetch.attempts:
+            self._forget(fetch)
+
+    def restart(self) -> list[Fetch]:
+        """In the child of a fork: what is under way, to be carried out anew, by one attempt each."""
+        under_way = list({id(fetch): fetch for fetch in self._by_key.values() if fetch.started}.values())
+        self.running = self.reserved_bytes = 0
+        for fetch in under_way:
+            fetch.attempts = 0
+            self._count(fetch)
+        return under_way
 
     def release(self, fetches: Iterable[Fetch]) -> None:
         """Somebody no longer waits for these; what nobody waits for and has not started is dropped."""
@@ -128,8 +151,14 @@ class Scheduler:
             self._forget(fetch)
         return list(dropped.values())
 
-    def _push(self, fetch: Fetch) -> None:
-        heapq.heappush(self._queue, (fetch.priority, next(self._order), fetch))
+    def _count(self, fetch: Fetch) -> None:
+        fetch.started = True
+        fetch.attempts += 1
+        self.running += 1
+        self.reserved_bytes += fetch.request.memory_bytes
+
+    def _push(self, fetch: Fetch, priority: int) -> None:
+        heapq.heappush(self._queue, (priority, next(self._order), fetch))
 
     def _forget(self, fetch: Fetch) -> None:
         for need in fetch.request.needs:

@@ -51,6 +51,12 @@ class Window:
         return frame.frame.start + frame.to_character(self._shift + position)
 
     @property
+    def newlines_before(self) -> int | None:
+        r"""Number of `\n` in the text before it; None where no frame says so."""
+        frame = self._frame
+        return None if frame is None else frame.frame.start_newline + frame.data.count(b"\n", 0, self._shift)
+
+    @property
     def text(self) -> str:
         return self.data if isinstance(self.data, str) else _decode(self.data)
 

@@ -191,6 +191,8 @@ class FrameReader(Protocol):
 
     def all_have(self, flag: int, start: int, stop: int) -> bool: ...
 
+    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None: ...
+
 
 class Stored:
     """The text behind a reader."""
@@ -243,3 +245,7 @@ class Stored:
     def all_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of a range has a flag of `index` (1 GET for each index page)."""
         return self.reader.all_have(flag, start, stop)
+
+    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+        """The frames of a range that do not have it, unless they are many (1 GET for each index page)."""
+        return self.reader.lacking(flag, start, stop)

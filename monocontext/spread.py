@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future
 from typing import TypeVar
 
@@ -14,7 +14,9 @@ AHEAD = 8
 """Parts handed out at once. Their results, and for a writer their text, are in memory until they are taken."""
 
 
-def in_order(executor: Executor, work: Callable[[T], R], parts: Iterable[T], ahead: int = AHEAD) -> Iterator[R]:
+def in_order(
+    executor: Executor, work: Callable[[T], R], parts: Iterable[T], ahead: int = AHEAD
+) -> Generator[R, None, None]:
     """`work(part)` for each part, in order, up to `ahead` of them under way.
 
     `work` and parts are pickled where the executor's workers are other processes. An error in one ends the iteration;

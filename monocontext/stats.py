@@ -51,6 +51,8 @@ class Stats:
 
     gets: int = 0
     """GET requests that a caller waited for, the one for the root included."""
+    hedges: int = 0
+    """Of these, second requests for what was late; whichever answer comes later is dropped."""
     bytes_fetched: int = 0
     """Stored bytes that those requests brought: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
@@ -67,8 +69,9 @@ class Stats:
         looked_up = self.hits + self.misses
         rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
         ahead = f", {self.prefetch.gets:,} GETs ahead" if self.prefetch.gets else ""
+        hedges = f" ({self.hedges:,} hedges)" if self.hedges else ""
         search = f"; {self.search}" if self.search.searches else ""
         return (
-            f"{self.gets:,} GETs, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
+            f"{self.gets:,} GETs{hedges}, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
             f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{ahead}{search}"
         )

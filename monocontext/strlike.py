@@ -18,6 +18,7 @@ from monocontext.derived import Derivation, Derived, InContext, PerCharacter, Re
 from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.index import ASCII, LOWER_KEEPS_LENGTH
 from monocontext.kinds import LazyText
+from monocontext.lowered import Lowered
 from monocontext.rope import Rope, literal
 from monocontext.source import OPEN, Span, Stored
 from monocontext.splits import OffsetSplit, cuts_from_right, split_ends, split_on, split_spaces
@@ -231,7 +232,13 @@ class StrLike(LazyText):
         """Lazy above the limit; each read costs what the same range of the text costs."""
         if self._is_small:
             return self._whole("lower", "").lower()
-        return self._derive(InContext(self.span, str.lower, self._flags(LOWER_KEEPS_LENGTH)), "lower")
+        span = self.span
+        derivation = InContext(span, str.lower, self._flags(LOWER_KEEPS_LENGTH))
+        if not derivation.keeps_length and isinstance(span.source, Stored):
+            longer = span.source.lacking(LOWER_KEEPS_LENGTH, span.start, span.stop)
+            if longer is not None:
+                return self._lazy(Span(Lowered(derivation, longer), 0, OPEN), ("lower",))
+        return self._derive(derivation, "lower")
 
     def upper(self) -> str:
         """Lazy above the limit; where text is not ASCII, places in it are found by going through what lies before."""

@@ -43,8 +43,11 @@ class Workers(Protocol):
         """Run `work`, the part of a job that needs the processor and memory, and return what it returns."""
         ...
 
-    def wait(self, ready: Callable[[], bool]) -> None:
-        """Block until `ready()`, which is asked under `condition`."""
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
+        """Block until `ready()`, and return True; or return False at the moment `until()`, if it gives one.
+
+        Both are asked under `condition`, at first and whenever something has happened; moments are on the clock `now`.
+        """
         ...
 
     def now(self) -> float:
@@ -91,9 +94,15 @@ class ThreadWorkers:
             self._pid = os.getpid()
         return self._made
 
-    def wait(self, ready: Callable[[], bool]) -> None:
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         with self.condition:
-            self.condition.wait_for(ready)
+            while not ready():
+                moment = until() if until else None
+                left = None if moment is None else moment - self.now()
+                if left is not None and left <= 0:
+                    return False
+                self.condition.wait(left)
+            return True
 
     def now(self) -> float:
         return time.monotonic()

@@ -53,7 +53,7 @@ def publish(
     32 MiB of text; the text is still read, and the context committed, here.
 
     Raises `AlreadyExists` where a context is already, unless `replace` (earlier generations stay readable), and
-    `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 4 requests to look;
+    `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 6 requests to look;
     segments that an earlier, killed run left are found again and not sent.
     """
     layout = Layout(frame_bytes, segment_bytes, codec, filters)
@@ -63,7 +63,7 @@ def publish(
         def write() -> Written:
             if executor is None:
                 return write_segments(store, pieces, layout, progress)
-            return write_batches(_portable(url), store_options or {}, pieces, layout, executor, progress)
+            return write_batches(portable(url), store_options or {}, pieces, layout, executor, progress)
 
         return publish_written(store, write, layout, replace)
 
@@ -83,7 +83,7 @@ def publish_written(store: Store, write: Callable[[], Written], layout: Layout, 
             raise AlreadyExists(f"{store.url}: another writer has just published generation {base.generation} there")
         return _grown(store, base, (), written, layout)
 
-    return commit(store, before, root)
+    return commit(store, newest(store), root)  # `before` may be old by now, and its successor collected
 
 
 def append(
@@ -114,7 +114,7 @@ def append(
             written = write_segments(store, pieces, layout, progress, before.frames)
         else:
             options = store_options or {}
-            written = write_batches(_portable(url), options, pieces, layout, executor, progress, before.frames)
+            written = write_batches(portable(url), options, pieces, layout, executor, progress, before.frames)
         if not written.records:
             return before
 
@@ -122,7 +122,7 @@ def append(
             assert base is not None  # generations are never taken back
             return _grown(store, base, base.pages, written, layout)
 
-        return commit(store, before, root)
+        return commit(store, newest(store), root)  # `before` may be old by now, and its successor collected
 
 
 def _grown(
@@ -135,7 +135,7 @@ def _grown(
     if records and kept and _frames_of(kept, -1) < FRAMES_PER_PAGE:
         tail = load_page(store, kept, len(kept) - 1)
         runs, records, kept = [*tail.runs, *runs], [*tail.records(), *records], kept[:-1]
-    pages, last_page = write_pages(store, kept, runs, records)
+    pages, last_page = write_pages(store.put, kept, runs, records)
     if base and keeps_text and not records:
         last_page = base.last_page
     before = base if base and keeps_text else None
@@ -158,7 +158,7 @@ def _grown(
 
 
 def write_pages(
-    store: Store, kept: tuple[PageRef, ...], runs: list[Run], records: list[FrameRecord]
+    put: Callable[[str, bytes], object], kept: tuple[PageRef, ...], runs: list[Run], records: list[FrameRecord]
 ) -> tuple[tuple[PageRef, ...], bytes | None]:
     """Store pages of the frames that follow those of `kept` (1 PUT each).
 
@@ -169,7 +169,7 @@ def write_pages(
     for page_runs, page_records in _paged(runs, records):
         data = encode_page(page_runs, page_records)
         ref = page_ref(data, page_records, pages[-1] if pages else None)
-        store.put(ref.key, data)
+        put(ref.key, data)
         pages.append(ref)
         last_page = data if len(data) <= INLINE_PAGE_BYTES else None
     return tuple(pages), last_page
@@ -223,7 +223,7 @@ def _paged(runs: list[Run], records: list[FrameRecord]) -> Iterator[tuple[list[R
         yield page_runs, page
 
 
-def _portable(url: Place) -> str | Store:
+def portable(url: Place) -> str | Store:
     """What a worker elsewhere can open."""
     if not isinstance(url, str | os.PathLike):
         return url

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import typer
 
-from monocontext.cli import reading, writing
+from monocontext.cli import reading, searching, upkeep, writing
 from monocontext.errors import MonocontextError
 
 app = typer.Typer(
@@ -35,7 +35,12 @@ def _until_closed(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for command in (writing.upload, writing.append, writing.index, reading.info, reading.cat, reading.verify):
+commands = (
+    *(writing.upload, writing.append, writing.index),
+    *(reading.info, reading.cat, searching.grep, reading.verify),
+    *(upkeep.compact, upkeep.gc),
+)
+for command in commands:
     app.command()(_until_closed(command))
 
 

@@ -33,6 +33,15 @@ def check_place(url: str, options: dict[str, Any]) -> None:
     open_store(url, **(options if url.startswith("s3:") else {})).close()
 
 
+def options_of(
+    url: str, endpoint: str | None, region: str | None, profile: str | None, anonymous: bool
+) -> dict[str, Any]:
+    """The options of the store at a URL, which is a place that a command can reach."""
+    options = s3_options(endpoint, region, profile, anonymous) if url.startswith("s3:") else {}
+    check_place(url, options)
+    return options
+
+
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 
 
@@ -42,6 +51,17 @@ def parse_bytes(text: str) -> int:
     if not found:
         raise typer.BadParameter(f"not a size: {text!r}; write 262144, 256K or 16M")
     return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
+
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
+
+
+def parse_seconds(text: str) -> float:
+    """`90m`, `36h`, `7d`: a number and its unit."""
+    found = _DURATION.fullmatch(text.strip())
+    if not found:
+        raise typer.BadParameter(f"not a duration: {text!r}; write 90m, 36h or 7d")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[found[2].lower()]
 
 
 def parse_range(text: str) -> slice:

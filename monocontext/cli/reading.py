@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import (
     Allow,
     Anonymous,
@@ -15,9 +16,8 @@ from monocontext.cli.options import (
     Endpoint,
     Profile,
     Region,
-    check_place,
+    options_of,
     parse_range,
-    s3_options,
 )
 from monocontext.cli.progress import bar
 
@@ -35,10 +35,11 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Say what the context at URL is (1 GET)."""
+    from monocontext.filters.layout import Layout
     from monocontext.generations import read_generation, read_root
     from monocontext.writer import opened
 
-    options = _options(url, endpoint, region, profile, anonymous)
+    options = options_of(url, endpoint, region, profile, anonymous)
     with opened(url, options) as store:
         manifest = read_root(store)[0] if generation is None else read_generation(store, generation)
         place = store.url
@@ -54,11 +55,18 @@ def info(
         "pages": len(manifest.pages),
         "frame_bytes": manifest.frame_bytes,
         "codec": manifest.codec,
+        "filters": {
+            "groups": len(manifest.filters),
+            "frames": sum(ref.frames for ref in manifest.filters),
+            "bytes": sum(Layout(ref).size_bytes for ref in manifest.filters),
+        },
         "sources": list(manifest.sources),
     }
     if as_json:
         print(json.dumps(facts))
         return
+    found = facts["filters"]
+    facts["filters"] = f"{found['groups']:,} groups, {found['frames']:,} frames covered, {found['bytes']:,} bytes"
     for name, value in facts.items():
         if value != []:
             print(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
@@ -82,7 +90,7 @@ def cat(
     if chars and lines:
         raise typer.BadParameter("--chars or --lines, not both")
     part = parse_range(chars or lines or ":")
-    options = _options(url, endpoint, region, profile, anonymous)
+    options = options_of(url, endpoint, region, profile, anonymous)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
         if lines:
             first, last, _ = part.indices(len(context.lines))
@@ -101,6 +109,7 @@ def verify(
     url: Url,
     generation: Generation = None,
     allow: Allow = None,
+    dask: Dask = None,
     endpoint: Endpoint = None,
     region: Region = None,
     profile: Profile = None,
@@ -110,31 +119,24 @@ def verify(
     """Read the whole context at URL and check every checksum, length and count; exit 1 and a list on damage."""
     from monocontext.verify import verify as check
 
-    options = _options(url, endpoint, region, profile, anonymous)
-    with bar("verify", None) as show:
+    options = options_of(url, endpoint, region, profile, anonymous)
+    with bar("verify", None) as show, workers(dask) as executor:
         report = check(
             url,
             generation=generation,
             allow=allow or (),
             progress=lambda report: show(report.text_bytes),
             store_options=options,
+            executor=executor,
         )
     if as_json:
-        fields = ("url", "generation", "frames", "text_bytes", "stored_bytes", "ok", "problems")
+        fields = ("url", "generation", "frames", "text_bytes", "stored_bytes", "filters", "ok", "problems")
         print(json.dumps({name: getattr(report, name) for name in fields}))
     else:
         for problem in report.problems:
             print(problem)
         state = "all as recorded" if report.ok else f"{len(report.problems)} problems"
-        read = f"{report.frames:,} frames, {report.text_bytes:,} bytes"
+        read = f"{report.frames:,} frames, {report.text_bytes:,} bytes, {report.filters:,} filters"
         print(f"{report.url}: generation {report.generation}, {read}: {state}")
     if not report.ok:
         raise typer.Exit(1)
-
-
-def _options(
-    url: str, endpoint: str | None, region: str | None, profile: str | None, anonymous: bool
-) -> dict[str, Any]:
-    options = s3_options(endpoint, region, profile, anonymous) if url.startswith("s3:") else {}
-    check_place(url, options)
-    return options

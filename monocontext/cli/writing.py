@@ -10,8 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
-from monocontext.cli.options import Anonymous, AsJson, Endpoint, Profile, Region, check_place, parse_bytes, s3_options
-from monocontext.cli.progress import of_upload, total_bytes
+from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.options import (
+    Allow,
+    Anonymous,
+    AsJson,
+    Endpoint,
+    Profile,
+    Region,
+    check_place,
+    options_of,
+    parse_bytes,
+    s3_options,
+)
+from monocontext.cli.progress import bar, of_upload, total_bytes
 from monocontext.manifest import Manifest
 from monocontext.sources import PIECE_BYTES, Source
 
@@ -22,7 +34,7 @@ Encoding = Annotated[str, typer.Option(help="Encoding of the sources.")]
 Errors = Annotated[str, typer.Option(help="What is not text: strict refuses it, replace puts U+FFFD.")]
 Header = Annotated[str, typer.Option(help="Line before each file of a directory; empty for none.")]
 Globs = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Files of a directory; may be repeated.")]
-NoFilters = Annotated[bool, typer.Option("--no-filters", help="Write no search filters (none are written yet).")]
+NoFilters = Annotated[bool, typer.Option("--no-filters", help="Write no search filters.")]
 
 HEADER = "=== FILE: {path} ==="
 
@@ -39,6 +51,7 @@ def upload(
     exclude: Globs = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
     no_filters: NoFilters = False,
+    dask: Dask = None,
     endpoint: Endpoint = None,
     region: Region = None,
     profile: Profile = None,
@@ -49,7 +62,7 @@ def upload(
     from monocontext.writer import publish
 
     sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
-    with of_upload("upload", total_bytes(sources)) as progress, _settings():
+    with of_upload("upload", total_bytes(sources)) as progress, settings(), workers(dask) as executor:
         manifest = publish(
             _sources(sources),
             url,
@@ -60,9 +73,10 @@ def upload(
             replace=replace,
             progress=progress,
             store_options=options,
+            executor=executor,
             **_reading(encoding, errors, header, include, exclude),
         )
-    _print_root(manifest, url, as_json)
+    print_root(manifest, url, as_json)
 
 
 def append(
@@ -73,6 +87,7 @@ def append(
     header: Header = HEADER,
     include: Globs = None,
     exclude: Globs = None,
+    dask: Dask = None,
     endpoint: Endpoint = None,
     region: Region = None,
     profile: Profile = None,
@@ -83,33 +98,50 @@ def append(
     from monocontext.writer import append as append_to
 
     sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
-    with of_upload("append", total_bytes(sources)) as progress, _settings():
+    with of_upload("append", total_bytes(sources)) as progress, settings(), workers(dask) as executor:
         manifest = append_to(
             _sources(sources),
             url,
             segment_bytes=segment_bytes,
             progress=progress,
             store_options=options,
+            executor=executor,
             **_reading(encoding, errors, header, include, exclude),
         )
-    _print_root(manifest, url, as_json)
+    print_root(manifest, url, as_json)
 
 
 def index(
     places: Annotated[list[str], typer.Argument(metavar="SRC... DEST", help="Objects or places that hold some; DEST.")],
+    filters: Annotated[
+        bool, typer.Option("--filters", help="Take DEST alone, a context, and add search filters to it.")
+    ] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
     replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
+    allow: Allow = None,
     endpoint: Endpoint = None,
     region: Region = None,
     profile: Profile = None,
     anonymous: Anonymous = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a context at DEST of plain text objects that already lie in S3 (or a directory), without copying them."""
+    """Make a context at DEST of plain text objects that already lie in S3 (or a directory), without copying them.
+
+    With --filters: give the context at DEST the search filters that it lacks, its text as it is.
+    """
+    from monocontext.refilter import add_filters
     from monocontext.virtual import index as index_objects
 
+    if filters:
+        if len(places) > 1 or replace:
+            raise typer.BadParameter("--filters takes the URL of a context and no sources, and replaces nothing")
+        options = options_of(places[0], endpoint, region, profile, anonymous)
+        with bar("index --filters", None) as show:
+            manifest = add_filters(places[0], allow=allow or (), progress=show, store_options=options)
+        print_root(manifest, places[0], as_json)
+        return
     sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
-    with of_upload("index", total_bytes(sources)) as progress, _settings():
+    with of_upload("index", total_bytes(sources)) as progress, settings():
         manifest = index_objects(
             sources,
             url,
@@ -119,7 +151,7 @@ def index(
             note=_note,
             store_options=options,
         )
-    _print_root(manifest, url, as_json)
+    print_root(manifest, url, as_json)
 
 
 def _split(places: list[str], options: dict[str, Any]) -> tuple[list[str], str, dict[str, Any]]:
@@ -154,7 +186,7 @@ def _reading(
     }
 
 
-class _settings:
+class settings:
     """Turns a `ValueError` about an option's value into typer's own complaint."""
 
     def __enter__(self) -> None:
@@ -169,7 +201,7 @@ def _note(text: str) -> None:
     print(f"note: {text}", file=sys.stderr)
 
 
-def _print_root(manifest: Manifest, url: str, as_json: bool) -> None:
+def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
     if as_json:
         fields = ("generation", "characters", "text_bytes", "lines", "frames", "stored_bytes")
         print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))

@@ -157,7 +157,8 @@ class Columns:
         first = base.frames if base else 0
         border, border_frames = _border(last_frames, self.head, self.reach) if first and self._groups else (None, 0)
         refs: list[FilterRef] = []
-        for group in self._groups:
+        for number, group in enumerate(self._groups):
+            behind = sum(later.folded_bytes for later in self._groups[number + 1 :])
             ref = FilterRef(
                 kind=FILTER_KIND,
                 fold=TABLES,
@@ -165,7 +166,7 @@ class Columns:
                 frames=group.frames,
                 bits=group.bits,
                 overlap_bytes=self.overlap_bytes,
-                tail_frames=group.tail_frames(self.reach) if group is self._groups[-1] else 0,
+                tail_frames=group.tail_frames(self.reach - behind) if behind < self.reach else 0,
                 border_frames=border_frames,
                 parts=(),
             )
@@ -234,6 +235,11 @@ class _Group:
         self._tiles.append(len(tile))
         self._tile, self._tile_frames = [], 0
         self.bits = min(self.bits, self.top_bits)
+
+    @property
+    def folded_bytes(self) -> int:
+        """Folded length of the group's text, or of enough of its end to be more than any column reaches."""
+        return sum(self._folded)
 
     def tail_frames(self, reach: int) -> int:
         """Last frames within `reach` folded bytes of the end: a needle may begin in them and end behind."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from monocontext.filters.fold import MAX_BYTES, TABLES
 from monocontext.filters.grams import asked_rows
@@ -36,7 +36,22 @@ SPARSE = 16
 """Where more than one frame in so many holds a literal, it is not followed back to where its matches may begin."""
 
 
+FEW = 64
 MOST_FOLLOWED = 10_000
+
+
+class Records(Protocol):
+    """What is known of the frames of a text without reading it."""
+
+    def bring(self, numbers: Sequence[int]) -> None:
+        """The records of these frames will be asked for."""
+        ...
+
+    def frame(self, number: int) -> Frame: ...
+
+    def number_at(self, character: int) -> int:
+        """The frame that holds a character."""
+        ...
 
 
 class Planner:
@@ -54,33 +69,51 @@ class Planner:
         """Rows that answering takes, in the order of the text."""
         found: dict[tuple[Layout, int], None] = {}
         for layout in self.layouts:
-            for literal in literals(need):
+            for literal in literals(self.answerable(need)):
                 for row in self._rows_of(layout, literal)[0]:
                     found[layout, row] = None
         return list(found)
+
+    def answerable(self, need: Need | None) -> Need | None:
+        """What of a need filters can tell: of alternatives all or none."""
+        match need:
+            case Literal():
+                known = _is_impossible(need) or any(self._rows_of(layout, need)[0] for layout in self.layouts)
+                return need if known else None
+            case All(needs):
+                told = tuple(one for one in map(self.answerable, needs) if one)
+                return All(told) if told else None
+            case Any(needs):
+                told = tuple(one for one in map(self.answerable, needs) if one)
+                return Any(told) if len(told) == len(needs) else None
+            case None:
+                return None
 
     def candidates(
         self,
         need: Need | None,
         row: Callable[[Layout, int], bytes],
-        frame: Callable[[int], Frame],
-        first_at: Callable[[int], int],
+        records: Records,
         within_line: bool = False,
     ) -> Frames | None:
         """Frames in which a match may begin; None: any.
 
-        `row` gives a row of a filter, `frame` the record of a frame, `first_at` the number of the frame that holds a
-        character. `within_line`: no match, and nothing that it looks at, reaches over a newline.
+        `row` gives a row of a filter. `within_line`: no match, and nothing that it looks at, reaches over a newline.
         """
+        return self._told(self.answerable(need), row, records, within_line)
+
+    def _told(
+        self, need: Need | None, row: Callable[[Layout, int], bytes], records: Records, within_line: bool
+    ) -> Frames | None:
         match need:
             case None:
                 return None
             case Literal():
-                return self._literal(need, row, frame, first_at, within_line)
+                return self._literal(need, row, records, within_line)
             case All(needs):
                 found = None
                 for one in needs:
-                    these = self.candidates(one, row, frame, first_at, within_line)
+                    these = self._told(one, row, records, within_line)
                     found = these if found is None else found if these is None else found & these
                     if found is not None and not found.any():
                         break
@@ -88,7 +121,7 @@ class Planner:
             case Any(needs):
                 either = None
                 for one in needs:
-                    these = self.candidates(one, row, frame, first_at, within_line)
+                    these = self._told(one, row, records, within_line)
                     if these is None:
                         return None
                     either = these if either is None else either | these
@@ -98,8 +131,7 @@ class Planner:
         self,
         literal: Literal,
         row: Callable[[Layout, int], bytes],
-        frame: Callable[[int], Frame],
-        first_at: Callable[[int], int],
+        records: Records,
         within_line: bool,
     ) -> Frames | None:
         import numpy as np
@@ -132,7 +164,7 @@ class Planner:
             return None
         if starts_told or literal.latest == 0 or not holds.any():
             return holds
-        return self._before(holds, literal, frame, first_at, within_line)
+        return self._before(holds, literal, records, within_line)
 
     def _rows_of(self, layout: Layout, literal: Literal, starts: bool | None = None) -> tuple[list[int], bool]:
         """Rows to ask for, and whether they tell in which frame a match begins (else: in which the literal does)."""
@@ -164,8 +196,7 @@ class Planner:
         self,
         holds: Frames,
         literal: Literal,
-        frame: Callable[[int], Frame],
-        first_at: Callable[[int], int],
+        records: Records,
         within_line: bool,
     ) -> Frames | None:
         """Frames in which a match may begin whose literal begins in one of those given."""
@@ -175,17 +206,18 @@ class Planner:
         if literal.latest >= INFINITE and not within_line:
             holds[: numbers[-1]] = True
             return holds
-        if len(numbers) > min(self.frames // SPARSE, MOST_FOLLOWED):
+        if len(numbers) > min(max(self.frames // SPARSE, FEW), MOST_FOLLOWED):
             return None
+        records.bring([max(number - 1, 0) for number in numbers.tolist()])
         for number in map(int, numbers):
             if within_line:
                 first = number
-                while first and not frame(first - 1).flags & ENDS_LINE:
+                while first and not records.frame(first - 1).flags & ENDS_LINE:
                     first -= 1
-                    if frame(first).newlines:
+                    if records.frame(first).newlines:
                         break
             else:
-                first = first_at(max(frame(number).start - literal.latest, 0))
+                first = records.number_at(max(records.frame(number).start - literal.latest, 0))
             holds[first:number] = True
         return holds
 

@@ -76,7 +76,7 @@ def plan(real: re.Pattern[str]) -> Plan:
         literal=_worth(longest(need)),
         early_literal=_worth(longest(need, within=marked.head)) if marked else None,
         need=need,
-        within_line=need is not None and not _sees_newline(nodes),
+        within_line=need is not None and not sees_newline(nodes),
         is_never_empty=widths.least_width(nodes) > 0,
         sees_outside=_sees_outside(nodes),
     )
@@ -99,7 +99,7 @@ def _worth(literal: Literal | None) -> Literal | None:
     return literal if literal and len(literal.text) >= _SHORT else None
 
 
-def _sees_newline(nodes: Seq) -> bool:
+def sees_newline(nodes: Seq) -> bool:
     """Whether any character of the pattern may be a newline."""
     characters = {node.key: node for node in widths.walk(nodes) if isinstance(node, Char)}
     return any(tree.build_plain((tree.with_own_flags(char),)).match("\n") for char in characters.values())

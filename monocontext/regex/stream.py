@@ -92,7 +92,8 @@ class Scan:
         only = span.candidates(plan.need, pos, end, plan.within_line) if narrow else None
         self._only = None if only and only.runs and not plan.streams else only
         self._shift = span.start
-        self._feed = Feed(span, max(0, pos - plan.left), end, eager=eager, only=self._only)
+        reading = self._only.with_neighbours(plan.within_line) if self._only else None
+        self._feed = Feed(span, max(0, pos - plan.left), end, eager=eager, only=reading)
         self._end = end
         self._largest = max(limit, WINDOW)
         self._replay = False
@@ -138,6 +139,7 @@ class Scan:
         """Where search filters do not rule out that a match begins."""
         for region in only.regions():
             start, stop = region.start - self._shift, region.stop - self._shift
+            only.looked_at(region.frames)
             if stop <= self.at:
                 continue
             if start > self.at:

@@ -42,11 +42,16 @@ class SimulatedWorkers:
     def decode(self, work: Callable[[], T]) -> T:
         return work()
 
-    def wait(self, ready: Callable[[], bool]) -> None:
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         while not ready():
             if not self._arrivals:
                 raise AssertionError("a caller waits and nothing is under way")
+            moment = until() if until else None
+            if moment is not None and moment < self._arrivals[0][0]:
+                self.clock.advance(max(0.0, moment - self.clock.now()))
+                return False
             self.step()
+        return True
 
     def step(self) -> None:
         """Let the next request arrive."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import pty
@@ -11,76 +10,15 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ran import Cli
 
 from monocontext import Monocontext
-from monocontext.cli import main
 from monocontext.testing import SeaweedServer
 
 TEXT = "".join(f"line {i}: καλημέρα \U0001f600\n" if i % 7 == 3 else f"line {i}: plain\n" for i in range(20_000))
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, object]:
-        found = json.loads(self.out)
-        assert isinstance(found, dict)
-        return found
-
-    def fine(self) -> Ran:
-        assert (self.code, self.err) == (0, "")
-        return self
-
-    def refused(self, *said: str) -> Ran:
-        """One line that says what is wrong, exit 2, nothing on stdout."""
-        assert (self.code, self.out) == (2, ""), self
-        assert self.err.startswith("monocontext: ")
-        assert self.err.endswith("\n")
-        assert self.err.count("\n") == 1, self.err
-        for each in said:
-            assert each in self.err
-        return self
-
-    def misused(self, *said: str) -> Ran:
-        """The complaint of the option parser: usage and reason, exit 2."""
-        assert (self.code, self.out) == (2, ""), self
-        assert "Traceback" not in self.err
-        assert self.err.startswith("Usage: ")
-        for each in said:
-            assert each in self.err
-        return self
-
-
-Cli = Callable[..., Ran]
-
-
-@pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Cli:
-    """Runs a command in this process, through the door that the console script takes."""
-
-    def run(*arguments: str | Path, stdin: bytes = b"") -> Ran:
-        monkeypatch.setattr(sys, "argv", ["monocontext", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capfdbinary.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capfdbinary.readouterr()
-        code = ended.value.code or 0
-        assert isinstance(code, int)
-        return Ran(code, out.decode(), err.decode())
-
-    return run
 
 
 def process(*arguments: str | Path) -> list[str]:

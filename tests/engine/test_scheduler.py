@@ -170,6 +170,64 @@ def test_drop_queued_leaves_what_runs() -> None:
     assert at_rest(scheduler)
 
 
+def test_a_second_attempt_goes_first_and_is_counted() -> None:
+    scheduler = Scheduler(2, BUDGET)
+    late, other = (scheduler.want([need(i)], Priority.DEMAND)[i] for i in range(2))
+    assert scheduler.start() == [late, other]
+    queued = scheduler.want([need(2)], Priority.DEMAND)[2]
+    scheduler.again(late)
+    assert scheduler.start() == []
+    finish(scheduler, other)
+    assert scheduler.start() == [late]
+    assert (late.attempts, scheduler.running, scheduler.reserved_bytes) == (2, 2, 200)
+    finish(scheduler, late)  # one of them brought it: its keys are free, the other attempt's bytes are not
+    assert scheduler.want([need(0)], Priority.DEMAND)[0] is not late
+    assert (scheduler.running, scheduler.reserved_bytes) == (1, 100)
+    assert scheduler.start() == [queued]
+    scheduler.finish(late)
+    assert (scheduler.running, scheduler.reserved_bytes) == (1, 100)
+
+
+def test_a_failed_attempt_leaves_the_fetch_to_the_other() -> None:
+    scheduler = Scheduler(2, BUDGET)
+    late = scheduler.want([need(0)], Priority.DEMAND)[0]
+    scheduler.start()
+    scheduler.again(late)
+    assert scheduler.start() == [late]
+    scheduler.finish(late)  # without values
+    assert scheduler.want([need(0)], Priority.DEMAND)[0] is late
+    late.error = OSError()
+    scheduler.finish(late)
+    assert at_rest(scheduler)
+
+
+def test_a_second_attempt_of_what_is_done_is_not_started() -> None:
+    scheduler = Scheduler(1, BUDGET)
+    late = scheduler.want([need(0)], Priority.DEMAND)[0]
+    scheduler.start()
+    scheduler.again(late)
+    finish(scheduler, late)
+    assert scheduler.start() == []
+    assert at_rest(scheduler)
+
+
+def test_after_a_fork_each_fetch_has_one_attempt() -> None:
+    scheduler = Scheduler(5, BUDGET)
+    done, late, plain = (scheduler.want([need(i)], Priority.DEMAND)[i] for i in range(3))
+    scheduler.start()
+    scheduler.again(done)
+    scheduler.again(late)
+    assert scheduler.start() == [done, late]
+    finish(scheduler, done)
+    queued = scheduler.want([need(3)], Priority.DEMAND)[3]
+    assert scheduler.restart() == [late, plain]
+    assert (scheduler.running, scheduler.reserved_bytes) == (2, 200)
+    assert scheduler.start() == [queued]
+    for fetch in (late, plain, queued):
+        finish(scheduler, fetch)
+    assert at_rest(scheduler)
+
+
 def test_repr_is_the_instrument_panel() -> None:
     scheduler = Scheduler(1, BUDGET)
     scheduler.want([need(1)], Priority.DEMAND)
@@ -187,6 +245,7 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
         self.callers: list[list[Fetch]] = []
         self.running: list[Fetch] = []
         self.seen: dict[int, Fetch] = {}
+        self.hedged: dict[int, Fetch] = {}
 
     @rule(
         first=st.integers(0, 20),
@@ -211,6 +270,11 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
         started = self.scheduler.start()
         if not self.running and waiting:
             assert started
+        again = [fetch for fetch in started if fetch in self.running]
+        assert started[: len(again)] == again
+        assert all(fetch.attempts == 2 for fetch in again)
+        started = started[len(again) :]
+        self.running += again
         for fetch in started:
             assert fetch.started
             assert fetch.waiters
@@ -221,8 +285,21 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
 
     @precondition(lambda self: self.running)
     @rule(which=st.integers(0, 99))
-    def finish(self, which: int) -> None:
-        finish(self.scheduler, self.running.pop(which % len(self.running)))
+    def hedge(self, which: int) -> None:
+        fetch = self.running[which % len(self.running)]
+        if fetch.attempts == 1 and not fetch.done and id(fetch) not in self.hedged:
+            self.hedged[id(fetch)] = fetch
+            self.scheduler.again(fetch)
+
+    @precondition(lambda self: self.running)
+    @rule(which=st.integers(0, 99), fails=st.booleans())
+    def finish(self, which: int, fails: bool) -> None:
+        fetch = self.running.pop(which % len(self.running))
+        if not fails:
+            fetch.values = {}
+        elif fetch.attempts == 1 and not fetch.done:
+            fetch.error = OSError()
+        self.scheduler.finish(fetch)
 
     @precondition(lambda self: self.callers)
     @rule(which=st.integers(0, 99))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from monocontext import Monocontext, batches, publish
+from monocontext import Monocontext, batches, grep_parts, publish
+from monocontext import verify as verify_module
 from monocontext.manifest import Manifest
 from monocontext.segments import Layout
 from monocontext.spread import in_order
@@ -88,3 +89,30 @@ def test_in_order_takes_few_at_once_and_cancels_the_rest() -> None:
         results.close()  # type: ignore[attr-defined]
     assert len(begun) <= 7
     assert Layout().columns() is not None
+
+
+@pytest.mark.parametrize("filters", [True, False])
+def test_grep_and_verify(executor: Executor, tmp_path: Path, filters: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grep_parts, "PART_FRAMES", 3)
+    monkeypatch.setattr(grep_parts, "PART_CHARACTERS", 50_000)
+    monkeypatch.setattr(verify_module, "PART_BYTES", 40_000)
+    publish(text(20_000), tmp_path, frame_bytes=4096, segment_bytes=16 << 10, filters=filters)
+    with Monocontext.open(tmp_path) as context:
+        for pattern, options in [("needle-99[0-6]$", {}), ("NEEDLE-1\\b", {"ignore_case": True}), ("absent-id", {})]:
+            expected = list(context.grep(pattern, **options))
+            assert list(context.grep(pattern, executor=executor, **options)) == expected
+            found = context.grep(pattern, executor=executor, max_hits=5, start=100, stop=600_000, **options)
+            assert list(found) == list(context.grep(pattern, max_hits=5, start=100, stop=600_000, **options))
+    here, spread = verify(tmp_path), verify(tmp_path, executor=executor)
+    assert here.ok
+    assert (spread.ok, spread.frames, spread.text_bytes, spread.stored_bytes, spread.final_newline) == (
+        True,
+        here.frames,
+        here.text_bytes,
+        here.stored_bytes,
+        here.final_newline,
+    )
+    segment = next((tmp_path / "segments").iterdir())
+    data = segment.read_bytes()
+    segment.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    assert verify(tmp_path, executor=executor).problems == verify(tmp_path).problems != []

@@ -1,0 +1,40 @@
+"""`--dask ADDRESS`: the work of a command, done by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from monocontext.errors import MonocontextError
+
+Dask = Annotated[
+    str | None,
+    typer.Option("--dask", metavar="ADDRESS", help="Let the workers of this Dask scheduler do it, tcp://host:8786."),
+]
+
+_SECONDS = 10
+
+
+@contextmanager
+def workers(address: str | None) -> Iterator[Executor | None]:
+    """The cluster's workers as an executor; None without an address. They must be able to import monocontext."""
+    if address is None:
+        yield None
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise MonocontextError("--dask needs Dask: pip install 'monocontext[dask]'") from None
+    connect: Any = distributed.Client  # has no types
+    try:
+        client = connect(address, timeout=_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise MonocontextError(f"no Dask scheduler at {address}: {error}") from None
+    with client, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that batches of text are large, which they are meant to be
+        yield client.get_executor(pure=False, retries=2)

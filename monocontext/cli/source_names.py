@@ -1,0 +1,60 @@
+"""Which source file a place in a context comes from: the last header line before it says so."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from monocontext.text import Monocontext
+
+NEAR = 1 << 16
+"""Characters before a place that are looked through at once; what lies further back is searched."""
+
+
+class SourceNames:
+    """Names of source files by place, for places that rise."""
+
+    def __init__(self, context: Monocontext, header: str):
+        """`header`: its form, with `{path}` for the name; of several lines, the one with the name counts."""
+        form = next(line for line in header.split("\n") if "{path}" in line)
+        self._before, _, after = form.partition("{path}")
+        self._form = re.compile(f"{re.escape(self._before)}(.+){re.escape(after)}")
+        self._context = context
+        self._at: int | None = None
+        """The last place asked for, and"""
+        self._name: str | None = None
+        """the file that it lies in."""
+
+    def at(self, place: int) -> str | None:
+        """The file of a character, None before the first header (GETs: of the frames between the header and it)."""
+        if self._at is None:
+            self._at = 0
+            self._name = self._header(0) if self._context.startswith(self._before) else None
+        end = place + 1
+        while end > self._at and (start := self._last_start(end)) is not None:
+            name = self._header(start)
+            if name is not None:
+                self._name = name
+                break
+            end = start
+        self._at = place
+        return self._name
+
+    def _last_start(self, end: int) -> int | None:
+        """Where the last line begins, after the place before and before `end`, that looks like a header."""
+        assert self._at is not None
+        mark, stop = "\n" + self._before, end - 1 + len(self._before)
+        near = max(self._at, end - NEAR)
+        found = self._context[near:stop].rfind(mark)
+        if found >= 0:
+            return near + found + 1
+        found = self._context.rfind(mark, self._at, near + len(mark) - 1) if near > self._at else -1
+        return found + 1 if found >= 0 else None
+
+    def _header(self, start: int) -> str | None:
+        """The name in the line that begins here, if it is a header."""
+        stop = self._context.find("\n", start)
+        line = self._context[start : stop if stop >= 0 else None]
+        found = self._form.fullmatch(line) if isinstance(line, str) else None
+        return found[1] if found else None

@@ -1,0 +1,176 @@
+"""When to ask for the same bytes a second time. Pure: times come in, and what to ask for again comes out.
+
+Of 50 requests that one slice waits for, the slowest decides: with 1 % of slow answers two slices of five meet one. A
+request that has taken longer than nearly all of its size is asked for once more, the first answer counts, and the other
+is dropped when it comes (Dean and Barroso, "The Tail at Scale", CACM 2013). Simulated for 50 requests of a store with a
+median of 150 ms: the slowest takes 427 ms on average, 293 when asked again at the p95, 349 at the default.
+
+Invariants:
+- a request is hedged once at most, only while somebody waits for it, and never as speculation;
+- hedges are at most `share` of the requests, and `BURST` on top: when everything is slow, asking twice makes it worse;
+- nothing is hedged before its size class has `LEAST_SAMPLES` answers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import Literal
+
+from monocontext.scheduler import Fetch, Priority
+
+Hedge = Literal["p99", "p95"]
+
+LEAST_SAMPLES = 20
+"""The first slice of 50 has them by the time its slowest request matters."""
+SAMPLES = 1024
+"""Answers that are remembered of each size class: ten beyond the p99, so that it does not jump; after a minute of
+ordinary use they are all new."""
+BURST = 4.0
+NEAR_SECONDS = 0.001
+"""A store whose median is under this is memory, a disk or a server next door: there a late answer is this machine's own
+doing, and asking twice adds to it. The fastest remote one, S3 Express, has 2.2 ms."""
+_SMALLEST_CLASS_BITS = 16
+"""64 KiB: below it the body takes under 1 ms, at 90 MB/s, and size does not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When a request is late, and how many of them may be asked for again."""
+
+    percentile: int
+    times_median: float
+    """Late is beyond the percentile and beyond so many medians."""
+    share: float
+    """Hedges per request."""
+
+
+RULES: dict[Hedge, Rule] = {
+    # Where the p99 lies near the median, asking again at the p99 buys little: three medians keep it to what is far out.
+    "p99": Rule(99, 3.0, 0.02),
+    # Twice the gain for five times the requests; the bucket has a fifth to spare, since the percentile is an estimate.
+    "p95": Rule(95, 0.0, 0.06),
+}
+
+
+class Latencies:
+    """How long the last requests of one size class took, in order of size: any percentile in O(1), an entry in 2 us."""
+
+    __slots__ = ("_by_age", "_sorted")
+
+    def __init__(self) -> None:
+        self._by_age: deque[float] = deque()
+        self._sorted: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def add(self, seconds: float) -> None:
+        if len(self._by_age) == SAMPLES:
+            del self._sorted[bisect_left(self._sorted, self._by_age.popleft())]
+        self._by_age.append(seconds)
+        insort(self._sorted, seconds)
+
+    def percentile(self, percent: int) -> float:
+        """The smallest sample that `percent` of them do not exceed; there must be one."""
+        return self._sorted[min(len(self._sorted) - 1, len(self._sorted) * percent // 100)]
+
+
+class _SizeClass:
+    """Requests of about the same size: their latencies, and those under way in the order in which they were sent."""
+
+    __slots__ = ("latencies", "under_way")
+
+    def __init__(self) -> None:
+        self.latencies = Latencies()
+        self.under_way: OrderedDict[Fetch, float] = OrderedDict()
+
+
+class Hedging:
+    """Watches the requests of one reader. Its owner holds the lock, and does what `overdue` says."""
+
+    def __init__(self, hedge: Hedge | None) -> None:
+        if hedge is not None and hedge not in RULES:
+            raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
+        self._rule = RULES[hedge] if hedge else None
+        self._classes: dict[int, _SizeClass] = {}
+        self._tokens = BURST
+
+    def sent(self, fetch: Fetch, now: float) -> None:
+        """A request was sent for the first time; `now` is in seconds on any clock that goes forward."""
+        if self._rule:
+            self._tokens = min(BURST, self._tokens + self._rule.share)
+            self._class_of(fetch.request.stored_bytes).under_way[fetch] = now
+
+    def answered(self, fetch: Fetch, seconds: float) -> None:
+        """An attempt was answered whole, after so long: what it brought may still have to be decoded."""
+        if self._rule:
+            self._class_of(fetch.request.stored_bytes).latencies.add(seconds)
+            self.forget(fetch)
+
+    def forget(self, fetch: Fetch) -> None:
+        """This one is not to be asked for again."""
+        if self._rule:
+            self._class_of(fetch.request.stored_bytes).under_way.pop(fetch, None)
+
+    def trigger(self, stored_bytes: int) -> float | None:
+        """Seconds after which a request of this size is late; None where it would not be hedged."""
+        found = self._classes.get(_class_number(stored_bytes))
+        return self._trigger(found) if found else None
+
+    def next_due(self) -> float | None:
+        """The moment at which to look at `overdue` again, on the clock of `sent`; None: not before something happens.
+
+        Cheap, as whoever waits asks each time something arrives: one look per size class.
+        """
+        moments = []
+        if self._rule and self._tokens >= 1:
+            for group in self._classes.values():
+                trigger = self._trigger(group)
+                if trigger is not None:
+                    sent = next((sent for fetch, sent in group.under_way.items() if _is_awaited(fetch)), None)
+                    if sent is not None:
+                        moments.append(sent + trigger)
+        return min(moments, default=None)
+
+    def overdue(self, now: float) -> list[Fetch]:
+        """The requests to ask for once more, now. They are paid for."""
+        late: list[Fetch] = []
+        for group in self._classes.values():
+            trigger = self._trigger(group)
+            if trigger is None:
+                continue
+            for fetch, sent in group.under_way.items():
+                if sent + trigger > now or self._tokens < 1:
+                    break
+                if _is_awaited(fetch):
+                    self._tokens -= 1
+                    late.append(fetch)
+        for fetch in late:
+            self.forget(fetch)
+        return late
+
+    def _class_of(self, stored_bytes: int) -> _SizeClass:
+        number = _class_number(stored_bytes)
+        if number not in self._classes:
+            self._classes[number] = _SizeClass()
+        return self._classes[number]
+
+    def _trigger(self, group: _SizeClass) -> float | None:
+        rule, latencies = self._rule, group.latencies
+        if rule is None or len(latencies) < LEAST_SAMPLES:
+            return None
+        median = latencies.percentile(50)
+        if median < NEAR_SECONDS:
+            return None
+        return max(latencies.percentile(rule.percentile), rule.times_median * median)
+
+
+def _class_number(stored_bytes: int) -> int:
+    """Sizes up to 64 KiB, then by factors of four."""
+    return max(stored_bytes.bit_length() - _SMALLEST_CLASS_BITS + 1, 0) // 2
+
+
+def _is_awaited(fetch: Fetch) -> bool:
+    return fetch.waiters > 0 and fetch.priority == Priority.DEMAND

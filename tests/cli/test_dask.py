@@ -1,0 +1,49 @@
+"""`--dask ADDRESS`: upload, append, grep and verify by a local cluster of real worker processes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ran import Cli
+
+from monocontext import Monocontext
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+def test_the_commands_do_the_same_by_a_cluster(cli: Cli, address: str, tmp_path: Path) -> None:
+    source, context = tmp_path / "log.txt", tmp_path / "context"
+    source.write_text("".join(f"{i:08d} request {i * 7919 % 99991:05d} straße\n" for i in range(60_000)))
+    cli("upload", source, context, "--frame-bytes", "16K", "--dask", address).fine()
+    cli("append", source, context, "--dask", address).fine()
+    with Monocontext.open(context) as text:
+        assert text == 2 * source.read_text()
+    here = cli("grep", "request 0471[0-9]", context).fine()
+    assert here.out.count("\n") > 2
+    assert cli("grep", "request 0471[0-9]", context, "--dask", address).fine().out == here.out
+    assert cli("grep", "--dask", address, "no-such-request", context).code == 1
+    assert "all as recorded" in cli("verify", context, "--dask", address).fine().out
+
+
+def test_no_scheduler_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.cli.cluster._SECONDS", 0.3)
+    source = tmp_path / "log.txt"
+    source.write_text("a line\n")
+    refused = cli("upload", source, tmp_path / "context", "--dask", "tcp://127.0.0.1:9")
+    assert refused.code == 2
+    assert "no Dask scheduler at tcp://127.0.0.1:9" in refused.err
+    assert not (tmp_path / "context" / "manifest.json").exists()

@@ -1,0 +1,180 @@
+"""`monocontext grep`: what it prints is what grep prints, and it reads what it must."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ran import Cli
+
+from monocontext.testing import SeaweedServer
+
+WORDS = ("the quick brown fox", "ERROR disk full", "a.b", "axb", "", "é漢字 ok", "Error: timeout", "\tfour\r", "-dash")
+TEXT = "".join(f"{WORDS[number * 7919 % 97 % len(WORDS)]} {number}\n" for number in range(3000)) + "no end of line"
+RARE = "request 3f0c1d4e-7a52"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "in.txt").write_text(TEXT)
+    return tmp_path / "in.txt"
+
+
+@pytest.fixture
+def context(cli: Cli, file: Path, tmp_path: Path) -> Path:
+    """TEXT in frames of 512 bytes."""
+    cli("upload", file, tmp_path / "ctx", "--frame-bytes", "512").fine()
+    return tmp_path / "ctx"
+
+
+@pytest.fixture
+def folder(cli: Cli, tmp_path: Path) -> Path:
+    """A context of a folder of files with a rare line in two of them."""
+    for number in range(60):
+        lines = [f"line {number} {line}\n" for line in range(20)]
+        if number in (11, 40):
+            lines[7] = lines[9] = RARE + "\n"
+        path = tmp_path / "src" / ("sub" if number % 2 else ".") / f"{number:02}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(lines))
+    cli("upload", tmp_path / "src", tmp_path / "folder", "--frame-bytes", "512").fine()
+    return tmp_path / "folder"
+
+
+# -- as grep does ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not shutil.which("grep"), reason="no grep here")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("ERROR", "-n ERROR", "-i error", "-c ERROR", "-c nothing", "-v the", "-vn e", "-m 3 quick", "-m 0 quick"),
+        *("-o fo[xX]", "-on o", "-F a.b", "-nF a.b", "-e ERROR -e axb", "-e a.b -e A -i -c", "-n ^$", "-c ^"),
+        *("-e -dash", "-n -C 2 timeout.*7$", "-A 3 1000", "-B 2 -n 17$", "-C 1 -n 0$", "-A 1 -B 3 99", "-C 9 -n brown"),
+        *("-m 2 -C 1 a", "漢", "-n line$", "-io ERROR.*[0-9]", "-c .", "-v .", "-n nothing", "-vc ok", "(", "-c \\Bt"),
+    ],
+)  # fmt: skip
+def test_it_prints_what_grep_prints(cli: Cli, context: Path, file: Path, arguments: str) -> None:
+    given = arguments.split()
+    dialect = [] if "-F" in given or "-nF" in given else ["-P"]
+    if dialect and given.count("-e") > 1:
+        dialect = ["-E"]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    theirs = subprocess.run(["grep", *dialect, *given, file], capture_output=True, env=environment, check=False)
+    ours = cli("grep", *given, context)
+    assert ours.code == theirs.returncode
+    if ours.code < 2:
+        assert (ours.out, ours.err) == (theirs.stdout.decode(), "")
+
+
+def test_exit_codes(cli: Cli, context: Path) -> None:
+    assert [cli("grep", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
+    assert [cli("grep", "-c", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
+    assert [cli("grep", "-l", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
+    cli("grep", "(", context).refused("not a regular expression: '('", "-F")
+    cli("grep", "x", context / "elsewhere").refused("no context at")
+    cli("grep", "x").misused("PATTERN and URL")
+    cli("grep", "-e", "x", "y", context).misused("the URL alone")
+    cli("grep", "-m", "-1", "x", context).misused("--max-count")
+    cli("grep", "-l", "--header", "no name", "x", context).misused("--header")
+    assert cli("grep", "-F", "(", context).code == 1
+
+
+def test_who_reads_has_seen_enough(context: Path) -> None:
+    command = f"{sys.executable} -m monocontext grep . {context} | head -2"
+    found = subprocess.run(command, shell=True, capture_output=True, check=False, text=True)
+    assert (found.stdout.count("\n"), found.stderr) == (2, "")
+
+
+def test_json(cli: Cli, context: Path) -> None:
+    for line in cli("grep", "--json", "漢|full", context).fine().out.splitlines():
+        hit = json.loads(line)
+        assert list(hit) == ["offset", "line_number", "line"]
+        assert re.match("漢|full", TEXT[hit["offset"] :])
+        assert TEXT.split("\n")[hit["line_number"] - 1] == hit["line"]
+    for line in cli("grep", "--json", "-o", "o", "-m", "9", context).fine().out.splitlines():
+        hit = json.loads(line)
+        assert TEXT[hit["offset"]] == hit["match"] == "o"
+    assert cli("grep", "--json", "-c", "ERROR", context).fine().json == {"count": TEXT.count("ERROR")}
+
+
+def test_on_a_terminal_lines_have_numbers_and_colours(context: Path) -> None:
+    found = on_a_terminal("grep", "ERR.R", "-m", "1", "-A", "1", str(context))
+    assert (
+        found[0] == "\x1b[32m3\x1b[0m:\x1b[1;31mERROR\x1b[0m disk full 2" or "\x1b[1;31mERROR\x1b[0m disk" in found[0]
+    )
+    assert re.match("\x1b\\[32m\\d+\x1b\\[0m-", found[1])
+    plain = on_a_terminal("grep", "ERR.R", "-m", "1", "-N", str(context), NO_COLOR="1")
+    assert plain[0].startswith("ERROR disk full ")
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> list[str]:
+    """The lines that a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "monocontext", *arguments]
+    process = subprocess.Popen(command, stdout=theirs, env={**os.environ, "TERM": "xterm", **environment})
+    os.close(theirs)
+    written = b""
+    try:
+        while data := os.read(ours, 1 << 16):
+            written += data
+    except OSError:
+        pass  # Linux says so when the last writer has gone
+    os.close(ours)
+    assert process.wait(30) == 0
+    return written.decode().split("\r\n")
+
+
+# -- source files ------------------------------------------------------------------------------------------------------
+
+
+def test_names_of_source_files(cli: Cli, folder: Path, context: Path) -> None:
+    assert cli("grep", "-l", RARE, folder).fine().out == "40.txt\nsub/11.txt\n"
+    every = cli("grep", "-l", "line", folder).fine().out.splitlines()
+    assert every == [*(f"{n:02}.txt" for n in range(0, 60, 2)), *(f"sub/{n:02}.txt" for n in range(1, 60, 2))]
+    assert cli("grep", "-l", "--json", "line 3 19", folder).fine().json == {"path": "sub/03.txt"}
+    assert cli("grep", "-l", "FILE: sub/05", folder).fine().out == "sub/05.txt\n", "the header is its file's"
+    assert cli("grep", "-l", "ERROR", context).fine().out == f"{context}\n", "there are no headers"
+
+
+def test_other_headers(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "first.txt").write_text("before any header: line\n# not/a/header\n")
+    cli("upload", tmp_path / "first.txt", tmp_path / "src", tmp_path / "other", "--header", "# {path}:\n---").fine()
+    found = cli("grep", "-l", "line 7 |not/a|before", "--header", "# {path}:\n---", tmp_path / "other").fine()
+    assert found.out == f"{tmp_path / 'other'}\nsub/07.txt\n"
+
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+
+def test_stats(cli: Cli, folder: Path) -> None:
+    found = cli("grep", "--stats", "-c", RARE, folder)
+    assert (found.code, found.out) == (0, "4\n")
+    frames, read, gets = found.err.splitlines()
+    told = re.fullmatch(r"frames: (\d+) in all, (\d+) pruned, (\d+) looked at, (\d+) in vain", frames)
+    assert told
+    every, pruned, looked_at, in_vain = map(int, told.groups())
+    assert every == pruned + looked_at
+    assert 2 <= looked_at - in_vain <= looked_at < every / 4
+    assert re.fullmatch(r"bytes: [0-9,]+ of text and index, [0-9,]+ of filters", read)
+    assert re.fullmatch(r"GETs: \d+; seconds: \d+\.\d\d", gets)
+    assert ", none pruned: it has no text that every match" in cli("grep", "--stats", r"\d{9}", folder).err
+    assert ", none pruned: every line is looked at" in cli("grep", "--stats", "-v", "no such line", folder).err
+
+
+def test_on_s3(cli: Cli, seaweed: SeaweedServer, folder: Path, tmp_path: Path) -> None:
+    url, endpoint = seaweed.url(f"cli-grep-{os.getpid()}"), ("--endpoint", seaweed.endpoint)
+    cli("upload", tmp_path / "src", url, "--frame-bytes", "512", *endpoint).fine()
+    assert cli("grep", RARE, url, *endpoint).fine().out == f"{RARE}\n" * 4
+    assert cli("grep", "-l", RARE, url, *endpoint).fine().out == "40.txt\nsub/11.txt\n"
+    assert cli("grep", "-n", "-C1", RARE, url, *endpoint).fine().out == cli("grep", "-n", "-C1", RARE, folder).out
+    absent = cli("grep", "--stats", "3f0c1d4e-0000", url, *endpoint)
+    assert (absent.code, absent.out) == (1, "")
+    assert " 0 looked at, 0 in vain" in absent.err

@@ -1,0 +1,119 @@
+"""`context.explain` says what a search would read, and reads no text to say so."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from engine.counted import Counted, counted
+
+from monocontext import Monocontext
+from monocontext.explain import shown
+from monocontext.needs import Any, Literal
+from monocontext.regex import required_literals
+from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
+
+from .cases import FRAME_BYTES
+
+LINES = "".join(f"{number:06d} the quick brown fox\n" for number in range(2000))
+TEXT = LINES + "user-4711 disk failure\n" + LINES
+
+
+def explained(text: str = TEXT, **options: object) -> Counted:
+    return counted(text, filters=True, frame_bytes=FRAME_BYTES, options={"materialize_limit": 1000, **options})
+
+
+def test_what_a_search_would_read() -> None:
+    sought = explained()
+    found = sought.context.explain(r"user-\d+ (disk|memory) failure")
+    asked = sought.asked()
+    assert set(asked) == {"filter"}
+    assert found.needs == "'user-' AND ' ' AND ('disk' OR 'memory') AND ' failure'"
+    assert found.frames == sought.context._reader.manifest.frames  # type: ignore[union-attr]
+    assert found.pruned == found.frames - found.candidates > found.frames - 4
+    assert (found.filter_gets, found.scans) == (len(asked), "")
+    assert 0 < found.candidate_bytes < found.stored_bytes / 50
+    assert found.share == found.candidate_bytes / found.stored_bytes
+    assert len(list(sought.context.grep(r"user-\d+ (disk|memory) failure"))) == 1
+    assert Counter(sought.asked()) == {"segment": found.gets}, "what filters said is remembered"
+    search = sought.context.stats.search
+    assert (search.searches, search.pruned, search.looked_at) == (1, found.pruned, found.candidates)
+
+
+def test_it_prints_in_a_few_lines() -> None:
+    found = explained().context.explain("user-4711")
+    first, second, third = str(found).split("\n")
+    assert first == "needs 'user-4711'"
+    assert second == f"{found.candidates} of {found.frames} frames may have a match, {found.pruned} are left out"
+    assert third.startswith(f"would read {found.candidate_bytes:,} of {found.stored_bytes:,} stored bytes, ")
+    assert f"(GETs: {found.gets}); to say so took {found.filter_bytes:,} bytes of filters (GETs: " in third
+
+
+@pytest.mark.parametrize(
+    ("query", "needs", "why"),
+    [
+        (r"\d+", "", "it has no text that every match holds"),
+        ("user-4711|x*", "", "it has no text that every match holds"),
+        ("disk", "'disk'", "filters know of texts of 5 bytes or more"),
+        ("quick brown", "'quick brown'", "frames may hold it"),
+    ],
+)
+def test_why_it_scans(query: str, needs: str, why: str) -> None:
+    sought = explained()
+    found = sought.context.explain(query)
+    assert found.scans.endswith(why)
+    assert (found.needs, found.candidates, found.pruned, found.share) == (needs, found.frames, 0, 1.0)
+    assert found.gets == 1
+    assert str(found).split("\n")[1] == f"scans all {found.frames} frames: {found.scans}"
+    assert "segment" not in sought.asked()
+
+
+def test_why_the_text_is_at_fault() -> None:
+    unfiltered = counted(TEXT, frame_bytes=FRAME_BYTES, options={"materialize_limit": 1000})
+    assert unfiltered.context.explain("user-4711").scans == "the context has no search filters"
+    sought = explained()
+    few = sought.context.view(0, 5 * FRAME_BYTES).explain("user-4711")
+    assert (few.frames, few.scans) == (6, "filters are asked where a text has 8 frames or more")
+    joined = (sought.context + sought.context).explain("user-4711")
+    assert (joined.frames, joined.scans) == (0, "the text is made of others, which no search filter tells of")
+    assert str(joined) == f"needs 'user-4711'\nscans: {joined.scans}"
+    assert sought.context.view(9, 9).explain("user-4711").scans == "the text is empty"
+    preloaded = explained(preload=True).context.explain("user-4711")
+    assert (preloaded.scans, preloaded.gets) == ("all of the text is in memory", 0)
+
+
+def test_parts_and_other_cases() -> None:
+    sought = explained()
+    at = TEXT.index("user-4711")
+    part = sought.context.view(100, at - 2 * FRAME_BYTES).explain("user-4711")
+    whole = sought.context.explain("user-4711")
+    assert part.candidates == 0 < whole.candidates
+    assert part.frames < whole.frames / 2 + 2
+    assert part.stored_bytes < whole.stored_bytes * 0.6
+    lowered = sought.context.lower().explain("USER-4711", ignore_case=True)
+    assert (lowered.candidates, lowered.frames) == (whole.candidates, whole.frames)
+    assert lowered.needs == "'USER-4711' in any case"
+    assert sought.context.upper().view(0, 9).explain("USER-4711").frames == 1
+    assert sought.context.explain("user.*4711", fixed=True).needs == "'user.*4711'"
+    assert sought.context.explain(["user-4711", "zzzzz"]).needs == "'user-4711' OR 'zzzzz'"
+
+
+def test_needs_are_shown_as_one_would_say_them() -> None:
+    assert shown(required_literals("(?i:ab)c+(d|ef)")) == "'ab' in any case AND 'c' AND ('d' OR 'ef')"
+    assert shown(None) == ""
+    assert shown(Literal("x" * 100)) == f"'{'x' * 60}...'"
+    assert shown(Any((Literal("a"), Any((Literal("b"), Literal("c")))))) == "'a' OR ('b' OR 'c')"
+
+
+def test_ten_gigabytes() -> None:
+    frame = "2026-11-22 INFO served\n" * 11_000
+    store = CountingStore(virtual_context(40_000, frame, filters=True))
+    with Monocontext.open(store, workers=SimulatedWorkers(lambda request: 0.0)) as context:
+        store.reset()
+        found = context.explain("3f0c1d4e-7a52")
+        assert (found.frames, found.candidates, found.gets) == (40_000, 0, 0)
+        assert {request.key.split("/")[0] for request in store.log} == {"filters"}
+        assert found.filter_bytes == store.bytes_read < 1 << 20
+        store.reset()
+        assert context.explain(r"\d").gets == -(-found.stored_bytes // (8 << 20))
+        assert store.gets == 0
