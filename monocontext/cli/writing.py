@@ -87,6 +87,7 @@ def append(
     header: Header = HEADER,
     include: Globs = None,
     exclude: Globs = None,
+    no_filters: NoFilters = False,
     dask: Dask = None,
     endpoint: Endpoint = None,
     region: Region = None,
@@ -103,6 +104,7 @@ def append(
             _sources(sources),
             url,
             segment_bytes=segment_bytes,
+            filters=not no_filters,
             progress=progress,
             store_options=options,
             executor=executor,
@@ -114,8 +116,11 @@ def append(
 def index(
     places: Annotated[list[str], typer.Argument(metavar="SRC... DEST", help="Objects or places that hold some; DEST.")],
     filters: Annotated[
-        bool, typer.Option("--filters", help="Take DEST alone, a context, and add search filters to it.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--filters/--no-filters", help="Write search filters; with DEST alone, a context, add them to it."
+        ),
+    ] = None,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
     replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
     allow: Allow = None,
@@ -127,14 +132,14 @@ def index(
 ) -> None:
     """Make a context at DEST of plain text objects that already lie in S3 (or a directory), without copying them.
 
-    With --filters: give the context at DEST the search filters that it lacks, its text as it is.
+    With --filters and no SRC: give the context at DEST the search filters that it lacks, its text as it is.
     """
     from monocontext.refilter import add_filters
     from monocontext.virtual import index as index_objects
 
-    if filters:
-        if len(places) > 1 or replace:
-            raise typer.BadParameter("--filters takes the URL of a context and no sources, and replaces nothing")
+    if filters and len(places) == 1:
+        if replace:
+            raise typer.BadParameter("--filters without sources replaces nothing")
         options = options_of(places[0], endpoint, region, profile, anonymous)
         with bar("index --filters", None) as show:
             manifest = add_filters(places[0], allow=allow or (), progress=show, store_options=options)
@@ -146,6 +151,7 @@ def index(
             sources,
             url,
             frame_bytes=frame_bytes,
+            filters=filters is not False,
             replace=replace,
             progress=progress,
             note=_note,

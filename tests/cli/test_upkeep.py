@@ -97,7 +97,6 @@ def test_bad_input(cli: Cli, tmp_path: Path, context: Path) -> None:
     cli("compact", context, "--frame-bytes", "1G").misused("frame_bytes is between")
     cli("gc", context, "--older-than", "7").misused("not a duration: '7'; write 90m, 36h or 7d")
     cli("gc", context, "--older-than=-7d").misused("not a duration")
-    cli("index", "--filters", context, context).misused("takes the URL of a context and no sources")
     cli("index", "--filters", "--replace", context).misused("replaces nothing")
 
 
@@ -113,3 +112,26 @@ def test_damage_stops_gc(cli: Cli, context: Path) -> None:
 )
 def test_durations(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds
+
+
+def test_filters_or_not(cli: Cli, tmp_path: Path) -> None:
+    source = tmp_path / "source.txt"
+    source.write_text("a line of plain text\n" * 30_000)
+    small = ("--frame-bytes", "16K")
+
+    def groups(context: Path) -> object:
+        found = cli("info", context, "--json").fine().json["filters"]
+        assert isinstance(found, dict)
+        return found["groups"]
+
+    cli("upload", source, tmp_path / "none", "--no-filters", *small).fine()
+    cli("append", source, tmp_path / "none", "--no-filters").fine()
+    assert groups(tmp_path / "none") == 0
+    cli("append", source, tmp_path / "none").fine()
+    assert groups(tmp_path / "none") == 1
+    cli("index", source, tmp_path / "virtual", "--no-filters", *small).fine()
+    assert groups(tmp_path / "virtual") == 0
+    cli("index", "--filters", tmp_path / "virtual", "--allow", tmp_path).fine()
+    assert groups(tmp_path / "virtual") == 1
+    cli("index", "--filters", source, tmp_path / "both", *small).fine()
+    assert groups(tmp_path / "both") == 1
