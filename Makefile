@@ -14,7 +14,7 @@ demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 proto
 
 test: $(VENV)/.dev  ## the quick suites
 	@echo "== the quick suites (a few minutes)"
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
 	@echo "== the slow suites"
