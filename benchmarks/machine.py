@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 from datetime import UTC, datetime
 from importlib.metadata import version
 
@@ -19,3 +20,11 @@ def describe_machine() -> dict[str, str | int | float]:
         "monocontext": version("monocontext"),
         "boto3": version("boto3"),
     }
+
+
+def cpu_seconds() -> float:
+    """CPU time of all threads of this process, and of child processes that have ended."""
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )

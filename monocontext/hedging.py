@@ -7,7 +7,7 @@ median of 150 ms: the slowest takes 427 ms on average, 293 when asked again at t
 
 Invariants:
 - a request is hedged once at most, only while somebody waits for it, and never as speculation;
-- hedges are at most `share` of the requests, and `BURST` on top: when everything is slow, asking twice makes it worse;
+- hedges are at most `share` of the answers, and `BURST` on top: when everything is slow, asking twice makes it worse;
 - nothing is hedged before its size class has `LEAST_SAMPLES` answers.
 """
 
@@ -43,7 +43,7 @@ class Rule:
     times_median: float
     """Late is beyond the percentile and beyond so many medians."""
     share: float
-    """Hedges per request."""
+    """Hedges per answer."""
 
 
 RULES: dict[Hedge, Rule] = {
@@ -100,12 +100,12 @@ class Hedging:
     def sent(self, fetch: Fetch, now: float) -> None:
         """A request was sent for the first time; `now` is in seconds on any clock that goes forward."""
         if self._rule:
-            self._tokens = min(BURST, self._tokens + self._rule.share)
             self._class_of(fetch.request.stored_bytes).under_way[fetch] = now
 
     def answered(self, fetch: Fetch, seconds: float) -> None:
         """An attempt was answered whole, after so long: what it brought may still have to be decoded."""
         if self._rule:
+            self._tokens = min(BURST, self._tokens + self._rule.share)  # where nothing is answered nothing is added
             self._class_of(fetch.request.stored_bytes).latencies.add(seconds)
             self.forget(fetch)
 

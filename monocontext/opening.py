@@ -15,7 +15,8 @@ from monocontext.reader import Reader
 from monocontext.stats import Stats
 from monocontext.store import RangeReader, Store
 from monocontext.stores import is_within, open_store, split_object
-from monocontext.workers import MAX_THREADS, ThreadWorkers, Workers
+from monocontext.stores.disk_cache import CAPACITY_BYTES, DiskCache, DiskCachedReader
+from monocontext.workers import MAX_THREADS, InlineWorkers, ThreadWorkers, Workers
 
 
 class Opened:
@@ -31,12 +32,17 @@ class Opened:
         workers: Workers | None = None,
         owns_store: bool = True,
         hedge: Hedge | None = None,
+        threads: bool = True,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_dir_bytes: int = CAPACITY_BYTES,
     ):
         self.store = store
         self.allow = tuple(os.fspath(place) for place in ([allow] if isinstance(allow, str) else allow))
         self.cache_bytes = cache_bytes
         self.store_options = store_options or {}
         self.hedge = hedge
+        self.threads = threads
+        self.disk = DiskCache(cache_dir, cache_dir_bytes) if cache_dir is not None else None
         self._workers = workers
         self._owns_store = owns_store
         self._foreign: dict[str, Store] = {}
@@ -62,15 +68,16 @@ class Opened:
 
     def read(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
         """A reader of a root that is at hand, committed or not (no request)."""
+        is_near = self._workers is None and getattr(self.store, "is_near", False)
         return Reader(
             manifest,
-            self.store,
-            self._workers or ThreadWorkers(MAX_THREADS),
+            self._kept(self.store, self.store.url, is_own=True),
+            self._workers or (ThreadWorkers(MAX_THREADS) if self.threads else InlineWorkers()),
             url=self.store.url,
             cache_bytes=self.cache_bytes,
             places=lambda url: self.place(url, manifest),
             stats=stats,
-            hedge=self.hedge,
+            hedge=None if is_near else self.hedge,
         )
 
     def place(self, url: str, manifest: Manifest) -> tuple[RangeReader, str]:
@@ -95,7 +102,14 @@ class Opened:
             raise ForeignObject(f"{own} refers to {url}: {error}") from None
         if root not in self._foreign:
             self._foreign[root] = self._sibling(root)
-        return self._foreign[root], key
+        return self._kept(self._foreign[root], root, is_own=False), key
+
+    def _kept(self, store: Store, url: str, *, is_own: bool) -> RangeReader:
+        """The store, with the folder before it that keeps what it answers."""
+        if self.disk is None:
+            return store
+        # The same URL at two servers is two places.
+        return DiskCachedReader(store, self.disk, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
     def _sibling(self, url: str) -> Store:
         """A store elsewhere, reached as this one is: same endpoint, same client."""
@@ -114,7 +128,11 @@ class Opened:
             raise NotPicklable(f"{self.store.url} lives in the memory of this process: no other can open it")
         if "client" in self.store_options:
             raise NotPicklable(f"{self.store.url} was opened with a client of the caller's, which cannot be handed on")
-        options = {"cache_bytes": self.cache_bytes, "allow": self.allow, "hedge": self.hedge}
+        options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "hedge": self.hedge}
+        if not self.threads:
+            options["threads"] = False
+        if self.disk is not None:
+            options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}
         return self.store.url, options | self.store_options
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from monocontext import codec
 from monocontext.cache import Cache
@@ -33,7 +33,7 @@ from monocontext.needs import Need as Sought
 from monocontext.plan import FILTER_GAP_BYTES, Need, Request
 from monocontext.scheduler import Fetch, Priority, Scheduler
 from monocontext.stats import SearchStats, Stats
-from monocontext.store import RangeReader
+from monocontext.store import Blob, RangeReader
 from monocontext.workers import Workers
 
 MIN_WINDOW_BYTES = 32 << 20
@@ -55,6 +55,15 @@ CANDIDATE_PAGES = 16
 
 Places = Callable[[str], tuple[RangeReader, str]]
 """From a foreign object's URL to a store and key; raises `ForeignObject` for what the caller does not allow."""
+
+
+@runtime_checkable
+class Keeping(RangeReader, Protocol):
+    """A store that may answer from what it kept."""
+
+    def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
+        """What was kept of these bytes, under the ETag that was asked for, is not what it should be."""
+        ...
 
 
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
@@ -600,20 +609,13 @@ class Reader:
         etag = recorded or self._etags.get(request.object)
         blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
         with self._lock:
-            self.stats.gets += 1
-            self.stats.bytes_fetched += len(blob.data)
-            if request.object.startswith("filters/"):
-                self.stats.search.filter_gets += 1
-                self.stats.search.filter_bytes += len(blob.data)
-            first_seen = recorded or self._etags.setdefault(request.object, blob.etag)
-            if began is not None:
+            self._count(request, blob)
+            if began is not None and not blob.local:
                 self._hedging.answered(fetch, self._workers.now() - began)
             if fetch.done:
                 return {}
-        if blob.etag != first_seen:
-            raise ContextChanged(
-                f"{request.object} was replaced while it was read: expected ETag {first_seen}, found {blob.etag}"
-            )
+        if etag and (recorded or not blob.local):
+            _check_version(request, etag, blob)
         if len(blob.data) != request.stored_bytes:
             raise DamagedData(
                 f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(blob.data)}"
@@ -624,7 +626,28 @@ class Reader:
             offsets = ((need, need.offset - request.start) for need in request.needs)
             return {need.key: need.decode(body[at : at + need.stored_bytes]) for need, at in offsets}
 
-        return self._workers.decode(decode)
+        try:
+            values = self._workers.decode(decode)
+        except DamagedData:
+            if isinstance(store, Keeping):
+                store.forget(key, request.start, request.stored_bytes, etag=etag)
+            raise
+        if not recorded and not blob.local:  # only what proved right is the version to hold on to
+            with self._lock:
+                first_seen = self._etags.setdefault(request.object, blob.etag)
+            _check_version(request, first_seen, blob)
+        return values
+
+    def _count(self, request: Request, blob: Blob) -> None:
+        if blob.local:
+            self.stats.disk_hits += 1
+            self.stats.disk_bytes += len(blob.data)
+            return
+        self.stats.gets += 1
+        self.stats.bytes_fetched += len(blob.data)
+        if request.object.startswith("filters/"):
+            self.stats.search.filter_gets += 1
+            self.stats.search.filter_bytes += len(blob.data)
 
     def _own(self, key: str) -> tuple[RangeReader, str]:
         return self._store, key
@@ -635,6 +658,13 @@ class Reader:
 
     def _closed_error(self) -> ContextClosed:
         return ContextClosed(f"{self.url or 'this context'} is closed")
+
+
+def _check_version(request: Request, expected: str, blob: Blob) -> None:
+    if blob.etag != expected:
+        raise ContextChanged(
+            f"{request.object} was replaced while it was read: expected ETag {expected}, found {blob.etag}"
+        )
 
 
 def _need(frame: Frame) -> Need:

@@ -57,6 +57,10 @@ class Stats:
     """Stored bytes that those requests brought: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
     """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
+    disk_hits: int = 0
+    """Requests that files of an earlier read answered (`cache_dir`); not part of `gets`."""
+    disk_bytes: int = 0
+    """Stored bytes that they brought; not part of `bytes_fetched`."""
     hits: int = 0
     """Look-ups of a frame or page answered from memory. A slice inside the frame that was last read is not counted."""
     misses: int = 0
@@ -70,8 +74,9 @@ class Stats:
         rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
         ahead = f", {self.prefetch.gets:,} GETs ahead" if self.prefetch.gets else ""
         hedges = f" ({self.hedges:,} hedges)" if self.hedges else ""
+        disk = f", {self.disk_hits:,} answers of {self.disk_bytes:,} bytes from disk" if self.disk_hits else ""
         search = f"; {self.search}" if self.search.searches else ""
         return (
             f"{self.gets:,} GETs{hedges}, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
-            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{ahead}{search}"
+            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{ahead}{disk}{search}"
         )

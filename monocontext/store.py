@@ -27,6 +27,8 @@ class Blob:
     """Names this version of the object. A hash of the content on S3, so equal bytes may have equal ones."""
     total_bytes: int
     """Length of the whole object."""
+    local: bool = False
+    """Kept on this machine since an earlier read: no request was made, and the ETag is of that time."""
 
 
 @dataclass(frozen=True, slots=True)

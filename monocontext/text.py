@@ -21,6 +21,7 @@ from monocontext.source import OPEN, Source, Span, Stored
 from monocontext.stats import Stats
 from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.stores.disk_cache import CAPACITY_BYTES
 from monocontext.strlike import StrLike, iterate
 from monocontext.workers import Workers
 
@@ -104,7 +105,10 @@ class Monocontext(StrLike, Sequence[str]):
         allow: Iterable[str | os.PathLike[str]] = (),
         generation: int | None = None,
         preload: bool = False,
+        threads: bool = True,
         hedge: Hedge | None = "p99",
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_dir_bytes: int = CAPACITY_BYTES,
         workers: Workers | None = None,
         **store_options: Any,
     ) -> Monocontext | Lines:
@@ -117,10 +121,13 @@ class Monocontext(StrLike, Sequence[str]):
         - `allow`: places outside the context (buckets, folders) that its virtual segments may be read from
         - `generation`: open this one instead of the newest
         - `preload`: fetch everything now, in parallel; needs a cache as large as the text
+        - `threads`: `False` starts none: requests are carried out by the caller, one after another
         - `hedge`: which requests are asked for once more when their answer is late, so that one straggler does not
           hold up a whole slice: those beyond the p99 and three medians of their size ("p99", at most 2 % more GETs),
-          beyond the p95 ("p95", at most 6 %), or `None`. What answers within a millisecond is never
-          asked twice
+          beyond the p95 ("p95", at most 6 %), or `None`. Memory, disks and what answers within a
+          millisecond are never asked twice
+        - `cache_dir`: a folder, open to its owner only, that keeps what is read for the next process, at most
+          `cache_dir_bytes` and not the last 5 % of the disk. What lies there is not asked for again; roots always are
         - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
           `client` (`stores.open_store`)
 
@@ -137,7 +144,10 @@ class Monocontext(StrLike, Sequence[str]):
             store_options=store_options,
             workers=workers,
             owns_store=ours,
+            threads=threads,
             hedge=hedge,
+            cache_dir=cache_dir,
+            cache_dir_bytes=cache_dir_bytes,
         )
         try:
             reader = opened.reader(generation)

@@ -1,4 +1,4 @@
-"""Who carries fetches out: threads here, a simulated crew on a virtual clock in `monocontext.testing`.
+"""Who carries fetches out: threads or the caller here, a simulated crew on a virtual clock in `monocontext.testing`.
 
 A reader holds `condition` while it touches its state, and leaves it while it waits.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -115,9 +116,55 @@ class ThreadWorkers:
             self._made = None
 
 
-_living: WeakSet[ThreadWorkers] = WeakSet()
+class InlineWorkers:
+    """No thread at all: each request is carried out where it is sent, by the caller, one after another.
+
+    For hosts that allow no thread between calls. It costs what the waits of one call overlap elsewhere: a slice over 50
+    segments takes 50 round trips instead of one, and nothing is hedged. Several callers do read at the same time.
+    """
+
+    def __init__(self, max_running: int = MAX_THREADS):
+        lock = threading.RLock()
+        self.lock: AbstractContextManager[Any] = lock
+        self.condition = threading.Condition(lock)
+        self.max_running = max_running
+        self._own = threading.local()
+        with _forking:
+            _living.add(self)
+
+    def submit(self, request: Request, job: Callable[[], None]) -> None:
+        # A job that ends starts the next: in a loop, not on the stack, which a scan would exhaust.
+        waiting: deque[Callable[[], None]] | None = getattr(self._own, "waiting", None)
+        if waiting is not None:
+            waiting.append(job)
+            return
+        self._own.waiting = waiting = deque([job])
+        try:
+            while waiting:
+                waiting.popleft()()
+        finally:
+            self._own.waiting = None
+
+    def run(self, request: Request, job: Callable[[], None]) -> None:
+        self.submit(request, job)
+
+    def decode(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
+        with self.condition:  # for another caller: all of one's own is done
+            return self.condition.wait_for(ready)
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+_living: WeakSet[ThreadWorkers | InlineWorkers] = WeakSet()
 _forking = threading.RLock()
-_held: list[ThreadWorkers] = []
+_held: list[ThreadWorkers | InlineWorkers] = []
 
 
 def _hold_all() -> None:

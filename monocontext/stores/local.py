@@ -38,6 +38,9 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 class LocalStore:
     """Objects as files below one directory, which the first `put` creates. Opens a file for each verb, keeps none."""
 
+    is_near = True
+    """A second request for the same bytes would wait for the same disk: nothing is hedged."""
+
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = os.path.realpath(os.path.expanduser(root))
         self._unsynced: set[str] = set()

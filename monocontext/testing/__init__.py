@@ -1,4 +1,4 @@
-"""Doubles to test with, for us and for users: stores that count, wait, fail, crash or compute, and a clock to turn.
+"""Doubles to test with, for us and for users: stores that count, wait, fail or crash, S3 servers, a clock to turn.
 
 Nothing here needs pytest.
 """
@@ -18,12 +18,17 @@ from monocontext.testing.faults import (
     truncate,
     wrong_etag,
 )
+from monocontext.testing.http_faults import HttpFault
+from monocontext.testing.http_s3 import S3StandIn
+from monocontext.testing.profiles import PROFILES, Profile, profile
 from monocontext.testing.seaweed import SeaweedServer, find_weed
 from monocontext.testing.simulated import SimulatedWorkers
 from monocontext.testing.stores import CountingStore, Request, SlowStore, VirtualStore, WrappedStore
+from monocontext.testing.throttled import ThrottledStore
 from monocontext.testing.virtual import virtual_context
 
 __all__ = [
+    "PROFILES",
     "Clock",
     "CountingStore",
     "Crash",
@@ -31,17 +36,22 @@ __all__ = [
     "Fault",
     "FaultPlan",
     "FaultyStore",
+    "HttpFault",
+    "Profile",
     "Request",
+    "S3StandIn",
     "SeaweedServer",
     "SimulatedWorkers",
     "SlowStore",
     "SystemClock",
+    "ThrottledStore",
     "VirtualClock",
     "VirtualStore",
     "WrappedStore",
     "fail",
     "find_weed",
     "flip_byte",
+    "profile",
     "truncate",
     "virtual_context",
     "wrong_etag",

@@ -22,6 +22,8 @@ class WrappedStore:
     def __init__(self, store: Store) -> None:
         self.store = store
         """The store below."""
+        self.is_near: bool = getattr(store, "is_near", False)
+        """Whether asking twice for what is late is of no use, as with memory and disks."""
 
     @property
     def url(self) -> str:
@@ -163,6 +165,7 @@ class SlowStore(WrappedStore):
         bytes_per_second: float | None = None,
     ) -> None:
         super().__init__(store)
+        self.is_near = False
         self._seconds = seconds
         self._clock: Clock = clock or SystemClock()
         self._bytes_per_second = bytes_per_second
@@ -189,6 +192,9 @@ class VirtualStore:
 
     `objects` maps a key to its size in bytes and to a function that gives the bytes from `start` to `stop`.
     """
+
+    is_near = True
+    """A second request for the same bytes would wait for the same processor: nothing is hedged."""
 
     def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
         self._objects = dict(objects)

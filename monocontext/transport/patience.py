@@ -13,6 +13,9 @@ LEAST_SECONDS = 1.0
 TIMES_P99 = 4.0
 _SAMPLES = 256
 _RECOUNT = 32
+_CHANCE = 3
+"""So many slow answers are more than chance. Of 200 or fewer the slowest in a hundred would be one of the slowest two,
+and one first byte of 1.2 s, which one GET in 500 has, would make the next stalled body last 5 s."""
 
 
 class Patience:
@@ -37,9 +40,11 @@ class Patience:
         else:
             samples[self._seen % _SAMPLES] = first_byte_seconds
         self._seen += 1
+        if len(samples) < _CHANCE:
+            return
         # A slow answer counts at once: those that wait beside it are about to be given up too early.
         if self._seen % _RECOUNT == 0 or first_byte_seconds * TIMES_P99 > self.seconds:
-            p99 = sorted(samples)[min(len(samples) - 1, len(samples) * 99 // 100)]
+            p99 = sorted(samples)[min(len(samples) - _CHANCE, len(samples) * 99 // 100)]
             self.seconds = min(self._longest, max(LEAST_SECONDS, TIMES_P99 * p99))
 
 

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from monocontext.testing import profile
 from monocontext.transport.patience import LEAST_SECONDS, Overdue, Patience, Stalled, Wait
 from monocontext.transport.retry import FLOOR, Budget, next_pause
 
@@ -67,6 +68,29 @@ def test_patience_is_four_times_the_slowest_in_a_hundred() -> None:
     for _ in range(300):
         patience.learn(9.0)
     assert patience.seconds == 10.0
+
+
+@pytest.mark.parametrize("before", [0, 1, 5, 30, 99])
+def test_two_slow_answers_are_chance_and_three_are_not(before: int) -> None:
+    """One in five hundred first bytes of S3 takes a second: by itself it must not make stalls last four."""
+    patience = Patience(10.0)
+    for _ in range(before):
+        patience.learn(0.03)
+    for expected in (LEAST_SECONDS, LEAST_SECONDS, 4.8):
+        patience.learn(1.2)
+        assert patience.seconds == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("name", "most"), [("s3_standard_hot", 0.01), ("s3_standard_cold", 0.02), ("far_150", 0.08)])
+def test_a_stall_is_given_up_in_two_seconds_at_any_time_of_a_process(name: str, most: float) -> None:
+    """Over the first 500 requests of 100 processes: the share of moments at which patience is longer."""
+    over = 0
+    for seed in range(100):
+        drawn, patience = random.Random(seed), Patience(10.0)
+        for _ in range(500):
+            patience.learn(profile(name).seconds(drawn))
+            over += patience.seconds > 1.9
+    assert over / 50_000 < most
 
 
 def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:

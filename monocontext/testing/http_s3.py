@@ -1,0 +1,285 @@
+"""An S3 server to test and measure against: real HTTP on 127.0.0.1, faults by script, distance by profile.
+
+Threads of this process, one a connection; it starts in a millisecond, and signatures are not looked at. `SeaweedServer`
+is the real thing, for what must be believed; this one is for what must go wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from monocontext.store import Store
+from monocontext.stores import open_store
+from monocontext.stores.memory import forget
+from monocontext.testing.http_bucket import Bucket
+from monocontext.testing.http_faults import HttpFault, Script
+from monocontext.testing.http_wire import Asked, Reply, read_body, read_head
+from monocontext.testing.link import Link
+from monocontext.testing.profiles import Profile, profile
+
+MOST_CONNECTIONS = 256
+"""Beyond this many at once, the next waits to be accepted."""
+_REMEMBERED = 100_000
+_PIECE_BYTES = 256 << 10
+_DROPS_PER_SECOND = 50
+_NONE = HttpFault("none")
+
+
+class S3StandIn:
+    """Serves one bucket while the `with` block runs: `Monocontext.open(server.url("ctx"), endpoint=server.endpoint)`.
+
+    `objects` are the bytes by key, a directory, or a store; what is put goes there too. `latency`, a profile or its
+    name, is waited for before each answer; speeds are in bytes a second. Without them nothing waits.
+    """
+
+    def __init__(
+        self,
+        objects: Mapping[str, bytes] | str | os.PathLike[str] | Store | None = None,
+        *,
+        bucket: str = "bucket",
+        latency: Profile | str | None = None,
+        connection_bytes_per_second: float | None = None,
+        link_bytes_per_second: float | None = None,
+        seed: int = 0,
+        most_connections: int = MOST_CONNECTIONS,
+    ) -> None:
+        self._memory = ""
+        self.store = self._store_of(objects)
+        """Where the objects are."""
+        self.bucket = bucket
+        self.faults = Script(seed)
+        """Which requests go wrong, and how."""
+        self._served = Bucket(bucket, self.store)
+        self._latency = profile(latency) if isinstance(latency, str) else latency
+        self._link = Link(connection_bytes_per_second, link_bytes_per_second)
+        self._random = Random(seed)
+        self._lock = threading.Lock()
+        self._slots = threading.Semaphore(most_connections)
+        self._stopping = threading.Event()
+        self._listener: socket.socket | None = None
+        self._open: dict[socket.socket, threading.Thread] = {}
+        self._accepting = threading.Thread(target=self._accept, name="stand-in", daemon=True)
+        self.connections = 0
+        """Accepted so far."""
+        self.in_flight = 0
+        """Requests that were read and are not answered."""
+        self.reset_counts()
+
+    def _store_of(self, objects: Mapping[str, bytes] | str | os.PathLike[str] | Store | None) -> Store:
+        if objects is None or isinstance(objects, Mapping):
+            self._memory = f"stand-in-{uuid.uuid4().hex}"
+            store = open_store(f"memory://{self._memory}")
+            for key, data in (objects or {}).items():
+                store.put(key, data)
+            return store
+        return open_store(objects) if isinstance(objects, (str, os.PathLike)) else objects
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {verb}" for verb, count in sorted(self.counts.items())) or "no requests"
+        flow = f"{self.bytes_sent:,} bytes sent, {self.in_flight} in flight, at most {self.most_in_flight}"
+        return f"<S3StandIn {self.endpoint} | {counts} | {flow} | {self.connections} connections>"
+
+    @property
+    def endpoint(self) -> str:
+        """URL of the server, while it runs."""
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}" if self._listener else ""
+
+    def url(self, prefix: str = "") -> str:
+        """`s3://` URL of a prefix in the bucket."""
+        return f"s3://{self.bucket}/{prefix}"
+
+    def reset_counts(self) -> None:
+        """Start counting from nothing; connections and what is in flight stay."""
+        with self._lock:
+            self.counts: Counter[str] = Counter()
+            """Requests by verb; those of the bucket itself are `LIST`."""
+            self.bytes_sent = 0
+            """Of bodies."""
+            self.most_in_flight = self.in_flight
+            self.log: deque[Asked] = deque(maxlen=_REMEMBERED)
+            """The last requests, without their bodies, in the order in which they came."""
+
+    @property
+    def requests(self) -> int:
+        """All verbs together."""
+        with self._lock:
+            return self.counts.total()
+
+    @property
+    def open_connections(self) -> int:
+        """That the other side has not closed."""
+        with self._lock:
+            return len(self._open)
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._accepting.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Hang up on everyone; all threads have ended afterwards."""
+        listener, self._listener = self._listener, None
+        self._stopping.set()
+        if listener is not None:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # wakes up `accept`
+            listener.close()
+            self._accepting.join(5)
+        for thread in self.hang_up():
+            thread.join(5)
+        if self._memory:
+            forget(self._memory)
+
+    def hang_up(self) -> list[threading.Thread]:
+        """Close all connections, as a server does with those that were idle for long; returns who served them."""
+        with self._lock:
+            serving = dict(self._open)
+        for each in serving:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        return list(serving.values())
+
+    def _accept(self) -> None:
+        listener = self._listener
+        while listener and not self._stopping.is_set():
+            if not self._slots.acquire(timeout=0.1):
+                continue
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self.connections += 1
+                serve = (sock, self.connections)
+                thread = self._open[sock] = threading.Thread(
+                    target=self._serve, args=serve, name="stand-in", daemon=True
+                )
+            thread.start()
+
+    # -- one connection --------------------------------------------------------------------------------------------
+
+    def _serve(self, sock: socket.socket, number: int) -> None:
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with suppress(OSError, AttributeError):
+                # bbr, the default on some systems, would bill the client for its pace.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+            fault = self.faults.pick("CONNECT", "")
+            if fault is not None:
+                self._end(sock, fault)
+                return
+            with sock.makefile("rb") as file:
+                while (asked := self._next(sock, file, number)) and self._exchange(sock, asked):
+                    pass
+        except (OSError, ValueError):  # the client hung up, or sent what is no HTTP
+            pass
+        finally:
+            with self._lock:
+                del self._open[sock]
+            # Not `close` alone: a process forked meanwhile may hold a copy, and the client would wait for ever.
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+            self._slots.release()
+
+    def _next(self, sock: socket.socket, file: BinaryIO, connection: int) -> Asked | None:
+        asked = read_head(file)
+        if asked is None:
+            return None
+        if asked.headers.get("expect", "").lower() == "100-continue":
+            sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = read_body(file, asked.headers)
+        verb, _ = self._served.place(asked)
+        with self._lock:
+            self.counts[verb] += 1
+            asked = replace(asked, connection=connection, number=self.counts.total())
+            self.log.append(asked)
+        return replace(asked, body=body)
+
+    def _exchange(self, sock: socket.socket, asked: Asked) -> bool:
+        """Answer one request; whether the connection goes on."""
+        with self._lock:
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            seconds = self._latency.seconds(self._random) if self._latency else 0.0
+        begun = time.monotonic() + seconds
+        try:
+            verb, key = self._served.place(asked)
+            fault = self.faults.pick(verb, key) or _NONE
+            reply = self._reply(asked, key, fault)
+            self._wait_until(begun)
+            if asked.method == "HEAD":
+                reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body))} | dict(reply.headers))
+            self._send(sock, reply, fault, begun)
+            if fault.stops:
+                self._end(sock, fault)
+            return not fault.stops and asked.headers.get("connection", "").lower() != "close"
+        finally:
+            with self._lock:
+                self.in_flight -= 1
+
+    def _reply(self, asked: Asked, key: str, fault: HttpFault) -> Reply:
+        if fault.instead:
+            return fault.instead
+        if fault.rewrite:
+            self.store.put(key, fault.rewrite(self.store.get(key).data))
+        if fault.ignores:
+            seen = {name: value for name, value in asked.headers.items() if name not in fault.ignores}
+            asked = replace(asked, headers=seen)
+        return fault.change(self._served.answer(asked))
+
+    def _send(self, sock: socket.socket, reply: Reply, fault: HttpFault, begun: float) -> None:
+        head, body = reply.head(), memoryview(reply.body)
+        if fault.stops:
+            part, at = fault.stops
+            head, body = (head[:at], body[:0]) if part == "head" else (head, body[:at])
+        if fault.bytes_per_second:
+            sock.sendall(head)
+            self._drip(sock, body, fault.bytes_per_second)
+        elif self._link.is_free and len(body) <= _PIECE_BYTES:
+            sock.sendall(head + body)  # in one segment where it fits
+        else:
+            sock.sendall(head)
+            for start in range(0, len(body), _PIECE_BYTES):
+                piece = body[start : start + _PIECE_BYTES]
+                begun = self._link.arrival(len(piece), begun)
+                self._wait_until(begun)
+                sock.sendall(piece)
+        with self._lock:
+            self.bytes_sent += len(body)
+
+    def _drip(self, sock: socket.socket, body: memoryview, bytes_per_second: float) -> None:
+        drop = max(1, round(bytes_per_second / _DROPS_PER_SECOND))
+        for start in range(0, len(body), drop):
+            if self._stopping.wait(drop / bytes_per_second):
+                return
+            sock.sendall(body[start : start + drop])
+
+    def _end(self, sock: socket.socket, fault: HttpFault) -> None:
+        if fault.then == "reset":
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+        elif fault.then == "stall":
+            while sock.recv(4096):  # until the client hangs up, or we do
+                pass
+
+    def _wait_until(self, moment: float) -> None:
+        seconds = moment - time.monotonic()
+        if seconds > 0:
+            self._stopping.wait(seconds)

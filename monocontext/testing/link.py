@@ -1,0 +1,34 @@
+"""When bytes arrive: each connection has its own speed, and all share one link. Clocks come from outside."""
+
+from __future__ import annotations
+
+import threading
+
+CONNECTION_BYTES_PER_SECOND = 90e6
+"""Of one connection to S3, as published."""
+
+
+class Link:
+    """One link for any number of connections, as a token clock. `None` for a speed is no limit."""
+
+    def __init__(
+        self, connection_bytes_per_second: float | None = None, link_bytes_per_second: float | None = None
+    ) -> None:
+        self._connection_seconds = 1 / connection_bytes_per_second if connection_bytes_per_second else 0.0
+        self._link_seconds = 1 / link_bytes_per_second if link_bytes_per_second else 0.0
+        self._lock = threading.Lock()
+        self._free = 0.0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing ever waits for it."""
+        return not self._connection_seconds and not self._link_seconds
+
+    def arrival(self, size_bytes: int, begun: float) -> float:
+        """When the next bytes of a connection have arrived, whose bytes before had arrived at `begun`.
+
+        Both are moments on the caller's clock. Pieces of some 256 KiB share the link fairly; larger ones hog it.
+        """
+        with self._lock:
+            self._free = max(self._free, begun) + size_bytes * self._link_seconds
+            return max(self._free, begun + size_bytes * self._connection_seconds)

@@ -1,0 +1,174 @@
+"""What stays in memory: bounded, and not flushed by one scan."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monocontext.cache import ONE_USE, PROBATION_SHARE, Cache
+
+from .counted import counted
+
+
+class Piece:
+    """Something of so many bytes."""
+
+    def __init__(self, size_bytes: int = 10):
+        self.size_bytes = size_bytes
+
+
+def fill(cache: Cache, keys: range, size_bytes: int = 10) -> None:
+    for key in keys:
+        cache.put(key, Piece(size_bytes))
+
+
+def use_again(cache: Cache, keys: range) -> None:
+    """Use what is there, long after it was used first."""
+    for key in keys:
+        assert cache.get(key) is not None
+
+
+def test_nothing_is_given_up_while_everything_fits() -> None:
+    cache = Cache(1000)
+    fill(cache, range(100))
+    assert all(key in cache for key in range(100))
+    assert cache.used_bytes == 1000
+    use_again(cache, range(50))
+    assert (cache.used_bytes, len(cache)) == (1000, 100)
+
+
+def test_one_scan_leaves_the_working_set_alone() -> None:
+    cache = Cache(1000)
+    fill(cache, range(50))
+    fill(cache, range(1000, 1002))
+    use_again(cache, range(50))
+    fill(cache, range(2000, 3000))
+    assert all(key in cache for key in range(50))
+    assert cache.used_bytes <= 1000
+    assert 2999 in cache
+
+
+def test_without_a_second_use_the_first_that_came_goes_first() -> None:
+    cache = Cache(1000)
+    fill(cache, range(150))
+    assert [key for key in range(150) if key in cache] == list(range(50, 150))
+
+
+def test_the_main_part_gives_the_least_recently_used() -> None:
+    cache = Cache(1000)
+    fill(cache, range(102))
+    use_again(cache, range(2, 100))
+    use_again(cache, range(2, 50))
+    fill(cache, range(200, 210))
+    assert all(key in cache for key in range(2, 50))
+    assert len(cache) == 100
+    assert [key for key in range(50, 100) if key in cache] == list(range(58, 100))
+
+
+def test_a_loop_over_slices_is_a_scan() -> None:
+    """Each frame is touched many times, and once more when the next has come; that is no second use."""
+    cache = Cache(1000)
+    fill(cache, range(52))
+    use_again(cache, range(50))
+    for frame in range(100, 400):
+        cache.put(frame, Piece())
+        for touched in [frame] * 5 + [frame - 1] * (frame > 100):
+            assert cache.get(touched)
+    assert all(key in cache for key in range(50))
+
+
+def test_what_comes_back_soon_gets_in() -> None:
+    """Where a few entries fill probation's share, a new working set takes the place of the old one."""
+    cache = Cache(1000)
+    fill(cache, range(12), size_bytes=100)
+    use_again(cache, range(2, 10))
+    for _ in range(10):
+        for key in (20, 21, 22):
+            if cache.get(key) is None:
+                cache.put(key, Piece(100))
+    hits = cache.hits
+    assert all(cache.get(key) for key in (20, 21, 22))
+    assert cache.hits == hits + 3
+
+
+def test_what_was_fetched_ahead_is_used_once_before_it_is_used_again() -> None:
+    cache = Cache(1000)
+    for key in range(50):
+        cache.put(key, Piece(), used=False)
+    fill(cache, range(100, 110))
+    use_again(cache, range(50))  # the first use of each
+    assert len(cache._main) == 0
+    fill(cache, range(110, 110 + ONE_USE))
+    use_again(cache, range(50))
+    assert len(cache._main) == 50
+
+
+def test_what_is_larger_than_the_cache_is_not_kept() -> None:
+    cache = Cache(100)
+    fill(cache, range(5))
+    cache.put("large", Piece(101))
+    assert ("large" in cache, len(cache)) == (False, 5)
+    cache.put("all", Piece(100))
+    assert ("all" in cache, len(cache)) == (True, 1)
+    for capacity_bytes in (0, -1):
+        none = Cache(capacity_bytes)
+        none.put(1, Piece(1))
+        assert (none.get(1), len(none), none.used_bytes) == (None, 0, 0)
+
+
+def test_the_instrument_panel() -> None:
+    cache = Cache(1000)
+    fill(cache, range(10))
+    use_again(cache, range(4))
+    cache.get("missing")
+    assert repr(cache) == "<Cache 100/1,000 bytes, 10 entries, 6 on probation | 4 hits, 1 misses>"
+    cache.clear()
+    assert (len(cache), cache.used_bytes) == (0, 0)
+
+
+@given(
+    capacity=st.integers(0, 60),
+    events=st.lists(st.tuples(st.sampled_from(["put", "ahead", "get"]), st.integers(0, 12), st.integers(1, 30))),
+)
+def test_any_order_of_events(capacity: int, events: list[tuple[str, int, int]]) -> None:
+    """What it returns is what was put last; never more than fits; the newest is there; all is there while all fits."""
+    cache, put, given_up = Cache(capacity), dict[Hashable, Piece](), False
+    for verb, key, size in events:
+        if verb == "get":
+            assert cache.get(key) in (None, put.get(key))
+            continue
+        piece = Piece(size)
+        cache.put(key, piece, used=verb == "put")
+        if size <= capacity:
+            put[key] = piece
+            assert key in cache
+        given_up |= sum(one.size_bytes for one in put.values()) > capacity
+        kept = [one for one in put if one in cache]
+        assert cache.used_bytes == sum(put[one].size_bytes for one in kept) <= max(capacity, 0)
+        assert len(cache) == len(kept)
+        assert not set(cache._main) & set(cache._probation)
+        assert len(cache._given_up) <= max(1, len(cache))
+        assert given_up or len(kept) == len(put)
+
+
+@pytest.mark.parametrize(
+    "scan", [lambda c: c.find("missing"), lambda c: [c[i : i + 30] for i in range(20_000, len(c), 30)]]
+)
+def test_a_scan_of_a_text_leaves_the_frames_that_are_in_use(scan: object) -> None:
+    """40 frames are in use, 960 are passed over; the cache holds 100."""
+    text = "".join(f"{i:099d}\n" for i in range(5000))
+    context = counted(text, frame_bytes=500, options={"cache_bytes": 100 * 1100})
+    frames = range(0, 20_000, 500)
+    for _ in range(2):
+        for start in frames:
+            assert context.context[start + 7 : start + 90] == text[start + 7 : start + 90]
+    assert context.asked() == ["page"] + ["segment"] * 40
+    scan(context.context)  # type: ignore[operator]
+    assert context.gets > 500
+    for start in frames:
+        assert context.context[start + 7 : start + 90] == text[start + 7 : start + 90]
+    # Those that came last were not used apart from each other, and no more than probation's share is lost.
+    assert context.gets <= 40 * PROBATION_SHARE

@@ -1,0 +1,448 @@
+"""The folder that keeps what was read: never a wrong byte, never in the way, never more than it may."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import random
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import StoreFailure
+from monocontext.store import Blob
+from monocontext.stores import disk_cache, open_store
+from monocontext.stores.block_file import Stretch, parse_name, read_block, write_block
+from monocontext.stores.disk_cache import DiskCache, DiskCachedReader
+from monocontext.testing import CountingStore, FaultyStore, flip_byte
+from monocontext.writer import append, publish
+
+TEXT = "".join(f"{number:099d}\n" for number in range(1000))
+PIECE = 1000
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> CountingStore:
+    """A text in 100 frames, ten to a segment, with a page of its own."""
+    store = open_store(tmp_path / "context")
+    publish(TEXT, store, frame_bytes=PIECE, segment_bytes=10 * PIECE, codec="raw", filters=False)
+    return CountingStore(store)
+
+
+def opened(place: CountingStore, folder: Path, **options: object) -> Monocontext:
+    place.reset()
+    return Monocontext.open(place, cache_dir=folder, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def used_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in files(folder))
+
+
+def test_what_was_read_once_is_there_the_next_time(place: CountingStore, tmp_path: Path) -> None:
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+        assert (context.stats.disk_hits, context.stats.gets) == (0, place.gets)
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+        assert [request.key for request in place.log] == ["manifest.json"]
+        assert context.stats.gets == 1
+        assert context.stats.bytes_fetched == place.bytes_read
+        assert context.stats.disk_bytes >= len(TEXT)
+        assert "from disk" in str(context.stats)
+
+
+def test_a_zoom_is_answered_by_what_a_scan_left_and_the_other_way_round(place: CountingStore, tmp_path: Path) -> None:
+    with opened(place, tmp_path / "kept") as context:
+        assert context[:50_000] == TEXT[:50_000]
+        for start in range(50_000, 60_000, PIECE):  # frame by frame: files of a single frame
+            assert context[start + 5 : start + 15] == TEXT[start + 5 : start + 15]
+    with opened(place, tmp_path / "kept", cache_bytes=0) as context:
+        assert context[3210:3250] == TEXT[3210:3250]
+        assert context[12_345:43_210] == TEXT[12_345:43_210]
+        assert context[50_100:59_990] == TEXT[50_100:59_990]
+        assert context[40_000:58_000] == TEXT[40_000:58_000]
+        assert place.gets == 1
+        assert context[55_000:65_000] == TEXT[55_000:65_000]
+        assert place.gets == 2
+
+
+def test_a_longer_stretch_takes_the_place_of_those_within_it(place: CountingStore, tmp_path: Path) -> None:
+    for stop in (PIECE, 10 * PIECE):
+        with opened(place, tmp_path / "kept") as context:
+            assert context[:stop] == TEXT[:stop]
+    assert sum(path.name.startswith("0-") for path in files(tmp_path / "kept")) == 1
+
+
+def test_only_the_owner_may_look(place: CountingStore, tmp_path: Path) -> None:
+    with opened(place, tmp_path / "deep" / "kept") as context:
+        assert str(context) == TEXT
+    for path in (tmp_path / "deep" / "kept").rglob("*"):
+        expected = 0o700 if path.is_dir() else 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == expected, path
+    assert stat.S_IMODE((tmp_path / "deep" / "kept").stat().st_mode) == 0o700
+
+
+def test_roots_are_never_kept(place: CountingStore, tmp_path: Path) -> None:
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+        append("more\n", place)
+        context.refresh()
+        assert str(context) == TEXT + "more\n"
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT + "more\n"
+    assert not any(b"manifest.json" in path.read_bytes() for path in files(tmp_path / "kept"))
+
+
+def change(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0xFF
+    path.write_bytes(data)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "last byte flipped": lambda path: change(path, -1),
+    "a byte in the middle flipped": lambda path: change(path, -500),
+    "magic": lambda path: change(path, 0),
+    "length of the header": lambda path: change(path, 11),
+    "header": lambda path: change(path, 20),
+    "torn in the body": lambda path: os.truncate(path, path.stat().st_size - 1),
+    "torn in the header": lambda path: os.truncate(path, 30),
+    "torn in the magic": lambda path: os.truncate(path, 5),
+    "empty": lambda path: os.truncate(path, 0),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "something else": lambda path: path.write_bytes(b"x" * 5000),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_file_is_dropped_and_fetched_again(place: CountingStore, tmp_path: Path, name: str) -> None:
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+    gets = place.gets
+    for path in files(tmp_path / "kept"):
+        DAMAGE[name](path)
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+        assert (context.stats.disk_hits, place.gets) == (0, gets)
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+        assert place.gets == 1
+
+
+def test_every_flipped_bit_of_a_file_is_noticed(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    body = rng.randbytes(300_000)
+    write_block(str(tmp_path), "an object", 1000, Blob(body, "etag", 10**6))
+    path = tmp_path / "1000-301000"
+    right = path.read_bytes()
+    assert read_block(str(path), "an object", 1000, 301_000) == Blob(body, "etag", 10**6, local=True)
+    for at in {*range(0, 150), *(rng.randrange(len(right)) for _ in range(100))}:
+        changed = bytearray(right)
+        changed[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match=r"."):
+            read_block(str(path), "an object", 1000, 301_000)
+
+
+def test_any_part_of_a_stretch(tmp_path: Path) -> None:
+    rng = random.Random(4)
+    body = rng.randbytes(400_000)
+    disk = DiskCache(tmp_path)
+    disk.keep("one", 77, Blob(body, "etag", 10**6))
+    for _ in range(300):
+        start = rng.randrange(len(body))
+        length = rng.randrange(1, rng.choice([10, 300_000]))
+        found = disk.find("one", 77 + start, length)
+        if start + length > len(body):
+            assert found is None
+        else:
+            assert found is not None
+            assert found.data == body[start : start + length]
+    assert disk.find("one", 0, 78) is None
+    assert disk.find("another", 77, 5) is None
+
+
+def test_names_of_files() -> None:
+    assert parse_name(Stretch(5, 10).name) == Stretch(5, 10)
+    assert [parse_name(name) for name in (".new-12", "5", "-5", "5-", "a-b", "5-6-7", "²-3")] == [None] * 7
+
+
+def test_an_answer_that_was_damaged_on_its_way_is_not_kept(place: CountingStore, tmp_path: Path) -> None:
+    """Nobody can see it when it is written; the reader that decodes it says so."""
+    faulty = FaultyStore(place, [None, flip_byte(50)])
+    with Monocontext.open(faulty, cache_dir=tmp_path / "kept") as context:
+        assert context[:10] == TEXT[:10]
+    assert faulty.faults == 1
+    with opened(place, tmp_path / "kept") as context:
+        assert context[:10] == TEXT[:10]
+        assert place.gets == 1
+
+
+def test_the_same_url_at_two_servers_is_two_places(tmp_path: Path) -> None:
+    one, two = open_store("memory://one"), open_store("memory://two")
+    one.put("segments/x", b"one")
+    two.put("segments/x", b"two")
+    disk = DiskCache(tmp_path)
+    for _ in range(2):
+        assert DiskCachedReader(one, disk, "http://a s3://b", is_own=True).get_range("segments/x", 0, 3).data == b"one"
+        assert DiskCachedReader(two, disk, "http://c s3://b", is_own=True).get_range("segments/x", 0, 3).data == b"two"
+
+
+def test_other_objects_are_kept_under_their_recorded_version_only(tmp_path: Path) -> None:
+    store = CountingStore(open_store(f"memory://{tmp_path.name}"))
+    reader = DiskCachedReader(store, DiskCache(tmp_path / "kept"), "memory://x", is_own=False)
+    etag = store.put("theirs.txt", b"first version")
+    for _ in range(2):
+        assert reader.get_range("theirs.txt", 0, 5, etag=etag).data == b"first"
+        assert reader.get_range("theirs.txt", 0, 5).data == b"first"
+    assert store.gets == 3
+    later = store.put("theirs.txt", b"other version")
+    assert reader.get_range("theirs.txt", 0, 5, etag=etag).data == b"first"  # pinned, and never asked for again
+    assert reader.get_range("theirs.txt", 0, 5, etag=later).data == b"other"
+
+
+# -- room --------------------------------------------------------------------------------------------------------------
+
+
+def test_never_more_than_it_may_hold(tmp_path: Path) -> None:
+    disk = DiskCache(tmp_path, 100_000)
+    rng = random.Random(1)
+    for number in range(300):
+        disk.keep(
+            f"object {number % 50}", number * 10_000, Blob(rng.randbytes(rng.randrange(1, 9000)), "etag", 1 << 40)
+        )
+        assert used_bytes(tmp_path) <= 100_000
+    assert used_bytes(tmp_path) > 60_000
+    disk.keep("too large", 0, Blob(bytes(200_000), "etag", 200_000))
+    assert disk.find("too large", 0, 5) is None
+    assert used_bytes(tmp_path) > 60_000
+    assert len(list(tmp_path.rglob("*"))) < 100  # empty folders do not stay
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    disk = DiskCache(tmp_path, 160_000)
+    for number in range(9):
+        disk.keep(f"object {number}", 0, Blob(bytes(10_000), "etag", 10_000))
+    for age, path in enumerate(sorted(files(tmp_path), key=lambda path: path.read_bytes()[16:])):
+        os.utime(path, (time.time() - 10_000 + age, time.time() - 10_000 + age))
+    assert disk.find("object 0", 0, 10)  # used now
+    for number in range(9, 17):
+        disk.keep(f"object {number}", 0, Blob(bytes(10_000), "etag", 10_000))
+    assert disk.find("object 0", 0, 10)
+    assert disk.find("object 16", 0, 10)
+    kept = [number for number in range(17) if disk.find(f"object {number}", 0, 10)]
+    assert kept == [0, *range(kept[1], 17)]
+    assert 3 <= kept[1] <= 6
+
+
+def test_the_folder_is_not_gone_through_at_each_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, gone_through = DiskCache(tmp_path, 16 << 20), 0
+    plain = DiskCache._files
+
+    def counted(self: DiskCache) -> object:
+        nonlocal gone_through
+        gone_through += 1
+        return plain(self)
+
+    monkeypatch.setattr(DiskCache, "_files", counted)
+    for number in range(600):
+        disk.keep("object", number * 1000, Blob(bytes(1000), "etag", 10**6))
+    assert gone_through <= 3  # a MiB of room each time
+
+
+def test_a_part_of_the_disk_is_left_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = 100_000
+
+    class Usage:
+        total = 1_000_000
+
+        @property
+        def free(self) -> int:
+            return free - used_bytes(tmp_path)
+
+    monkeypatch.setattr(disk_cache.shutil, "disk_usage", lambda path: Usage())
+    disk = DiskCache(tmp_path, 10**9)
+    for number in range(20):
+        disk.keep(f"object {number}", 0, Blob(bytes(5000), "etag", 5000))
+        assert free - used_bytes(tmp_path) >= 50_000
+    assert used_bytes(tmp_path) > 20_000
+    free = 60_000  # somebody else took the rest
+    disk.keep("object x", 0, Blob(bytes(5000), "etag", 5000))
+    assert used_bytes(tmp_path) <= 10_500
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        disk.keep("object y", 0, Blob(bytes(5000), "etag", 5000))
+
+
+def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
+    disk = DiskCache(tmp_path, 100_000)
+    disk.keep("object", 0, Blob(bytes(1000), "etag", 1000))
+    folder = files(tmp_path)[0].parent
+    for name, age in ((".new-old", 10_000), (".new-young", 10)):
+        (folder / name).write_bytes(b"x")
+        os.utime(folder / name, (time.time() - age, time.time() - age))
+    DiskCache(tmp_path, 100_000).keep("another", 0, Blob(bytes(1000), "etag", 1000))
+    assert not (folder / ".new-old").exists()
+    assert (folder / ".new-young").exists()
+
+
+# -- a disk that does not serve ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EIO])
+def test_a_disk_that_cannot_be_written_to_is_said_once(
+    place: CountingStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def fail(*args: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    with opened(place, tmp_path / "kept") as context:
+        assert context[:10_000] == TEXT[:10_000]
+    monkeypatch.setattr(disk_cache, "write_block", fail)
+    context = opened(place, tmp_path / "kept", cache_bytes=0)
+    with pytest.warns(RuntimeWarning, match="nothing is kept in .*kept from now on: "):
+        assert str(context) == TEXT
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert str(context) == TEXT
+    assert context.stats.disk_hits == 1 * 2  # what was kept before still serves
+    context.close()
+
+
+def test_a_folder_that_is_none(place: CountingStore, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file")
+    context = opened(place, tmp_path / "kept")
+    with pytest.warns(RuntimeWarning, match="nothing is kept"):
+        assert str(context) == TEXT
+    assert context.stats.disk_hits == 0
+
+
+def test_a_folder_that_others_can_write_to(place: CountingStore, tmp_path: Path) -> None:
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+    (tmp_path / "kept" / "monocontext-1").chmod(0o777)
+    context = opened(place, tmp_path / "kept")
+    with pytest.warns(RuntimeWarning, match="alone can write to"):
+        assert str(context) == TEXT
+    assert context.stats.disk_hits == 0
+
+
+def test_where_warnings_are_errors_reading_goes_on(place: CountingStore, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with opened(place, tmp_path / "kept") as context:
+            assert str(context) == TEXT
+
+
+def test_the_folder_is_removed_meanwhile(place: CountingStore, tmp_path: Path) -> None:
+    import shutil
+
+    with opened(place, tmp_path / "kept", cache_bytes=0) as context:
+        for _ in range(3):
+            assert str(context) == TEXT
+            shutil.rmtree(tmp_path / "kept")
+    with opened(place, tmp_path / "kept") as context:
+        assert str(context) == TEXT
+
+
+def test_errors_of_the_store_are_not_kept(place: CountingStore, tmp_path: Path) -> None:
+    from monocontext.testing import fail
+
+    faulty = FaultyStore(place, [None, fail()])
+    with Monocontext.open(faulty, cache_dir=tmp_path / "kept") as context:
+        with pytest.raises(StoreFailure):
+            _ = context[:10]
+        assert context[:10] == TEXT[:10]
+
+
+# -- threads and processes ---------------------------------------------------------------------------------------------
+
+
+def test_many_threads_and_a_folder_that_holds_a_tenth(place: CountingStore, tmp_path: Path) -> None:
+    context = opened(place, tmp_path / "kept", cache_bytes=0, cache_dir_bytes=20_000)
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(60):
+            start = rng.randrange(len(TEXT))
+            stop = start + rng.choice([10, 3000])
+            if context[start:stop] != TEXT[start:stop]:
+                wrong.append(start)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert used_bytes(tmp_path / "kept") <= 20_000 + 8 * 11_000
+    context.close()
+
+
+PROGRAM = """
+import random, sys, warnings
+from monocontext import Monocontext
+warnings.simplefilter("error")
+text = "".join(f"{number:099d}\\n" for number in range(1000))
+context = Monocontext.open(sys.argv[1], cache_dir=sys.argv[2], cache_dir_bytes=30_000, cache_bytes=0)
+rng = random.Random(int(sys.argv[3]))
+for _ in range(400):
+    start = rng.randrange(len(text))
+    stop = start + rng.choice([10, 3000])
+    assert context[start:stop] == text[start:stop]
+print(context.stats.disk_hits)
+"""
+
+
+def test_several_processes_at_once(place: CountingStore, tmp_path: Path) -> None:
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path / "context"), str(tmp_path / "kept"), str(n)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(3)
+    ]
+    for process in running:
+        out, error = process.communicate(timeout=60)
+        assert (process.returncode, error) == (0, "")
+        assert int(out) > 20
+    assert used_bytes(tmp_path / "kept") <= 3 * 40_000
+
+
+def test_after_a_fork_the_child_writes_as_well(place: CountingStore, tmp_path: Path) -> None:
+    disk = DiskCache(tmp_path / "kept")
+    with disk._lock, disk._making_room:
+        child = os.fork()
+        if not child:
+            disk.keep("object", 0, Blob(b"text", "etag", 4))
+            os._exit(0 if disk.find("object", 0, 4) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert disk.find("object", 0, 4) == Blob(b"text", "etag", 4, local=True)
+
+
+def test_a_pickle_carries_the_folder(place: CountingStore, tmp_path: Path) -> None:
+    context = opened(place, tmp_path / "kept", cache_dir_bytes=12_345_678)
+    assert context[:10] == TEXT[:10]
+    again = pickle.loads(pickle.dumps(context))
+    assert again._opened.disk.folder == str(tmp_path / "kept")
+    assert again._opened.disk.capacity_bytes == 12_345_678
+    assert again[:10] == TEXT[:10]
+    assert (again.stats.gets, again.stats.disk_hits) == (1, 1)

@@ -1,0 +1,267 @@
+"""The stand-in is S3 enough for boto3 and for us, errs as told, and waits as its profile says."""
+
+from __future__ import annotations
+
+import socket
+import statistics
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from monocontext.store import Store
+from monocontext.stores import open_store
+from monocontext.testing import PROFILES, S3StandIn, ThrottledStore, VirtualClock, http_faults, profile
+from monocontext.testing.http_faults import HttpFault
+from monocontext.testing.link import Link
+
+DATA = Random(7).randbytes(100_000)
+
+
+def boto3_client(server: S3StandIn, read_timeout: float = 5) -> Any:
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=read_timeout, s3={"addressing_style": "path"})
+    return boto3.client("s3", endpoint_url=server.endpoint, region_name="us-east-1", config=config)
+
+
+def ask(server: S3StandIn, head: str, seconds: float = 2) -> bytes:
+    """What comes back for a request, to the end of the connection or until nothing more comes."""
+    with socket.create_connection(("127.0.0.1", int(server.endpoint.rpartition(":")[2]))) as sock:
+        sock.settimeout(seconds)
+        said = b""
+        with suppress(TimeoutError, ConnectionError):
+            sock.sendall((head + "\r\nConnection: close\r\n\r\n").encode())
+            while piece := sock.recv(65536):
+                said += piece
+        return said
+
+
+def test_boto3_finds_a_bucket() -> None:
+    with S3StandIn({"a/x": b"0123456789", "a/y/1": b"", "b": DATA}) as server:
+        client = boto3_client(server)
+        whole = client.get_object(Bucket="bucket", Key="b")
+        assert (whole["Body"].read(), whole["ContentLength"]) == (DATA, len(DATA))
+        part = client.get_object(
+            Bucket="bucket",
+            Key="a/x",
+            Range="bytes=2-4",
+            IfMatch=client.head_object(Bucket="bucket", Key="a/x")["ETag"],
+        )
+        assert (part["Body"].read(), part["ContentRange"]) == (b"234", "bytes 2-4/10")
+        assert client.get_object(Bucket="bucket", Key="a/x", Range="bytes=-3")["Body"].read() == b"789"
+        assert client.get_object(Bucket="bucket", Key="a/x", Range="bytes=7-99")["Body"].read() == b"789"
+        for key, changes, code in (
+            ("a/x", {"Range": "bytes=10-"}, "InvalidRange"),
+            ("a/x", {"IfMatch": '"other"'}, "PreconditionFailed"),
+            ("none", {}, "NoSuchKey"),
+        ):
+            with pytest.raises(ClientError, match=code):
+                client.get_object(Bucket="bucket", Key=key, **changes)
+        with pytest.raises(ClientError, match="NoSuchBucket"):
+            client.get_object(Bucket="another", Key="b")
+        listed = client.list_objects_v2(Bucket="bucket", Delimiter="/", Prefix="a/")
+        assert [each["Key"] for each in listed["Contents"]] == ["a/x"]
+        assert [each["Prefix"] for each in listed["CommonPrefixes"]] == ["a/y/"]
+        pages = client.get_paginator("list_objects_v2").paginate(Bucket="bucket", PaginationConfig={"PageSize": 1})
+        assert [[each["Key"] for each in page["Contents"]] for page in pages] == [["a/x"], ["a/y/1"], ["b"]]
+        assert server.counts == {"GET": 8, "HEAD": 1, "LIST": 4}
+        assert server.bytes_sent > len(DATA)
+        assert (server.in_flight, server.most_in_flight) == (0, 1)
+
+
+def test_boto3_writes_to_a_bucket() -> None:
+    with S3StandIn() as server:
+        client = boto3_client(server)
+        etag = client.put_object(Bucket="bucket", Key="é b&<c>+", Body=DATA, IfNoneMatch="*")["ETag"]
+        for condition in ({"IfNoneMatch": "*"}, {"IfMatch": '"other"'}):
+            with pytest.raises(ClientError, match="PreconditionFailed"):
+                client.put_object(Bucket="bucket", Key="é b&<c>+", Body=b"", **condition)
+        assert client.put_object(Bucket="bucket", Key="é b&<c>+", Body=b"new", IfMatch=etag)["ETag"] != etag
+        assert [each["Key"] for each in client.list_objects_v2(Bucket="bucket")["Contents"]] == ["é b&<c>+"]
+        client.delete_object(Bucket="bucket", Key="é b&<c>+")
+        assert "Contents" not in client.list_objects_v2(Bucket="bucket")
+
+
+def test_our_store_puts_in_parts(tmp_path: Path) -> None:
+    large = Random(8).randbytes(17 << 20)
+    with S3StandIn(tmp_path) as server:
+        store = open_store(server.url("ctx"), endpoint=server.endpoint)
+        etag = store.put("large", large, if_absent=True)
+        assert store.get_range("large", 1 << 20, 5, etag=etag).data == large[1 << 20 : (1 << 20) + 5]
+        assert (tmp_path / "ctx" / "large").read_bytes() == large
+        store.delete("large")
+        assert list(store.list()) == []
+
+
+FAULTS: list[tuple[HttpFault, int | None, bytes]] = [
+    (http_faults.cut(5), 206, b"23456"),
+    (http_faults.cut_head(), None, b""),
+    (http_faults.lost(), None, b""),
+    (http_faults.reset(), None, b""),
+    (http_faults.reset(3), 206, b"234"),
+    (http_faults.stall(3), 206, b"234"),
+    (http_faults.stall_before_head(), None, b""),
+    (http_faults.stall_in_head(), None, b""),
+    (http_faults.drip(100), 206, b"2345678"),
+    (http_faults.short(2), 206, b"23456"),
+    (http_faults.shifted(2), 206, b"4567823"),
+    (http_faults.flipped(-1), 206, b"234567\xc7"),
+    (http_faults.wrong_range(), 206, b"2345678"),
+    (http_faults.other_etag(), 206, b"2345678"),
+    (http_faults.whole(), 200, b"0123456789"),
+    (http_faults.replaced(lambda data: data[::-1]), 206, b"7654321"),
+    (http_faults.slow_down(7), 503, http_faults.slow_down().instead.body),  # type: ignore[union-attr]
+    (http_faults.internal_error(), 500, http_faults.internal_error().instead.body),  # type: ignore[union-attr]
+    (http_faults.expired(403), 403, http_faults.expired().instead.body),  # type: ignore[union-attr]
+    (http_faults.error_in_200("SlowDown"), 200, http_faults.error_in_200("SlowDown").instead.body),  # type: ignore[union-attr]
+]
+
+
+@pytest.mark.parametrize(("fault", "status", "body"), FAULTS, ids=lambda each: getattr(each, "name", ""))
+def test_each_fault_is_what_it_says(fault: HttpFault, status: int | None, body: bytes) -> None:
+    with S3StandIn({"a": b"0123456789"}) as server:
+        rule = server.faults.add(fault, key="a")
+        question = "GET /bucket/a HTTP/1.1\r\nRange: bytes=2-8"
+        head, _, said = ask(server, question, 0.2).partition(b"\r\n\r\n")
+        assert said == body
+        assert head.startswith(b"HTTP/1.1 %d " % status) if status else len(head) <= 20
+        expected = {"wrong Content-Range": b"bytes 3-9/11", "short range": b"bytes 2-6/10", "wrong ETag": b'"another-'}
+        assert expected.get(fault.name, b"") in head
+        assert (b"Retry-After: 7" in head) == (fault.name == "503 SlowDown")
+        assert rule.struck == 1
+        after = ask(server, question)
+        assert after.endswith(b"7654321" if fault.rewrite else b"2345678")
+
+
+def test_reset_on_connect() -> None:
+    with S3StandIn({"a": b"0123456789"}) as server:
+        server.faults.add(http_faults.reset(), verb="CONNECT", times=2)
+        said = [ask(server, "GET /bucket/a HTTP/1.1") for _ in range(3)]
+        assert said[:2] == [b"", b""]
+        assert said[2].endswith(b"0123456789")
+        assert (server.connections, server.requests) == (3, 1)
+
+
+def test_a_lost_answer_to_a_put_that_landed() -> None:
+    with S3StandIn() as server:
+        server.faults.add(http_faults.lost(), verb="PUT")
+        with pytest.raises(BotoCoreError):
+            boto3_client(server).put_object(Bucket="bucket", Key="a", Body=b"abc")
+        assert server.store.get("a").data == b"abc"
+
+
+def test_rules_choose_by_verb_key_number_and_chance() -> None:
+    with S3StandIn({"a": b"", "b/c": b""}) as server:
+        first = server.faults.add(http_faults.slow_down(), key="b/*", skip=1, times=2)
+        second = server.faults.add(http_faults.internal_error(), verb="HEAD", times=None)
+        third = server.faults.add(http_faults.refuse(418, "Teapot"), key="a", times=None, share=0.3)
+        codes = [ask(server, f"GET /bucket/{key} HTTP/1.1")[9:12] for key in ["b/c", "a", "b/c", "b/c", "b/c"]]
+        assert codes in ([b"200", b"200", b"503", b"503", b"200"], [b"200", b"418", b"503", b"503", b"200"])
+        assert ask(server, "HEAD /bucket/a HTTP/1.1")[9:12] == b"500"
+        for _ in range(100):
+            ask(server, "GET /bucket/a HTTP/1.1")
+        assert (first.struck, second.struck) == (2, 1)
+        assert 15 < third.struck < 50
+        assert server.faults.struck == 3 + third.struck
+        server.faults.clear()
+        assert ask(server, "HEAD /bucket/a HTTP/1.1")[9:12] == b"200"
+
+
+def test_bounded_and_gone_at_the_end() -> None:
+    before = set(threading.enumerate())
+    with S3StandIn({"a": DATA}, most_connections=3) as server:
+        server.faults.add(http_faults.stall(), times=3)
+        with ThreadPoolExecutor(6) as pool:
+            asked = [pool.submit(ask, server, "GET /bucket/a HTTP/1.1", 0.3) for _ in range(6)]
+            time.sleep(0.1)
+            assert server.open_connections <= 3
+            [future.result() for future in asked]
+        server.faults.add(http_faults.stall())
+        waiting = threading.Thread(target=ask, args=(server, "GET /bucket/a HTTP/1.1", 9))
+        waiting.start()
+        time.sleep(0.1)
+    waiting.join(2)
+    assert not waiting.is_alive()
+    assert set(threading.enumerate()) <= before
+
+
+# -- profiles, links and throttles ----------------------------------------------------------------------------------
+
+PERCENTILES_MS = {  # p50, p90, p99, mean
+    "s3_standard_hot": (22, 39, 130, 28),
+    "s3_standard_cold": (56, 106, 272, 69),
+    "far_150": (151, 185, 366, 158),
+    "const_150": (150, 150, 150, 150),
+    "s3_express": (2.2, 3.3, 7.4, 2.5),
+    "zero": (0, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_profiles_are_the_documented_ones(name: str) -> None:
+    random = Random(1)
+    drawn = sorted(1000 * profile(name).seconds(random) for _ in range(100_000))
+    p50, p90, p99, mean = PERCENTILES_MS[name]
+    assert drawn[50_000] == pytest.approx(p50, rel=0.03, abs=0.05)
+    assert drawn[90_000] == pytest.approx(p90, rel=0.03, abs=0.05)
+    assert drawn[99_000] == pytest.approx(p99, rel=0.08, abs=0.05)
+    assert statistics.fmean(drawn) == pytest.approx(mean, rel=0.04, abs=0.05)
+    assert [profile(name).seconds(Random(5)) for _ in range(3)] == [profile(name).seconds(Random(5))] * 3
+
+
+def test_an_unknown_profile() -> None:
+    with pytest.raises(ValueError, match="no profile 'moon': there are s3_standard_hot, "):
+        profile("moon")
+
+
+def test_the_slowest_of_fifty() -> None:
+    random = Random(2)
+    slowest = [max(PROFILES["far_150"].seconds(random) for _ in range(50)) for _ in range(4000)]
+    assert 1000 * statistics.fmean(slowest) == pytest.approx(427, rel=0.04)
+
+
+def test_a_link_is_shared() -> None:
+    link = Link(100, 150)
+    assert link.arrival(100, 0.0) == 1.0  # at its own speed
+    assert link.arrival(100, 0.0) == pytest.approx(200 / 150)  # after the first
+    assert link.arrival(100, 10.0) == 11.0  # the link has been idle
+    assert Link().is_free
+    assert Link().arrival(1 << 30, 3.0) == 3.0
+
+
+def throttled(store: Store, **options: Any) -> tuple[ThrottledStore, VirtualClock]:
+    clock = VirtualClock()
+    return ThrottledStore(store, "const_150", clock, **options), clock
+
+
+def test_a_throttled_store_on_a_virtual_clock() -> None:
+    memory = open_store("memory://throttled")
+    store, clock = throttled(memory, connection_bytes_per_second=1e6, link_bytes_per_second=5e5)
+    store.put("a", bytes(100_000))
+    assert clock.now() == pytest.approx(0.2 + 0.15)
+    clock.advance(1 - clock.now())
+    assert store.get_range("a", 0, 50_000).total_bytes == 100_000
+    assert clock.now() == pytest.approx(1 + 0.15 + 0.1)
+    store.head("a"), list(store.list()), store.delete("a")
+    assert clock.now() == pytest.approx(1.25 + 0.45)
+
+
+def test_a_distant_stand_in() -> None:
+    with S3StandIn({"a": bytes(300_000)}, latency="const_150", connection_bytes_per_second=3e6) as server:
+        store = open_store(server.url(), endpoint=server.endpoint)
+        store.get_range("a", 0, 1)
+        began = time.monotonic()
+        store.get("a")
+        assert 0.25 <= time.monotonic() - began < 0.6
+        with ThreadPoolExecutor(8) as pool:
+            began = time.monotonic()
+            list(pool.map(lambda n: store.get_range("a", n, 1), range(8)))
+        assert time.monotonic() - began < 0.5
+        assert server.most_in_flight > 4
