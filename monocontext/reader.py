@@ -30,6 +30,7 @@ from monocontext.hedging import Hedge, Hedging
 from monocontext.index import Frame, Page
 from monocontext.manifest import Manifest
 from monocontext.needs import Need as Sought
+from monocontext.needs import literals
 from monocontext.plan import FILTER_GAP_BYTES, Need, Request
 from monocontext.scheduler import Fetch, Priority, Scheduler
 from monocontext.stats import SearchStats, Stats
@@ -347,7 +348,8 @@ class Reader:
             return layout.row(rows[layout, layout.block_of(number)].rows, number)
 
         frames = planner.candidates(need, row, self, within_line)
-        return _Told(((0, self.manifest.frames),) if frames is None else _runs(frames))
+        runs = ((0, self.manifest.frames),) if frames is None else _runs(frames)
+        return _Told(runs, sum(len(literal.text) for literal in literals(need)))
 
     def _chosen(self, only: Candidates, start: int, stop: int, reverse: bool) -> Iterator[Frame]:
         """The candidates within characters [start, stop), with their index pages fetched some at a time."""
@@ -700,10 +702,12 @@ class _Told:
     """What filters said of a search, as the cache keeps it: a loop of `find` asks again and again."""
 
     runs: tuple[tuple[int, int], ...]
+    asked_bytes: int
+    """What was asked for takes so much, about."""
 
     @property
     def size_bytes(self) -> int:
-        return 150 * len(self.runs) + 200
+        return 150 * len(self.runs) + self.asked_bytes + 200
 
 
 def _runs(frames: Any) -> tuple[tuple[int, int], ...]:

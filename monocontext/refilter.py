@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,6 +18,7 @@ from monocontext.writer import Place, opened
 def add_filters(
     url: Place,
     *,
+    rebuild: bool = False,
     allow: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int], None] | None = None,
     store_options: dict[str, Any] | None = None,
@@ -24,7 +26,8 @@ def add_filters(
     """Give search filters to those frames of the context at `url` that have none, as a new generation of the same text.
 
     Where all have theirs, and for a text that is too short for filters (fewer than 9 frames, or frames below 512
-    bytes), this is the newest root and nothing is written. `progress` takes the bytes of text read so far.
+    bytes), this is the newest root and nothing is written. `rebuild`: make those that are there anew, too: one was lost
+    or damaged. `progress` takes the bytes of text read so far.
 
     Reads that text once, in bounded memory: 1 GET for some 8 MiB stored and for each index page, 1 PUT for each 16 MiB
     of filter, about 6 requests for the commit. `allow`: places outside the context in which text may be read, as for
@@ -35,11 +38,12 @@ def add_filters(
         base = newest(store)
         if base is None:
             raise NotFound(f"{store.url}: no context there to add filters to")
-        if not wants_filters(base) or not any(gaps(base.filters, 0, base.frames)):
+        bare = dataclasses.replace(base, filters=()) if rebuild else base
+        if not wants_filters(base) or not any(gaps(bare.filters, 0, base.frames)):
             return base
         context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
         try:
             work = Rework(context, base, progress)
-            return commit_reworked(work, base, filled(work, base), filters=True)
+            return commit_reworked(work, base, filled(work, bare), filters=True)
         finally:
             context.close()

@@ -131,6 +131,13 @@ def _asked(places: list[str], patterns: list[str] | None) -> tuple[list[str], st
 def _sought(patterns: list[str], ignore_case: bool, fixed: bool) -> Linewise:
     from monocontext.grep import linewise
 
+    for pattern in patterns:
+        if "\n" in pattern:
+            raise MonocontextError("a pattern is looked for within lines and cannot hold a newline: give each with -e")
+        if not fixed and (named := re.search(r"\[\[:\w+:\]", pattern)):
+            raise MonocontextError(
+                f"{named[0]}] is not known here: write [a-zA-Z], \\d, \\s, \\w, or -F for plain text"
+            )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they speak to who writes Python

@@ -121,6 +121,7 @@ def index(
             "--filters/--no-filters", help="Write search filters; with DEST alone, a context, add them to it."
         ),
     ] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="With --filters: make all of them anew.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
     replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
     allow: Allow = None,
@@ -142,7 +143,7 @@ def index(
             raise typer.BadParameter("--filters without sources replaces nothing")
         options = options_of(places[0], endpoint, region, profile, anonymous)
         with bar("index --filters", None) as show:
-            manifest = add_filters(places[0], allow=allow or (), progress=show, store_options=options)
+            manifest = add_filters(places[0], rebuild=rebuild, allow=allow or (), progress=show, store_options=options)
         print_root(manifest, places[0], as_json)
         return
     sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from monocontext.errors import ForeignObject
+from monocontext.errors import DamagedData, ForeignObject, NotFound
 from monocontext.filters.fold import TABLES, fold_bytes
 from monocontext.filters.grams import GRAM_BYTES, MAX_BITS, MIN_BITS, lowered, set_rows
 from monocontext.filters.layout import Layout
@@ -172,10 +172,13 @@ class Columns:
             )
             parts: Iterable[bytes]
             tail = kept[-1] if kept and not refs else None
+            parts = _parts(ref, group, border)
             if tail and border is not None and _can_merge(tail, ref):
-                ref, parts = _merged(kept.pop(), get, group, ref, border)
-            else:
-                parts = _parts(ref, group, border)
+                try:
+                    ref, parts = _merged(tail, get, group, ref, border)
+                    kept.pop()
+                except (DamagedData, NotFound):
+                    pass  # a filter that is lost keeps nobody from writing: this one has a border of its own
             refs.append(_stored(ref, parts, put))
             first += group.frames
             border, border_frames = None, 0  # the next group follows in the same stream: its columns overlap

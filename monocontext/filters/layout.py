@@ -81,7 +81,7 @@ class Layout:
             key, _ = self.address(block)
             raise DamagedData(
                 f"block {block} of {key}: expected {self.block_bytes} bytes with crc32c {recorded:08x}, "
-                f"found {len(stored)} with {found:08x}"
+                f"found {len(stored)} with {found:08x} (`monocontext index --filters --rebuild` makes filters anew)"
             )
         return rows
 

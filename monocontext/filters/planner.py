@@ -68,8 +68,9 @@ class Planner:
     def asked(self, need: Need | None) -> list[tuple[Layout, int]]:
         """Rows that answering takes, in the order of the text."""
         found: dict[tuple[Layout, int], None] = {}
+        answerable = self.answerable(need)
         for layout in self.layouts:
-            for literal in literals(self.answerable(need)):
+            for literal in literals(answerable):
                 for row in self._rows_of(layout, literal)[0]:
                     found[layout, row] = None
         return list(found)
@@ -173,7 +174,7 @@ class Planner:
         near = ref.overlap_bytes - literal.latest * MAX_BYTES
         rows = asked_rows(literal.text, ref.bits, ref.overlap_bytes, ascii_only=ascii_only)
         if starts is not False and near > 0:
-            told = asked_rows(literal.text, ref.bits, near, ascii_only=ascii_only)
+            told = rows if not literal.latest else asked_rows(literal.text, ref.bits, near, ascii_only=ascii_only)
             if starts or len(told) >= min(len(rows), ENOUGH_ROWS):
                 return told, True
         return rows, False
@@ -182,7 +183,12 @@ class Planner:
         """A needle may begin at the end of a filter's text and end in text of which no filter knows the border."""
         ref = self.layouts[number].ref
         following = self.layouts[number + 1].ref if number + 1 < len(self.layouts) else None
-        closed = following and following.first_frame == ref.stop_frame and following.border_frames
+        closed = (
+            following
+            and following.first_frame == ref.stop_frame
+            and following.border_frames
+            and following.overlap_bytes >= ref.overlap_bytes  # else its border does not reach back as far as we ask
+        )
         if ref.stop_frame == self.frames or not ref.tail_frames or closed:
             return
         while True:
@@ -209,16 +215,19 @@ class Planner:
         if len(numbers) > min(max(self.frames // SPARSE, FEW), MOST_FOLLOWED):
             return None
         records.bring([max(number - 1, 0) for number in numbers.tolist()])
+        last = -1
         for number in map(int, numbers):
             if within_line:
                 first = number
-                while first and not records.frame(first - 1).flags & ENDS_LINE:
+                # Where the walk meets the frame before, that one has told of the rest of the line.
+                while first - 1 > last and not records.frame(first - 1).flags & ENDS_LINE:
                     first -= 1
                     if records.frame(first).newlines:
                         break
             else:
                 first = records.number_at(max(records.frame(number).start - literal.latest, 0))
             holds[first:number] = True
+            last = number
         return holds
 
 

@@ -27,8 +27,12 @@ class Link:
     def arrival(self, size_bytes: int, begun: float) -> float:
         """When the next bytes of a connection have arrived, whose bytes before had arrived at `begun`.
 
-        Both are moments on the caller's clock. Pieces of some 256 KiB share the link fairly; larger ones hog it.
+        Both are moments on the caller's clock, `begun` not one to come: the link is not held for what has not begun.
+        Pieces of some 256 KiB share the link fairly; larger ones hog it.
         """
+        alone = begun + size_bytes * self._connection_seconds
+        if not self._link_seconds:
+            return alone
         with self._lock:
             self._free = max(self._free, begun) + size_bytes * self._link_seconds
-            return max(self._free, begun + size_bytes * self._connection_seconds)
+            return max(self._free, alone)

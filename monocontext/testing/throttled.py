@@ -31,7 +31,6 @@ class ThrottledStore(WrappedStore):
     ) -> None:
         super().__init__(store)
         self.is_near = False
-        self.is_near = False
         self._profile = profile(latency) if isinstance(latency, str) else latency
         self._clock: Clock = clock or SystemClock()
         self._link = Link(connection_bytes_per_second, link_bytes_per_second)
@@ -72,6 +71,7 @@ class ThrottledStore(WrappedStore):
             return self._clock.now() + self._profile.seconds(self._random)
 
     def _carried(self, blob: Blob, begun: float) -> Blob:
+        self._wait_until(begun)
         self._wait_until(self._link.arrival(len(blob.data), begun))
         return blob
 

@@ -6,16 +6,19 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import DamagedData
 from monocontext.manifest import ROOT_KEY, Manifest
+from monocontext.refilter import add_filters
 from monocontext.store import Store
 from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
+from monocontext.verify import verify
 from monocontext.writer import append
 
 from .cases import FRAME_BYTES, run
@@ -151,3 +154,58 @@ def test_what_a_search_reads() -> None:
     assert search.looked_at + search.pruned <= search.frames
     assert search.false_positives <= 4
     forget("what-a-search-reads")
+
+
+@pytest.mark.parametrize("frames", [[8192, 512], [512, 8192], [8192, 512, 8192], [4096, 700, 512, 8192]])
+def test_needles_across_appends_with_frames_of_other_sizes(store: Store, frames: list[int]) -> None:
+    """What a column covers behind its frame follows the frames' size: borders must reach as far as is asked."""
+    random = Random(1)
+    pieces = ["".join(f"{random.getrandbits(32):08x} " for _ in range(12 * size // 9)) for size in frames]
+    if len(frames) > 2:
+        pieces[1] = pieces[1][:100]
+    publish(pieces[0], store, frame_bytes=frames[0], codec="raw")
+    for piece, size in zip(pieces[1:], frames[1:], strict=True):
+        append(piece, store, frame_bytes=size)
+    text = "".join(pieces)
+    context = Monocontext.open(store, cache_bytes=0)
+    border = 0
+    for piece in pieces[:-1]:
+        border += len(piece)
+        for back in (1, 20, 60, 70, 120, 300):
+            for ahead in (1, 8, 30, 150):
+                needle = text[max(border - back, 0) : border + ahead]
+                assert context.find(needle) == text.find(needle), (border, back, ahead)
+    assert context.stats.search.pruned > 0
+
+
+def test_a_line_of_many_frames_is_planned_in_one_walk(store: Store) -> None:
+    parts = [f"{i:08x} " * 56 for i in range(2000)]
+    parts[::20] = ["NEEDLE@host " + part[12:] for part in parts[::20]]
+    text = "".join(parts)
+    publish(text, store, frame_bytes=FRAME_BYTES, codec="raw")
+    context = Monocontext.open(store)
+    calls = 0
+    reader = context._reader
+    assert reader is not None
+    real = reader.frame
+
+    def frame(number: int) -> object:
+        nonlocal calls
+        calls += 1
+        return real(number)
+
+    reader.frame = frame  # type: ignore[method-assign, assignment]
+    context.explain(r"[a-z0-9 ]*NEEDLE@host")
+    assert calls < 5 * 2000
+
+
+def test_a_lost_filter_keeps_nobody_from_writing_and_is_made_anew(tmp_path: Path) -> None:
+    publish(lines(300), tmp_path, frame_bytes=FRAME_BYTES)
+    for part in (tmp_path / "filters").iterdir():
+        part.unlink()
+    append(lines(300) + "needle-4711\n", tmp_path)
+    add_filters(tmp_path, rebuild=True)
+    assert verify(tmp_path).ok
+    with Monocontext.open(tmp_path) as context:
+        assert context.find("needle-4711") == 2 * len(lines(300))
+        assert context.stats.search.pruned > 0
