@@ -105,8 +105,8 @@ def behaviour(code: str, tree: ast.Module, kit: Kit) -> tuple[str, str, dict[str
 
 
 def _plain(value: object) -> str:
-    """Text without addresses, also where one was taken apart into a list of characters."""
-    return re.sub(r"0x[0-9a-f]+", "0x", (value if type(value) is str else repr(value)).replace("', '", ""))
+    """Text without addresses, also where one was taken apart into characters."""
+    return re.sub(r"0x[0-9a-f]+", "0x", re.sub("'?, '?", "", value if type(value) is str else repr(value)))
 
 
 @settings(max_examples=400, deadline=None)
