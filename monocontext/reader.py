@@ -37,7 +37,7 @@ from monocontext.stats import SearchStats, Stats
 from monocontext.store import Blob, RangeReader
 from monocontext.workers import Workers
 
-MIN_WINDOW_BYTES = 32 << 20
+MIN_WINDOW_BYTES = 24 << 20
 """Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
 would fetch one frame after another."""
 FIRST_BATCH_BYTES = 1 << 20
@@ -107,7 +107,7 @@ class Reader:
         self._workers = workers
         self._lock = workers.condition
         self._quick_lock = workers.lock
-        self.window_bytes = max(cache_bytes // 2, MIN_WINDOW_BYTES)
+        self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
         self._scheduler = Scheduler(workers.max_running, self.window_bytes)
         self._hedging = Hedging(hedge)
         self._etags: dict[str, str] = {}

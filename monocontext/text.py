@@ -115,8 +115,8 @@ class Monocontext(StrLike, Sequence[str]):
         """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET, for its root).
 
         - `unit="lines"`: the same text addressed by line, `ctx.lines`; also opens a DeepRecurse manifest
-        - `cache_bytes`: memory for decoded text and index pages; requests in flight take up to half as much again,
-          and at least 32 MiB
+        - `cache_bytes`: memory for decoded text and index pages; requests in flight take up to three eighths of that on
+          top, and at least 24 MiB
         - `materialize_limit`: characters up to which a result becomes one real `str`
         - `allow`: places outside the context (buckets, folders) that its virtual segments may be read from
         - `generation`: open this one instead of the newest
