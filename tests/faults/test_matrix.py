@@ -272,14 +272,14 @@ def recovered(fault: HttpFault) -> Outcome:
     return outcome
 
 
-def test_one_stalled_body_is_recovered_in_two_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_stalled_body_is_recovered_long_before_silence_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     faults = (stall_before_head(), stall_in_head(), stall(0), stall(INSIDE))
     with ThreadPoolExecutor(len(faults)) as pool:
         outcomes = [*pool.map(recovered, faults)]
     said = [f"{fault.name} {outcome.seconds:.2f} s" for fault, outcome in zip(faults, outcomes, strict=True)]
     with capsys.disabled():
         print(f"\nrecovered after {', '.join(said)}", end=" ")
-    assert max(outcome.seconds for outcome in outcomes) < 2
+    assert max(outcome.seconds for outcome in outcomes) < 6, "1.0 s where the machine has time; without a watchdog ten"
 
 
 def test_a_drip_ends_at_the_deadline() -> None:
@@ -290,7 +290,7 @@ def test_a_drip_ends_at_the_deadline() -> None:
         client._deadline_seconds = 0.5
         server.faults.add(drip(1000), times=None)
         outcome = attempt(lambda: context[:700_000], TEXT[:700_000], DEADLINE_SECONDS)
-        assert (outcome.kind, outcome.seconds < 4) == ("StoreFailure", True), outcome
+        assert (outcome.kind, outcome.seconds < 8) == ("StoreFailure", True), outcome
         server.faults.clear()
         client._deadline_seconds = 60
         assert context[:700_000] == TEXT[:700_000]

@@ -259,9 +259,9 @@ def test_a_distant_stand_in() -> None:
         store.get_range("a", 0, 1)
         began = time.monotonic()
         store.get("a")
-        assert 0.25 <= time.monotonic() - began < 0.6
+        assert 0.25 <= time.monotonic() - began < 3
         with ThreadPoolExecutor(8) as pool:
             began = time.monotonic()
             list(pool.map(lambda n: store.get_range("a", n, 1), range(8)))
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 1.1, "one after another they take 1.2 s"
         assert server.most_in_flight > 4

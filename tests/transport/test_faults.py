@@ -81,13 +81,13 @@ def test_a_connection_that_the_server_says_will_close() -> None:
 
 
 @pytest.mark.parametrize("stall_at", [-1, 0, 1, 100_000, LENGTH - 1], ids=lambda at: f"at {at}")
-def test_a_stalled_body_is_recovered_in_two_seconds(stall_at: int) -> None:
+def test_a_stalled_body_is_recovered_long_before_silence_is_an_error(stall_at: int) -> None:
     with ObjectServer(DATA, Turn(stall_at=stall_at)) as server:
         store = store_at(server)
         assert store._connection.transport("bucket") is not None  # boto3 is made, which is not what is measured
         began = time.monotonic()
         assert read(store) == WANTED
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 6, "1.0 to 1.3 s where the machine has time; without a watchdog ten"
         missing = START + max(stall_at, 0)
         assert ranges(server) == ["bytes=1000-200999", f"bytes={missing}-200999"]
         assert server.connections == 2
@@ -113,7 +113,7 @@ def test_a_slow_drip_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> No
         began = time.monotonic()
         with pytest.raises(StoreFailure, match="the deadline passed"):
             store.get_range("a", 0, 1000)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5, "all of it would take 20"
 
 
 def test_a_cut_body_is_resumed() -> None:
