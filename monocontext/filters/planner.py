@@ -61,25 +61,20 @@ class Planner:
         self.frames = frames
         self.layouts = [Layout(ref) for ref in refs]
 
-    @property
-    def covered_frames(self) -> int:
-        return sum(layout.ref.frames for layout in self.layouts)
-
     def asked(self, need: Need | None) -> list[tuple[Layout, int]]:
         """Rows that answering takes, in the order of the text."""
         found: dict[tuple[Layout, int], None] = {}
         answerable = self.answerable(need)
-        for layout in self.layouts:
-            for literal in literals(answerable):
-                for row in self._rows_of(layout, literal)[0]:
-                    found[layout, row] = None
+        for literal in literals(answerable):
+            for layout, rows in zip(self.layouts, self._rows_for(literal)[0], strict=True):
+                found.update(((layout, row), None) for row in rows)
         return list(found)
 
     def answerable(self, need: Need | None) -> Need | None:
         """What of a need filters can tell: of alternatives all or none."""
         match need:
             case Literal():
-                known = _is_impossible(need) or any(self._rows_of(layout, need)[0] for layout in self.layouts)
+                known = _is_impossible(need) or any(self._rows_for(need)[0])
                 return need if known else None
             case All(needs):
                 told = tuple(one for one in map(self.answerable, needs) if one)
@@ -141,10 +136,9 @@ class Planner:
             return np.zeros(self.frames, np.bool_)
         holds = np.ones(self.frames, np.bool_)
         asked = False
-        starts_told = all(self._rows_of(layout, literal)[1] for layout in self.layouts)
-        for i, layout in enumerate(self.layouts):
+        asked_for, starts_told = self._rows_for(literal)
+        for i, (layout, rows) in enumerate(zip(self.layouts, asked_for, strict=True)):
             ref = layout.ref
-            rows, _ = self._rows_of(layout, literal, starts_told)
             if not rows:
                 continue
             asked = True
@@ -152,9 +146,8 @@ class Planner:
             columns = np.unpackbits(bits, count=layout.columns, bitorder="little").view(np.bool_)
             holds[ref.first_frame : ref.stop_frame] = columns[: ref.frames]
             self._open(holds, i)
-        for layout in self.layouts:  # after all columns: a border tells of the frames before it
+        for layout, rows in zip(self.layouts, asked_for, strict=True):  # a border tells of frames before its columns
             ref = layout.ref
-            rows, _ = self._rows_of(layout, literal, starts_told)
             if ref.border_frames and rows:
                 bits = _all_set([row(layout, one) for one in rows])
                 if bits[ref.frames // 8] >> (ref.frames % 8) & 1:
@@ -167,17 +160,20 @@ class Planner:
             return holds
         return self._before(holds, literal, records, within_line)
 
-    def _rows_of(self, layout: Layout, literal: Literal, starts: bool | None = None) -> tuple[list[int], bool]:
-        """Rows to ask for, and whether they tell in which frame a match begins (else: in which the literal does)."""
+    def _rows_for(self, literal: Literal) -> tuple[list[list[int]], bool]:
+        """Rows to ask each filter for, and whether they tell in which frame a match begins (else: the literal does)."""
+        rows = [self._rows(layout, literal, 0) for layout in self.layouts]
+        if not literal.latest:
+            return rows, True
+        told = [self._rows(layout, literal, literal.latest * MAX_BYTES) for layout in self.layouts]
+        enough = all(len(near) >= min(len(all_), ENOUGH_ROWS) for near, all_ in zip(told, rows, strict=True))
+        return (told, True) if enough and literal.latest < INFINITE else (rows, False)
+
+    def _rows(self, layout: Layout, literal: Literal, before_bytes: int) -> list[int]:
+        """Rows that are set in the column of a frame in which what begins so many folded bytes before it begins."""
         ref = layout.ref
-        ascii_only = ref.fold != TABLES
-        near = ref.overlap_bytes - literal.latest * MAX_BYTES
-        rows = asked_rows(literal.text, ref.bits, ref.overlap_bytes, ascii_only=ascii_only)
-        if starts is not False and near > 0:
-            told = rows if not literal.latest else asked_rows(literal.text, ref.bits, near, ascii_only=ascii_only)
-            if starts or len(told) >= min(len(rows), ENOUGH_ROWS):
-                return told, True
-        return rows, False
+        near = ref.overlap_bytes - before_bytes
+        return asked_rows(literal.text, ref.bits, near, ascii_only=ref.fold != TABLES) if near > 0 else []
 
     def _open(self, holds: Frames, number: int) -> None:
         """A needle may begin at the end of a filter's text and end in text of which no filter knows the border."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -209,3 +210,16 @@ def test_a_lost_filter_keeps_nobody_from_writing_and_is_made_anew(tmp_path: Path
     with Monocontext.open(tmp_path) as context:
         assert context.find("needle-4711") == 2 * len(lines(300))
         assert context.stats.search.pruned > 0
+
+
+def test_filters_that_tell_of_a_long_literal_in_different_ways(store: Store) -> None:
+    """One column reaches far enough to tell where the match begins, the other only where its literal does."""
+    random = Random(2)
+    first, second = ("".join(f"{random.getrandbits(32):08x} " for _ in range(size)) for size in (40_000, 2_000))
+    publish(first, store, frame_bytes=16384, codec="raw")
+    append(second, store, frame_bytes=FRAME_BYTES)
+    text = first + second
+    context = Monocontext.open(store, cache_bytes=0)
+    for at in (100_000, len(first) - 90, len(first) + 5000):
+        pattern = "[0-9a-f ]{0,20}" + re.escape(text[at : at + 200])
+        assert regex.search(pattern, context).span() == re.search(pattern, text).span()  # type: ignore[union-attr]
