@@ -10,7 +10,6 @@ Invariants:
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -34,7 +33,6 @@ class Kind(Enum):
 
 @dataclass(slots=True)
 class _Entry:
-    kind: Kind
     size_bytes: int
     stream: int | None
     since: int
@@ -50,14 +48,14 @@ class Ledger:
             Kind.GUESSED: int(capacity_bytes * GUESSED_SHARE),
         }
         self.outstanding_bytes = {Kind.KNOWN: 0, Kind.GUESSED: 0}
-        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        self._entries: dict[Kind, OrderedDict[int, _Entry]] = {kind: OrderedDict() for kind in Kind}
         self._reads = 0
 
     def __contains__(self, frame: int) -> bool:
-        return frame in self._entries
+        return any(frame in entries for entries in self._entries.values())
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(map(len, self._entries.values()))
 
     def room_bytes(self, kind: Kind) -> int:
         """How much more may be outstanding."""
@@ -68,36 +66,36 @@ class Ledger:
 
     def expect(self, frame: int, kind: Kind, size_bytes: int, stream: int | None = None) -> None:
         """A frame is about to be fetched ahead."""
-        assert frame not in self._entries
-        self._entries[frame] = _Entry(kind, size_bytes, stream, self._reads)
+        assert frame not in self
+        self._entries[kind][frame] = _Entry(size_bytes, stream, self._reads)
         self.outstanding_bytes[kind] += size_bytes
 
     def settle(self, frame: int) -> bool:
         """It was used, or will not come; whether it was expected."""
-        entry = self._entries.pop(frame, None)
-        if entry is None:
-            return False
-        self.outstanding_bytes[entry.kind] -= entry.size_bytes
-        return True
+        for kind, entries in self._entries.items():
+            entry = entries.pop(frame, None)
+            if entry is not None:
+                self.outstanding_bytes[kind] -= entry.size_bytes
+                return True
+        return False
 
     def read(self) -> tuple[list[int], set[int]]:
         """A read has ended: guesses that are stale now, and their streams. They are settled."""
         self._reads += 1
-        stale: list[int] = []
-        for frame, entry in self._entries.items():
+        guesses = self._entries[Kind.GUESSED]
+        stale = []
+        for frame, entry in guesses.items():
             if entry.since + STALE_READS > self._reads:
                 break
-            if entry.kind is Kind.GUESSED:
-                stale.append(frame)
-        streams = {stream for frame in stale if (stream := self._entries[frame].stream) is not None}
+            stale.append(frame)
+        streams = {stream for frame in stale if (stream := guesses[frame].stream) is not None}
         for frame in stale:
             self.settle(frame)
         return stale, streams
 
-    def turn(self, kinds: Iterable[Kind] = (Kind.KNOWN,)) -> list[int]:
-        """Other code comes: what the last code was expected to read and did not. It is settled."""
-        chosen = set(kinds)
-        left = [frame for frame, entry in self._entries.items() if entry.kind in chosen]
+    def drop(self, kind: Kind) -> list[int]:
+        """Nothing of this kind is expected any more; what was. It is settled."""
+        left = list(self._entries[kind])
         for frame in left:
             self.settle(frame)
         return left
