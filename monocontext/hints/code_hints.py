@@ -143,8 +143,10 @@ class _Follower:
     def _try(self, tree: ast.Module, most_work: int) -> None:
         left = self._trace.work
         self._trace.work = work = most_work if most_work < _DRAFT_WORK else min(most_work, left)
+        self._interpreter.is_draft = most_work == _DRAFT_WORK
         with self._interpreter.tried():
             self._interpreter.follow(tree)
+        self._interpreter.is_draft = False
         self._trace.work = left - (work - max(self._trace.work, 0))
         self._collect()
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from monocontext.hints import bounded, builtin_calls, reads
 from monocontext.hints.bounded import MOST_ITEMS, is_plain, plain, truth
-from monocontext.hints.machine import Machine
+from monocontext.hints.machine import Machine, Names
+from monocontext.hints.trace import Spent, Trace
 from monocontext.hints.values import (
     UNKNOWN,
     Compiled,
@@ -40,6 +41,15 @@ class Expressions(Machine):
     """Works expressions out. Reads are recorded in the order in which Python would make them."""
 
     _depth = 0
+
+    def __init__(self, trace: Trace, names: Names) -> None:
+        super().__init__(trace, names)
+        self.decisions: list[bool] = []
+        """How the conditions that are known came out, in the loops around here."""
+        self.owed = [0]
+        """Doubts that each of the loops and functions around here has brought up; they end with it."""
+        self.is_draft = False
+        """The program is not complete: all is in doubt."""
 
     @abstractmethod
     def call_function(self, function: Function, arguments: Sequence[object], keywords: dict[str, object]) -> object:
@@ -170,8 +180,17 @@ class Expressions(Machine):
             return False
         return UNKNOWN if UNKNOWN in results else True
 
+    def decide(self, test: ast.expr) -> bool | None:
+        """Whether a condition holds; None if it is not known."""
+        known = truth(self.value(test))
+        if known is not None:
+            self.decisions.append(known)
+            if self.is_draft and len(self.owed) > 1:
+                raise Spent  # what the loop goes on to change is not written yet
+        return known
+
     def _IfExp(self, node: ast.IfExp) -> object:
-        known = truth(self.value(node.test))
+        known = self.decide(node.test)
         if known is not None:
             return self.value(node.body if known else node.orelse)
         with self.doubted():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from monocontext.hints.bounded import is_plain, truth
-from monocontext.hints.machine import joined, restore
+from monocontext.hints.machine import Names, joined, restore
 from monocontext.hints.repetition import Repetition
 from monocontext.hints.trace import Spent
 from monocontext.hints.values import UNKNOWN, Function, Items, LineList, Loaded, Module, Pieces, Table, Text, run_of
@@ -37,13 +37,20 @@ class Interpreter(Repetition):
         """A block, or as much of it as its work allows."""
         base = self.scopes[-1]
         for statement in tree.body:
-            self.scopes, self.owed, self.trace.doubt, self._depth, self._calls = (base,), [0], 0, 0, 0
+            self._begin(base)
             try:
                 self.block([statement])
             except Spent:
                 return
             except RecursionError:  # the caller's stack was nearly full: the next statement may be flatter
                 continue
+
+    def _begin(self, base: Names) -> None:
+        """The outermost level, also after a statement that could not be followed to its end."""
+        self.scopes, self.owed, self.trace.doubt = (base,), [0], int(self.is_draft)
+        self.results, self.yields = [], None
+        self.decisions.clear()
+        self._depth = self._calls = 0
 
     def block(self, statements: Sequence[ast.stmt]) -> Flow | None:
         for statement in statements:
@@ -159,7 +166,7 @@ class Interpreter(Repetition):
         return Flow.RETURN
 
     def _If(self, node: ast.If) -> Flow | None:
-        known = truth(self.value(node.test))
+        known = self.decide(node.test)
         if known is not None:
             return self.block(node.body if known else node.orelse)
         return self._arms([(None, node.body), (None, node.orelse)])
@@ -285,7 +292,7 @@ class Interpreter(Repetition):
             doubts = 0
             try:
                 for test in generator.ifs:
-                    known = truth(self.value(test))
+                    known = self.decide(test)
                     if known is False:
                         return self.SKIP
                     if known is None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from monocontext.hints.bounded import MOST_ITEMS
 from monocontext.hints.expressions import Expressions
 from monocontext.hints.hint import Hint
-from monocontext.hints.loops import ALIKE, MOST_ROUNDS, PROBES, compressed, continued, distances
+from monocontext.hints.loops import ALIKE, DECIDED_PROBES, MOST_ROUNDS, PROBES, compressed, continued, distances
 from monocontext.hints.machine import Names
 from monocontext.hints.trace import Trace
 from monocontext.hints.values import UNKNOWN, Items, Loaded, Run, Table, Text, progression
@@ -32,8 +32,6 @@ class Repetition(Expressions):
 
     def __init__(self, trace: Trace, names: Names) -> None:
         super().__init__(trace, names)
-        self.owed = [0]
-        """Doubts that the loops and functions around here have brought up, taken back where they end."""
         self.results: list[object] = []
         """What the function that is followed returned so far."""
         self.yields: Items | None = None
@@ -80,9 +78,8 @@ class Repetition(Expressions):
                 if not going:
                     self.trace.hints += compressed(rounds)
                     return Items(None)
-                if run.count > _ALL_FOLLOWED and count >= PROBES and count < run.count - 1:
-                    moves = distances(rounds[-ALIKE:])
-                    if moves is not None and not skipped:
+                if run.count > _ALL_FOLLOWED and PROBES <= count < run.count - 1:
+                    if history.is_settled(count) and not skipped and distances(rounds[-ALIKE:]) is not None:
                         break
                     if count >= MOST_ROUNDS:
                         self.trace.hints += compressed(rounds)
@@ -142,7 +139,8 @@ class Repetition(Expressions):
                     break
                 rounds.append(self.trace.take(mark))
                 history.note()
-                moves = distances(rounds[-ALIKE:]) if len(rounds) >= PROBES and not jumped else None
+                settled = history.is_settled(len(rounds)) and not jumped
+                moves = distances(rounds[-ALIKE:]) if settled else None
                 if moves is not None and history.is_even():
                     more = self._rounds_left(test, turn, history, again)
                     if more is None:
@@ -197,12 +195,22 @@ class _History:
         self._outer = machine.touched
         machine.touched = set()
         self._states: list[tuple[Names, _Lengths]] = []
+        self._decided: list[tuple[bool, ...]] = []
+        self._mark = len(machine.decisions)
 
     def note(self) -> None:
         """A round has ended."""
         lengths = {items: items.known_length for items in self._machine.touched if isinstance(items, Items)}
         self._states.append((dict(self._names), lengths))
         del self._states[:-ALIKE]
+        self._decided.append(tuple(self._machine.decisions[self._mark :]))
+        del self._machine.decisions[self._mark :]
+
+    def is_settled(self, rounds: int) -> bool:
+        """Whether enough rounds were followed to take the next ones to be like the last."""
+        if not any(self._decided):
+            return rounds >= PROBES
+        return rounds >= DECIDED_PROBES and len(set(self._decided[-(DECIDED_PROBES // 2) :])) == 1
 
     def close(self) -> None:
         """The loop has ended."""
