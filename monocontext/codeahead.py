@@ -11,7 +11,7 @@ from monocontext.needs import Literal
 from monocontext.prefetch import Kind
 from monocontext.readahead import Course
 from monocontext.reader import Reader
-from monocontext.routes import Gate, Route
+from monocontext.routes import Route
 from monocontext.scheduler import Priority
 
 
@@ -89,10 +89,7 @@ class CodeAhead:
             found = plan(re.compile(pattern, flags))
         except (re.error, ValueError, OverflowError, RecursionError):
             return
-        steps: Iterator[object] = self._reader.routes.search(found.need, start, stop, found.within_line, False)
-        for step in steps:
-            assert isinstance(step, Gate) or step
-            yield step  # type: ignore[misc]
+        yield from self._reader.routes.search(found.need, start, stop, found.within_line, False)
 
 
 def _scan(route: Route) -> Course:
@@ -135,6 +132,5 @@ def pairs_of(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def prefetch(reader: Reader, pairs: Iterable[tuple[int, int]]) -> None:
     """Fetch these characters of what a reader reads, in this order."""
-    courses = [Course(reader.routes.whole(start, stop), Priority.LITERAL_HINT, Kind.KNOWN) for start, stop in pairs]
-    if reader.prefetch != "off":
-        reader.expect(courses)
+    route = (step for start, stop in pairs for step in reader.routes.whole(start, stop))
+    reader.expect([Course(route, Priority.LITERAL_HINT, Kind.KNOWN)])
