@@ -47,9 +47,7 @@ class Model:
 
         self.workers = SimulatedWorkers(seconds)
         self.store = CountingStore(stored(filters))
-        self.context: Monocontext = Monocontext.open(
-            self.store, workers=self.workers, prefetch=prefetch, **options
-        )
+        self.context: Monocontext = Monocontext.open(self.store, workers=self.workers, prefetch=prefetch, **options)
         assert len(self.store.log) == 1  # opening reads the root, and nothing else
         self.kit = self.context.repl_namespace()
         known = vars(builtins) | self.kit.names | {"print": lambda *_: None}

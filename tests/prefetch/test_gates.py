@@ -179,16 +179,16 @@ def test_a_search_is_asked_and_its_first_candidates_are_there() -> None:
 
 
 def test_windows_around_hits_come_while_the_model_thinks() -> None:
-    """The window reaches into the frame before, which no search has read."""
-    at = 300 * FRAME + 10 * LINE
+    """The window reaches into the frame behind, which no search has read."""
+    at = 301 * FRAME - 5 * LINE
     needle = text()[at : at + 13]
     waits = {}
     for mode in ("history", "off"):
         model = Model(mode)
         model.runs(f"at = context.find({needle!r})")
         model.ask("what is around it")
-        waits[mode] = model.runs("piece = context[at - 900 : at + 600]")
-        assert model.names["piece"] == text()[at - 900 : at + 600]
+        waits[mode] = model.runs("piece = context[at - 300 : at + 1200]")
+        assert model.names["piece"] == text()[at - 300 : at + 1200]
     assert waits == {"history": 0.0, "off": pytest.approx(LATENCY_SECONDS, abs=0.01)}
 
 
