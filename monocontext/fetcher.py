@@ -235,6 +235,7 @@ class Fetcher:
                 self._hedging.answered(fetch, self._workers.now() - began)
             if fetch.done:
                 return {}
+            self._check_open()  # decoding would bring the threads back that were given back
         if etag and (recorded or not blob.local):
             _check_version(request, etag, blob)
         if len(blob.data) != request.stored_bytes:
