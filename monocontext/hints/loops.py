@@ -24,7 +24,7 @@ MOST_ROUNDS = 256
 _LISTED = 16
 """Hints of a loop that are left in the order of reading; more become one progression for each place in the body."""
 _APART = 64
-"""Ranges of a loop within a loop that are listed one by one, where they are no progression."""
+"""Progressions that a loop within a loop may become."""
 
 Round = Sequence[Hint]
 
@@ -55,6 +55,9 @@ def _onward(hint: Hint, move: int, rounds: int, characters: int) -> list[Hint]:
             return clipped(hint.start + move, hint.width, move, rounds, characters)
         case Ranges() if move == hint.step * hint.count:
             return clipped(hint.start + move, hint.width, hint.step, hint.count * rounds, characters)
+        case Ranges() if hint.count <= rounds:
+            starts = (hint.start + k * hint.step + move for k in range(min(hint.count, _APART)))
+            return [cut for start in starts for cut in clipped(start, hint.width, move, rounds, characters)]
         case Ranges():
             starts = (hint.start + k * move for k in range(1, min(rounds, _APART) + 1))
             return [cut for start in starts for cut in clipped(start, hint.width, hint.step, hint.count, characters)]

@@ -13,6 +13,9 @@ from monocontext.hints.values import UNKNOWN, Items, LineList, Loaded, Module, P
 _TYPES = frozenset({"str", "int", "float", "list", "tuple", "dict", "bool", "set"})
 MODULES = frozenset({"re", "math", "json", "io"})
 
+_NAMES_A_NODE = 16
+"""Names that are copied in the time in which one node is looked at."""
+
 Names = dict[str, object]
 _Saved = tuple[list[object] | dict[object, object] | None, int | None]
 
@@ -36,6 +39,11 @@ class Machine:
             if name in scope:
                 return scope[name]
         return Module(name) if name in BUILTINS or name in _TYPES or name in MODULES else UNKNOWN
+
+    def copy_names(self) -> Names:
+        """The innermost scope as it is now."""
+        self.trace.spend(1 + len(self.names) // _NAMES_A_NODE)
+        return dict(self.names)
 
     def forget(self, names: Iterable[str]) -> None:
         """These may hold anything, except that a text stays the text."""

@@ -11,7 +11,7 @@ from monocontext.hints.expressions import Expressions
 from monocontext.hints.hint import Hint
 from monocontext.hints.loops import ALIKE, DECIDED_PROBES, MOST_ROUNDS, PROBES, compressed, continued, distances
 from monocontext.hints.machine import Names
-from monocontext.hints.trace import Trace
+from monocontext.hints.trace import Spent, Trace
 from monocontext.hints.values import UNKNOWN, Items, Loaded, Run, Table, Text, progression
 
 _ALL_FOLLOWED = 32
@@ -88,9 +88,16 @@ class Repetition(Expressions):
             else:
                 self.trace.hints += compressed(rounds)
                 return Items(values)
+        except Spent:
+            self._keep(rounds, mark)
+            raise
         finally:
             history.close()
         return self._jump(run, count, rounds, values, turn, history)
+
+    def _keep(self, rounds: list[list[Hint]], mark: int) -> None:
+        """What the rounds brought up until the work was used up, in place of what is left of it in the trace."""
+        self.trace.hints += compressed([*rounds, self.trace.take(mark)])
 
     def _jump(
         self,
@@ -151,6 +158,9 @@ class Repetition(Expressions):
                         jumped = len(rounds)
             if not ended:
                 self.forget(names)
+        except Spent:
+            self._keep(rounds, mark)
+            raise
         finally:
             history.close()
         split = jumped or len(rounds)
@@ -201,7 +211,7 @@ class _History:
     def note(self) -> None:
         """A round has ended."""
         lengths = {items: items.known_length for items in self._machine.touched if isinstance(items, Items)}
-        self._states.append((dict(self._names), lengths))
+        self._states.append((self._machine.copy_names(), lengths))
         del self._states[:-ALIKE]
         self._decided.append(tuple(self._machine.decisions[self._mark :]))
         del self._machine.decisions[self._mark :]
