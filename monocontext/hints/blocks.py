@@ -16,8 +16,8 @@ from monocontext.hints.values import UNKNOWN, Text
 
 MOST_HINTS = 256
 """Of a reply, and of a block that is read on its own."""
-WORK = 20_000
-"""Nodes of a program that are looked at, again in each round of a loop: some 30 ms."""
+WORK = 10_000
+"""Nodes of a program that are looked at, again in each round of a loop: some 20 ms."""
 _MOST_SOURCE = 200_000
 """Characters of a block."""
 

@@ -230,6 +230,7 @@ class Interpreter(Repetition):
         leaving: list[Flow] = []
 
         def turn(item: object) -> object:
+            leaving.clear()  # a round that was only tried may have left
             self.assign(node.target, item)
             flow = self.block(node.body)
             if flow is not None and flow is not Flow.CONTINUE:

@@ -42,6 +42,13 @@ def distances(rounds: Sequence[Round]) -> list[int] | None:
     return moves
 
 
+def is_moved(last: Round, moves: Sequence[int], rounds: int, found: Round) -> bool:
+    """Whether `found` is what the moves say of the round that comes `rounds` rounds after the last one."""
+    if len(found) != len(last):
+        return False
+    return all(_distance(a, b) == move * rounds for a, b, move in zip(last, found, moves, strict=True))
+
+
 def continued(last: Round, moves: Sequence[int], rounds: int, characters: int) -> list[list[Hint]]:
     """For each hint of the last round, those of the `rounds` rounds after it, as the moves say, within the text."""
     return [_onward(hint, move, rounds, characters) for hint, move in zip(last, moves, strict=True)]

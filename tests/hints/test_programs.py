@@ -46,7 +46,7 @@ def straight(draw: st.DrawFn) -> str:
 @st.composite
 def loop(draw: st.DrawFn) -> str:
     s, w, first = draw(step), draw(width), draw(st.integers(0, N))
-    small = draw(st.integers(40, 700))
+    small = draw(st.integers(150, 700))
     body = draw(
         st.sampled_from(
             [
@@ -80,7 +80,7 @@ def loop(draw: st.DrawFn) -> str:
         st.sampled_from(
             [
                 "context[len(parts):len(parts) + 9]",
-                f"for a, *b in parts:\n    pass\ncontext[total:total + {w}]",
+                f"for part in parts:\n    pass\ncontext[total:total + {w}]",
                 f"context[i:i + {w}]",
                 "pass",
             ]
