@@ -35,7 +35,7 @@ def read_block(
     """What a complete block will read, in the order of execution, each once, at most 256. Never raises.
 
     `characters` and `lines` are those of the context, which the block knows by `names`; `known` are plain values of
-    its namespace: numbers, strings, tuples and lists of them. Of source that is no Python nothing is said.
+    its namespace: numbers, strings, tuples, lists, dictionaries of them. Of source that is no Python nothing is said.
     """
     tree = parse(source) if isinstance(source, str) else source
     if tree is None:
@@ -63,12 +63,10 @@ def identity(hint: Hint) -> object:
 
 
 def parse(source: str) -> ast.Module | None:
-    r"""The tree; None if it is no Python, or too much of it. `"\d"` in it prints no warning."""
+    r"""The tree; None if it is no Python, or too much of it. No warning is printed of what models write, as `"\d"`."""
     if len(source) > _MOST_SOURCE:
         return None
     try:
-        if "\\" not in source:
-            return ast.parse(source)
         with _lock, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(source)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from monocontext.hints.blocks import MOST_HINTS, WORK, identity, parse
+from monocontext.hints.bounded import is_plain, plain
 from monocontext.hints.fences import Fences
 from monocontext.hints.hint import Hint
 from monocontext.hints.interpreter import Interpreter
 from monocontext.hints.machine import Names
 from monocontext.hints.source import Source
 from monocontext.hints.trace import Trace, Unready
-from monocontext.hints.values import LineList, Text
+from monocontext.hints.values import UNKNOWN, LineList, Text
 
 _REPLY_WORK = 5 * WORK
 """Nodes that the blocks of a reply may look at together; one of them as many as `read_block`."""
@@ -56,6 +57,13 @@ class CodeHints:
         self._fences.begin()
         self._follower.begin()
 
+    def know(self, values: Mapping[str, object]) -> None:
+        """What names of the namespace really hold, after code ran: `at = context.find(...)` is known from then on.
+
+        Numbers, strings, tuples, lists and dictionaries of them are taken over; others are passed over.
+        """
+        self._follower.know(values)
+
     def feed(self, delta: str) -> list[Hint]:
         """What became known by this piece of the reply; each hint once a reply, at most 256 of them."""
         self._fences.push(delta)
@@ -89,6 +97,14 @@ class _Follower:
         self._work_left = _REPLY_WORK
         self._seen: set[object] = set()
         self._found: list[Hint] = []
+
+    def know(self, values: Mapping[str, object]) -> None:
+        for name, value in values.items():
+            made = plain(value)
+            if made is not UNKNOWN:
+                self._names[name] = made
+            elif is_plain(self._names.get(name, UNKNOWN)):  # of which we thought otherwise
+                self._names[name] = UNKNOWN
 
     def take(self) -> list[Hint]:
         found, self._found = self._found, []

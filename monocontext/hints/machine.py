@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
+from monocontext.hints.bounded import is_plain
 from monocontext.hints.builtin_calls import BUILTINS
 from monocontext.hints.trace import Trace
 from monocontext.hints.values import UNKNOWN, Items, LineList, Loaded, Module, Pieces, Table, Text, Unknown
@@ -105,10 +106,7 @@ def _same(one: object, other: object) -> bool:
         return False
     if isinstance(one, Items | Table | Unknown):
         return one is other
-    try:
-        return bool(one == other)
-    except RecursionError:
-        return False
+    return bool(one == other) if not isinstance(one, tuple) or (is_plain(one) and is_plain(other)) else False
 
 
 def _likelier(one: object, other: object) -> object:

@@ -23,6 +23,12 @@ BOMBS = {
     "doubled text": "x = 'a'\nfor i in range(60):\n    x += x\nprint(context[:5])",
     "doubled list": "x = [1]\nfor i in range(60):\n    x = x + x; x += x; x.extend(x)\nprint(context[:5])",
     "nested tuples": "x = ()\nfor i in range(100_000):\n    x = (x, x)\nprint(context[:5], x == x, str(x))",
+    "shared tuples": (
+        "x = y = ()\nfor i in range(30):\n    x = (x, x); y = (y, y)\nif z:\n    x = y\n"
+        "a = x == y; b = x in (y, y); c = str(x); d = f'{x}'; e = {x: y}; g = x + y; k = sorted([x, y])\n"
+        "print(context[:5])"
+    ),
+    "wide tuple": "x = ('a' * 4000,) * 4000\ny = str(x); z = '%s' % x; w = f'{x}'\nprint(context[:5])",
     "wide format": "x = f'{1:>9999999999}'; y = '%9999999999d' % 1; z = '{:>9999999999}'.format(1)\nprint(context[:5])",
     "join": "x = ('a' * 4000).join(['b' * 4000] * 4000)\nprint(context[:5])",
     "replace": "x = ('a' * 4000).replace('a', 'b' * 4000).replace('', 'c' * 4000)\nprint(context[:5])",
@@ -81,6 +87,27 @@ def test_nothing_is_worked_out_that_is_large(name: str) -> None:
         assert Ranges(0, 5, 5, 1, is_literal=True) in found
 
 
+def test_known_values_are_taken_as_far_as_they_are_plain() -> None:
+    class Odd(int):
+        def __add__(self, other: object) -> int:
+            raise AssertionError("no code runs")
+
+    own: list[object] = [5]
+    own.append(own)
+    known = {"own": own, "odd": Odd(5), "text": "a" * 10**6, "at": 700, "spots": [(1, 2), (8, 9)], "where": {"x": 30}}
+    source = "context[odd:odd + 9]; context[own[0]:50]; context[at - 5:at]; context[where['x']:40]\n"
+    source += "for a, b in spots:\n    context[a:b]"
+    wanted = [(5, 50), (695, 700), (30, 40), (1, 2), (8, 9)]
+    assert [next(iter(hint)) for hint in read_block(source, N, known=known) if isinstance(hint, Ranges)] == wanted
+    stream = CodeHints(N, fenced=False)
+    stream.feed("at = context.find('x')\n")
+    stream.know(known)
+    assert [next(iter(hint)) for hint in stream.feed(source) + stream.end() if isinstance(hint, Ranges)] == wanted
+    stream.begin()
+    stream.know({"at": object()})
+    assert stream.feed("context[at - 5:at]\n") == []
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
@@ -124,6 +151,7 @@ def test_no_warning_is_printed() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_block(r"import re; re.findall('\d+', context)", N) != []
+        assert read_block("context[1:5]if 1else 0", N) != []
 
 
 # -- work: how much is parsed and looked at for a long reply

@@ -46,7 +46,7 @@ def straight(draw: st.DrawFn) -> str:
 @st.composite
 def loop(draw: st.DrawFn) -> str:
     s, w, first = draw(step), draw(width), draw(st.integers(0, N))
-    small = draw(st.integers(150, 700))
+    small = draw(st.integers(400, 700))
     body = draw(
         st.sampled_from(
             [
