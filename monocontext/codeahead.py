@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 
 from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Whole, read_block
@@ -34,23 +34,33 @@ class CodeAhead:
 
     def hint(self, delta: str) -> None:
         """The next piece of a reply."""
-        if self._reply_begins:
-            self._reply_begins = False
-            self._hints.begin()
+        with self._reader.lock:
+            begins, self._reply_begins = self._reply_begins, False
+            if begins:
+                self._hints.begin()
+            hints = self._hints.feed(delta)
+        if begins:
             self._reader.turn()
-        if hints := self._hints.feed(delta):
+        if hints:
             self._expect(hints)
 
     def reply_ends(self) -> None:
         """The reply is complete."""
-        if hints := self._hints.end():
+        with self._reader.lock:
+            hints = self._hints.end()
+        if hints:
             self._expect(hints)
 
-    def block(self, tree: ast.Module) -> None:
-        """This block runs next."""
+    def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
+        """This block runs next, where names hold `known`."""
         self._reply_begins = True
         lines = self._reader.manifest.lines if self._is_whole else None
-        self._expect(read_block(tree, self._characters, lines=lines), runs_now=True)
+        self._expect(read_block(tree, self._characters, lines=lines, known=known), runs_now=True)
+
+    def ran(self, known: Mapping[str, object]) -> None:
+        """A block has run: where the next looks may follow from what names hold now."""
+        with self._reader.lock:
+            self._hints.know(known)
 
     def _expect(self, hints: Iterable[Hint], *, runs_now: bool = False) -> None:
         self._reader.expect([course for hint in hints for course in self._courses(hint)], runs_now=runs_now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from monocontext.asking import Asking
@@ -76,6 +77,11 @@ class Expecting(FrameTable):
     def expect(self, courses: Iterable[Course], *, runs_now: bool = False) -> None:
         """Fetch ahead what code will read (returns at once). `runs_now`: before what any other code will."""
         self._ahead_of(lambda: self._ahead.expect(courses, runs_now=runs_now))
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """Held while a state of the reader is touched, and over a fork."""
+        return self._quick_lock
 
     @property
     def routes(self) -> Routes:
