@@ -55,12 +55,12 @@ class CodeAhead:
         """This block runs next, where names hold `known`."""
         self._reply_begins = True
         lines = self._reader.manifest.lines if self._is_whole else None
-        self._expect(read_block(tree, self._characters, lines=lines, known=known), runs_now=True)
+        self._expect(read_block(tree, self._characters, lines=lines, known=_of_code(known)), runs_now=True)
 
     def ran(self, known: Mapping[str, object]) -> None:
         """A block has run: where the next looks may follow from what names hold now."""
         with self._reader.lock:
-            self._hints.know(known)
+            self._hints.know(_of_code(known))
 
     def _expect(self, hints: Iterable[Hint], *, runs_now: bool = False) -> None:
         self._reader.expect([course for hint in hints for course in self._courses(hint)], runs_now=runs_now)
@@ -99,6 +99,11 @@ class CodeAhead:
         except (re.error, ValueError, OverflowError, RecursionError):
             return
         yield from self._reader.routes.search(found.need, start, stop, found.within_line, False)
+
+
+def _of_code(names: Mapping[str, object]) -> dict[str, object]:
+    """What code has named, without what its host gave it."""
+    return {name: value for name, value in list(names.items()) if not name.startswith("__")}
 
 
 def _scan(route: Route) -> Course:
@@ -142,4 +147,4 @@ def pairs_of(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def prefetch(reader: Reader, pairs: Iterable[tuple[int, int]]) -> None:
     """Fetch these characters of what a reader reads, in this order."""
     route = (step for start, stop in pairs for step in reader.routes.whole(start, stop))
-    reader.expect([Course(route, Priority.LITERAL_HINT, Kind.KNOWN)])
+    reader.expect([Course(route, Priority.LITERAL_HINT, Kind.ASKED)])
