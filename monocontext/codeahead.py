@@ -27,6 +27,7 @@ class CodeAhead:
         self._is_whole = start == 0 and stop == reader.characters
         self._hints = CodeHints(self._characters, lines=reader.manifest.lines if self._is_whole else None)
         self._reply_begins = True
+        self._used_bytes = 0
 
     def reply_begins(self) -> None:
         """The next hint is the beginning of a reply."""
@@ -35,7 +36,8 @@ class CodeAhead:
     def hint(self, delta: str) -> None:
         """The next piece of a reply."""
         with self._reader.lock:
-            begins, self._reply_begins = self._reply_begins, False
+            begins = self._reply_begins or self._has_run()
+            self._reply_begins = False
             if begins:
                 self._hints.begin()
             hints = self._hints.feed(delta)
@@ -43,6 +45,11 @@ class CodeAhead:
             self._reader.turn()
         if hints:
             self._expect(hints)
+
+    def _has_run(self) -> bool:
+        """Whether code has read since the last hint; while nobody says when a model is at work, that ends a reply."""
+        used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
+        return used != self._used_bytes and not self._reader.is_thinking
 
     def reply_ends(self) -> None:
         """The reply is complete."""

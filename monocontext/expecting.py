@@ -70,6 +70,11 @@ class Expecting(FrameTable):
         with self._lock:
             return self._ahead.end_thinking()
 
+    @property
+    def is_thinking(self) -> bool:
+        """Whether a model is known to be at work."""
+        return self._ahead.think.is_thinking
+
     def turn(self) -> None:
         """A new reply of the model begins: what earlier code was expected to read is not expected any more."""
         self._ahead_of(self._ahead.turn)

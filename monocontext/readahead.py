@@ -214,7 +214,8 @@ class ReadAhead:
             self.walk()
 
     def lost(self) -> None:
-        """In the child of a fork: what was under way will not come."""
+        """In the child of a fork: what was under way will not come, and other threads are not here."""
+        self.think.forget()
         for number in [number for number in self._under_way if number not in self._scheduler]:
             self._arrive(number)
             self.ledger.settle(number)

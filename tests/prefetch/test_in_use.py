@@ -226,6 +226,17 @@ def test_after_refresh_hints_are_of_the_new_text() -> None:
     assert context[-10:] == TEXT[-10:]
 
 
+def test_without_thinking_a_reply_begins_after_code_has_run() -> None:
+    context, _ = opened(prefetch="code")
+    ledger = context._reader._ahead.ledger  # type: ignore[union-attr]
+    for at in (100, 500):
+        context.hint(f"```repl\nx = context[{at}:{at + 300}]\n```\n")
+        wait_until_idle(context)
+        assert len(ledger) == 3
+        assert context[at : at + 10] == TEXT[at : at + 10]
+    assert len(ledger) == 2  # of the second reply
+
+
 def test_a_run_of_rlm_needs_no_setting() -> None:
     """The second reply looks where the first has found something: what names hold tells where that is."""
     context, _ = opened()
