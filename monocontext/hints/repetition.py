@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 from monocontext.hints.bounded import MOST_ITEMS
+from monocontext.hints.calls import Calls
 from monocontext.hints.expressions import Expressions
 from monocontext.hints.hint import Hint
 from monocontext.hints.loops import (
@@ -31,7 +32,7 @@ _ENDLESS = 1 << 45
 _Lengths = dict[Items, int | None]
 
 
-class Repetition(Expressions):
+class Repetition(Calls):
     """Follows loops."""
 
     LEAVE = object()
