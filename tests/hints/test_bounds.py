@@ -211,3 +211,40 @@ def test_work_grows_with_the_reply_not_with_its_square(kind: str, monkeypatch: p
         assert nodes <= 5 * blocks.WORK + len(reply)  # the latter: subscripts, told also when the work is used up
         work.append((parsed, nodes))
     assert work[1][0] <= 2.2 * work[0][0] + 1000
+
+
+LOOPS = {
+    "for": ("for i in range(0, len(context), 100_000):\n    part = context[i:i + 100_000]", 1),
+    "comprehension": ("parts = [context[i:i + 100_000] for i in range(0, len(context), 100_000)]", 1),
+    "while": ("i = 0\nwhile i < len(context):\n    part = context[i:i + 100_000]\n    i += 100_000", 1),
+    "while with a break": (
+        "i = 0\nwhile True:\n    part = context[i:i + 100_000]\n    if not part:\n        break\n    i += len(part)",
+        1,
+    ),
+    "overlapping": ("for i in range(0, len(context), 80_000):\n    part = context[max(0, i - 50):i + 100_000]", 4),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_long_loop_costs_what_a_short_one_costs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, most_hints = LOOPS[name]
+    nodes = 0
+    spend = Trace.spend
+
+    def counted(trace: Trace, some: int = 1) -> None:
+        nonlocal nodes
+        nodes += some
+        spend(trace, some)
+
+    monkeypatch.setattr(Trace, "spend", counted)
+    work = []
+    for characters in (10**7, 10**12):
+        nodes = 0
+        hints = read_block(source, characters)
+        assert len(hints) <= most_hints
+        assert sum(hint.count for hint in hints if isinstance(hint, Ranges)) == characters // (
+            80_000 if name == "overlapping" else 100_000
+        )
+        work.append(nodes)
+    assert work[1] < 1500
+    assert work[1] < 1.1 * work[0]
