@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from monocontext import Monocontext
 from monocontext.transport import Client, Pool
+
+_OPEN_FILES = "/proc/self/fd"
 
 
 def transport(context: Monocontext, bucket: str = "bucket") -> Client | None:
@@ -35,6 +39,18 @@ def at_rest(reader: Any) -> bool:
     """Nothing of a reader's is under way, and nothing waits."""
     plan = reader._scheduler
     return not (plan.running or plan.reserved_bytes or plan._by_key)
+
+
+def open_sockets() -> int:
+    """Sockets of this process; 0 where the system does not tell."""
+    return len([*_sockets()])
+
+
+def _sockets() -> Iterator[str]:
+    for number in os.listdir(_OPEN_FILES) if os.path.isdir(_OPEN_FILES) else []:
+        with suppress(OSError):  # the one of the listing is closed by now
+            if (name := os.readlink(f"{_OPEN_FILES}/{number}")).startswith("socket:"):
+                yield name
 
 
 def assert_idle(context: Monocontext, seconds: float = 5.0) -> None:

@@ -46,11 +46,11 @@ def behind(server: S3StandIn, **more: object) -> type[Likeness]:
 
 
 def test_a_text_in_memory() -> None:
-    campaign(in_memory(), 40, 20)
+    campaign(in_memory(), 100, 20)
 
 
 def test_a_text_behind_s3(server: S3StandIn) -> None:
-    campaign(behind(server), 12, 20)
+    campaign(behind(server), 15, 20)
 
 
 @pytest.mark.slow
