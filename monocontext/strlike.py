@@ -256,7 +256,7 @@ class StrLike(LazyText):
     def _mapped(self, name: str, mapping: Callable[[str], str]) -> str:
         if self._is_small:
             return mapping(self._whole(name, ""))
-        derivation = PerCharacter(self.span, mapping, self._flags(ASCII), keeps_newlines=True, folds_alike=True)
+        derivation = PerCharacter(self.span, mapping, self._flags(ASCII), keeps_newlines=True, changes_case=True)
         return self._derive(derivation, name)
 
     def swapcase(self) -> str:
