@@ -80,7 +80,7 @@ class Monocontext(StrLike, Sequence[str]):
         """DeepRecurse's constructor: `Monocontext("bucket", "prefix/")` (1 GET).
 
         On a DeepRecurse manifest the result is addressed in lines, as the original's; on a context of ours it is what
-        `Monocontext.open` returns. `enable_logging` is accepted and ignored: see `stats`.
+        `Monocontext.open` returns; options are those of `open`. `enable_logging` is accepted and ignored: see `stats`.
         """
         from monocontext.legacy import open_deeprecurse
 
@@ -155,7 +155,7 @@ class Monocontext(StrLike, Sequence[str]):
             if unit == "lines":
                 from monocontext.legacy import legacy_lines
 
-                return legacy_lines(store, cache_bytes=cache_bytes)
+                return legacy_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
             raise
         text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
