@@ -142,6 +142,7 @@ class Likeness(RuleBasedStateMachine):
         self.stack.callback(self.world.close)
         self.context: Any = None
         self.is_troubled = False
+        self.tries = 1
 
     @initialize(config=configs())
     def begin(self, config: Config) -> None:
@@ -201,16 +202,19 @@ class Likeness(RuleBasedStateMachine):
 
     def through_faults(self, work: Callable[[], Any]) -> Any:
         """What comes of some work; where a fault is a typed error the first time, the second time all is well."""
-        try:
-            return work()
-        except (StoreFailure, DamagedData):
-            assert self.is_troubled, "an error without a fault"
-        self.calm()
+        for _ in range(self.tries):
+            try:
+                return work()
+            except (StoreFailure, DamagedData):
+                assert self.is_troubled, "an error without a fault"
+            self.calm()
         return work()
 
     def calm(self) -> None:
+        """From now on all is well: what has met a fault already, and might be joined, has ended too."""
         self.world.calm()
-        self.is_troubled = False
+        self.rest()
+        self.is_troubled = self.tries > 1
 
     def hold(self, lazy: Any, text: str, story: str) -> None:
         if isinstance(lazy, Monocontext) and len(self.held) < 6:
@@ -533,11 +537,15 @@ class Likeness(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(os, "fork"))
     @rule(seed=seeds, parent_reads=st.booleans(), is_troubled=st.booleans())
     def fork(self, seed: int, parent_reads: bool, is_troubled: bool) -> None:
-        """The child reads what the parent has read and what it has not, iterators that were begun among it."""
+        """The child reads what the parent has read and what it has not, iterators that were begun among it.
+
+        Nothing promises that the lock of a store in memory is free in a child, so there nothing is under way.
+        """
         if not self.context.url.startswith("s3:") or not is_troubled:
             self.calm()
-        if self.context.url.startswith("memory:"):
-            self.rest()  # nothing promises that the lock of a store in memory is free in a child
+        else:
+            reading = self.context.chunks(5)
+            self.through_faults(lambda: next(reading, ""))  # and more than that is under way
         said, telling = os.pipe()
         child = os.fork()
         if child == 0:
@@ -545,6 +553,8 @@ class Likeness(RuleBasedStateMachine):
             signal.alarm(CHILD_SECONDS)
             code = 1
             try:
+                self.readers.clear()  # what the parent had under way begins anew when it is next asked for
+                self.tries = 20  # the faults are the parent's, and end when they have all been met
                 self.read_all(seed)
                 for going in self.going:
                     self.to_the_end(going)
