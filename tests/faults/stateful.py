@@ -64,7 +64,7 @@ PATTERNS = [
 ]
 Operation = Callable[[Any], Any]
 
-places = st.integers(-300, 300)
+places = st.integers(-8, 8) | st.integers(-60, 60) | st.integers(-300, 300)
 bounds = st.none() | places
 steps = st.sampled_from([None, None, 1, 2, 3, 7, -1, -1, -2, -5, 1000])
 seeds = st.integers(0, 1 << 30)
@@ -152,16 +152,20 @@ class Likeness(RuleBasedStateMachine):
         for name in ("WINDOW", "FIRST_WINDOW", "FIRST_MATCH_WINDOW"):
             patch.setattr(stream, name, min(config.window, getattr(stream, name)))
         self.folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory())) if config.disk else None
-        self.world.publish(
-            config.text,
-            codec=config.codec,
-            frame_bytes=config.frame_bytes,
-            segment_bytes=4 * config.frame_bytes,
-            filters=config.filters,
-        )
-        self.stored = config.text
-        self.generations = [self.stored]
+        self.generations: list[str] = []
+        self.publish(config.text)
         self.open()
+
+    def publish(self, text: str) -> None:
+        self.world.publish(
+            text,
+            codec=self.config.codec,
+            frame_bytes=self.config.frame_bytes,
+            segment_bytes=4 * self.config.frame_bytes,
+            filters=self.config.filters,
+        )
+        self.stored = text
+        self.generations.append(text)
 
     def open(self, **options: Any) -> None:
         """Open the newest generation; nothing that was made from an earlier context is left."""
@@ -341,7 +345,15 @@ class Likeness(RuleBasedStateMachine):
     @rule(
         which=seeds,
         method=st.sampled_from(
-            [("lower",), ("upper",), ("replace", "a", "\r\n"), ("replace", "\n", ""), ("strip",), ("expandtabs", 3)]
+            [
+                ("lower",),
+                ("upper",),
+                ("replace", "a", "\r\n"),
+                ("replace", "ab", "漢"),
+                ("replace", "\n", ""),
+                ("strip",),
+                ("expandtabs", 3),
+            ]
         ),
     )
     def keep_what_is_derived(self, which: int, method: tuple[Any, ...]) -> None:
@@ -433,6 +445,14 @@ class Likeness(RuleBasedStateMachine):
         if refreshes:
             self.refresh(loses_roots=False)
 
+    @rule(pieces=st.lists(st.sampled_from(PIECES), max_size=20), refreshes=st.booleans())
+    def replace_all(self, pieces: list[str], refreshes: bool) -> None:
+        """The same place, another text."""
+        self.calm()
+        self.publish("".join(pieces))
+        if refreshes:
+            self.refresh(loses_roots=False)
+
     @rule(loses_roots=st.booleans())
     def refresh(self, loses_roots: bool) -> None:
         """What was made before stays what it was."""
@@ -447,11 +467,13 @@ class Likeness(RuleBasedStateMachine):
                 self.context.refresh()
             self.calm()
         before = self.context._reader
+        self.agree(Held(self.context, self.text, "context"), lambda t: t[:3])  # its frame is at hand
         assert self.context.refresh() is self.context
         self.text = self.stored
         if self.context._reader is not before:
             self.watch()
         assert self.context.generation == len(self.generations)
+        self.agree(Held(self.context, self.text, "context"), lambda t: (t[:1], t[0:1], t[1:3]))
 
     @rule(seed=seeds, drops_all=st.booleans())
     def evict(self, seed: int, drops_all: bool) -> None:
@@ -543,9 +565,7 @@ class Likeness(RuleBasedStateMachine):
         """
         if not self.context.url.startswith("s3:") or not is_troubled:
             self.calm()
-        else:
-            reading = self.context.chunks(5)
-            self.through_faults(lambda: next(reading, ""))  # and more than that is under way
+        reading = self.read_meanwhile() if self.context.url.startswith("s3:") else None
         said, telling = os.pipe()
         child = os.fork()
         if child == 0:
@@ -569,9 +589,28 @@ class Likeness(RuleBasedStateMachine):
                 self.read_all(seed + 1)
         finally:
             _, status = os.waitpid(child, 0)
+            if reading:
+                reading.join(60)
+                assert not reading.is_alive(), f"hangs: {scheduler(self.context)!r}"
             with open(said, errors="replace") as file:
                 told = file.read()
         assert status == 0, f"the child ended with {status}: {told}"
+
+    def read_meanwhile(self) -> threading.Thread:
+        """A thread that waits for an answer, unless nothing has to be asked for."""
+
+        def read_on() -> None:
+            try:
+                "".join(self.context)
+            except (StoreFailure, DamagedData):
+                assert self.is_troubled
+
+        self.world.linger(4)
+        reading = threading.Thread(target=read_on)
+        reading.start()
+        while reading.is_alive() and not scheduler(self.context).running:
+            time.sleep(0.0005)
+        return reading
 
     def to_the_end(self, going: Going) -> None:
         try:

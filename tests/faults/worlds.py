@@ -21,6 +21,7 @@ from monocontext.testing.http_faults import (
     HttpFault,
     cut,
     cut_head,
+    drip,
     error_in_200,
     flipped,
     internal_error,
@@ -44,7 +45,9 @@ class World(Protocol):
     faults: tuple[str, ...]
     """Names of what may go wrong."""
 
-    def publish(self, text: str, **options: Any) -> None: ...
+    def publish(self, text: str, **options: Any) -> None:
+        """The text, in place of what there may be."""
+        ...
 
     def append(self, text: str) -> None: ...
 
@@ -52,6 +55,10 @@ class World(Protocol):
 
     def arm(self, fault: str, times: int) -> None:
         """The next `times` GETs of text, filters or index pages meet a fault."""
+        ...
+
+    def linger(self, times: int) -> None:
+        """The next GETs take 20 ms more, where there is a distance at all."""
         ...
 
     def lose_roots(self) -> None:
@@ -107,7 +114,7 @@ class InMemory:
         return self._armed.pop() if self._armed else None
 
     def publish(self, text: str, **options: Any) -> None:
-        publish(text, self._plain, **options)
+        publish(text, self._plain, replace=True, **options)
 
     def append(self, text: str) -> None:
         append(text, self._plain)
@@ -119,6 +126,9 @@ class InMemory:
 
     def arm(self, fault: str, times: int) -> None:
         self._armed = [self._FAULTS[fault]() for _ in range(times)]
+
+    def linger(self, times: int) -> None:
+        """Memory has no distance."""
 
     def lose_roots(self) -> None:
         self._roots_fail = True
@@ -158,7 +168,7 @@ class BehindHttp:
         self._url = server.url(self._prefix)
 
     def publish(self, text: str, **options: Any) -> None:
-        publish(text, self._url, store_options={"endpoint": self._server.endpoint}, **options)
+        publish(text, self._url, store_options={"endpoint": self._server.endpoint}, replace=True, **options)
 
     def append(self, text: str) -> None:
         append(text, self._url, store_options={"endpoint": self._server.endpoint})
@@ -177,6 +187,9 @@ class BehindHttp:
             times = 1  # each takes a second to be noticed
         for kind in ("segments", "filters", "index"):
             self._server.faults.add(self._FAULTS[fault](), key=f"{self._prefix}/{kind}/*", times=times)
+
+    def linger(self, times: int) -> None:
+        self._server.faults.add(drip(5_000), key=f"{self._prefix}/segments/*", times=times)
 
     def lose_roots(self) -> None:
         for key in ("manifest.json", "generations/*"):
