@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 import threading
 import uuid
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from monocontext import Monocontext
+from monocontext import Monocontext, regex
 from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, StoreFailure, UnsupportedFormat
 from monocontext.generations import read_generation, read_root
 from monocontext.manifest import ROOT_KEY, generation_key
@@ -531,9 +532,12 @@ def test_iterators_belong_to_the_generation_that_they_were_made_in() -> None:
         context.chunks(7),
         iter(context.lines),
         (hit.line for hit in context.grep("line", max_hits=1)),
+        (match.span() for match in regex.finditer("li", context)),
     ]
-    expected = [[*items] for items in (OLD, Monocontext.open(store).chunks(7), OLD.splitlines(keepends=True))]
-    expected.append(OLD.splitlines()[:1])
+    expected: list[list[Any]] = [
+        [*items] for items in (OLD, Monocontext.open(store).chunks(7), OLD.splitlines(keepends=True))
+    ]
+    expected += [OLD.splitlines()[:1], [match.span() for match in re.finditer("li", OLD)]]
     publish("x a\n", store, replace=True)
     context.refresh()
     assert [list(each) for each in made] == expected
