@@ -84,7 +84,7 @@ class Monocontext(StrLike, Sequence[str]):
         """DeepRecurse's constructor: `Monocontext("bucket", "prefix/")` (1 GET).
 
         On a DeepRecurse manifest the result is addressed in lines, as the original's; on a context of ours it is what
-        `Monocontext.open` returns. `enable_logging` is accepted and ignored: see `stats`.
+        `Monocontext.open` returns; options are those of `open`. `enable_logging` is accepted and ignored: see `stats`.
         """
         from monocontext.legacy import open_deeprecurse
 
@@ -165,7 +165,7 @@ class Monocontext(StrLike, Sequence[str]):
             if unit == "lines":
                 from monocontext.legacy import legacy_lines
 
-                return legacy_lines(store, cache_bytes=cache_bytes)
+                return legacy_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
             raise
         text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
@@ -300,7 +300,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     def _view(self, start: int, stop: int) -> Monocontext:
         if start == 0 and stop in (OPEN, self._stop - self._start):
-            return self
+            return self._kept
         span = Span(self._source, self._start + start, OPEN if stop == OPEN else self._start + stop)
         return self._of(span, self._limit, self._opened, self._recipe)
 
@@ -314,6 +314,12 @@ class Monocontext(StrLike, Sequence[str]):
 
     def _rest(self, start: int) -> Monocontext:
         return self._view(start, len(self))
+
+    @property
+    def _kept(self) -> Monocontext:
+        if self._opened is None or not self._is_whole:
+            return self
+        return self._of(self.span, self._limit, self._opened, self._recipe)
 
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
         return self._of(span, self._limit, None, recipe)
@@ -340,20 +346,7 @@ class Monocontext(StrLike, Sequence[str]):
         """
         if characters < 1:
             raise ValueError(f"chunks takes 1 character or more, not {characters}")
-        rest = ""
-        for text in self.span.texts():
-            rest += text
-            start = 0
-            while len(rest) - start > characters:
-                stop = start + characters
-                newline = rest.rfind("\n", stop - characters // 8, stop)
-                if newline >= 0:
-                    stop = newline + 1
-                yield rest[start:stop]
-                start = stop
-            rest = rest[start:]
-        if rest:
-            yield rest
+        return _pieces(self.span.texts(), characters)
 
     @property
     def lines(self) -> Lines:
@@ -567,6 +560,24 @@ def _clipped(low: int, high: int, size: int, data: Any) -> tuple[int, int, Any]:
     if low >= 0 and high <= size:
         return low, high, data
     return (max(low, 0), min(high, size), data[max(-low, 0) : min(high, size) - low])
+
+
+def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
+    """The texts joined, cut anew: at most so many characters, after a newline where one is in the last eighth."""
+    rest = ""
+    for text in texts:
+        rest += text
+        start = 0
+        while len(rest) - start > characters:
+            stop = start + characters
+            newline = rest.rfind("\n", stop - characters // 8, stop)
+            if newline >= 0:
+                stop = newline + 1
+            yield rest[start:stop]
+            start = stop
+        rest = rest[start:]
+    if rest:
+        yield rest
 
 
 def _stepped(windows: Iterable[Window], positions: range, base: int) -> str:
