@@ -84,7 +84,7 @@ class Fetcher:
             self._lock.notify_all()
         self._workers.close()
 
-    def at_hand(self, key: Hashable) -> Any:
+    def in_memory(self, key: Hashable) -> Any:
         """What is in memory under a key, or None (no GET)."""
         with self._quick_lock:
             return self.cache.get(key)

@@ -436,7 +436,8 @@ class Monocontext(StrLike, Sequence[str]):
         dropped. The first time the head and the tail of the text are fetched too. A `hint` that follows begins a new
         reply of the model.
         """
-        return Thinking(self._reader, self._code_ahead())
+        reader = self._reader
+        return Thinking(reader if isinstance(reader, Reader) else None, self._code_ahead())
 
     def hint(self, delta: str) -> None:
         """The next piece of what a model writes, as it streams in: what its code will read is fetched before it runs.
@@ -454,15 +455,15 @@ class Monocontext(StrLike, Sequence[str]):
         What does not fit in half of the cache (all of it where the text fits in) is fetched as the rest is used. What
         lies behind the end is passed over. `ValueError` for what is not a pair of 0 <= start <= stop.
         """
-        pairs = pairs_of(ranges)
-        if self._reader is not None:
+        pairs, reader = pairs_of(ranges), self._reader
+        if isinstance(reader, Reader):
             size = len(self)
-            prefetch(self._reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
+            prefetch(reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
 
     def _code_ahead(self) -> CodeAhead | None:
         """None where no code is followed: a derived text, `prefetch="off"`, a reader without threads."""
         reader = self._reader
-        if self._code is None and reader is not None and reader.follows_code:
+        if self._code is None and isinstance(reader, Reader) and reader.follows_code:
             self._code = CodeAhead(reader, self._start, self._stop, self._limit)
         return self._code
 
