@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 from monocontext import codec
 from monocontext.cache import Cache
 from monocontext.candidates import Answer, Candidates
-from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, StoreFailure
 from monocontext.filters.grams import GRAM_BYTES
 from monocontext.filters.layout import Layout
 from monocontext.filters.planner import Planner
@@ -109,7 +109,7 @@ class Reader:
         self._quick_lock = workers.lock
         self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
         self._scheduler = Scheduler(workers.max_running, self.window_bytes)
-        self._hedging = Hedging(hedge)
+        self._hedging = Hedging(hedge, self._scheduler.pressure)
         self._etags: dict[str, str] = {}
         self._closed = False
         self._pid = os.getpid()
@@ -589,6 +589,8 @@ class Reader:
         except BaseException as error:  # handed to whoever waits
             failed = error
         with self._lock:
+            if isinstance(failed, StoreFailure) and failed.refusals:
+                self._heed(failed.refusals, began)
             if fetch.done:
                 pass  # the other attempt was faster
             elif failed is None:
@@ -612,6 +614,8 @@ class Reader:
         blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
         with self._lock:
             self._count(request, blob)
+            if not blob.local:
+                self._heed(blob.refusals, began)
             if began is not None and not blob.local:
                 self._hedging.answered(fetch, self._workers.now() - began)
             if fetch.done:
@@ -650,6 +654,15 @@ class Reader:
         if request.object.startswith("filters/"):
             self.stats.search.filter_gets += 1
             self.stats.search.filter_bytes += len(blob.data)
+
+    def _heed(self, refusals: int, sent: float | None) -> None:
+        """Under the lock: what the answer to a request says of how many the store can take."""
+        now, pressure = self._workers.now(), self._scheduler.pressure
+        self.stats.throttled += refusals
+        if refusals:
+            pressure.refused(now if sent is None else sent, now, self._scheduler.running)
+        else:
+            pressure.answered(now)
 
     def _own(self, key: str) -> tuple[RangeReader, str]:
         return self._store, key

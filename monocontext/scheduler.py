@@ -2,8 +2,8 @@
 
 Invariants:
 - single flight: at any time a key is in at most one fetch that is queued or running;
-- a fetch starts only if a connection is free and its bytes fit the budget, reserved before it starts; one fetch is
-  always let through, so that a text with frames larger than the budget can still be read;
+- a fetch starts only if fewer run than `pressure` allows and its bytes fit the budget, reserved before it starts; one
+  fetch is always let through, so that a text with frames larger than the budget can still be read;
 - order of start: priority, then order of arrival. A caller that wants what is queued at a lower priority raises it, so
   demand never waits behind speculation;
 - a fetch that nobody waits for any more is dropped if it has not started;
@@ -20,6 +20,7 @@ from itertools import count
 from typing import Any
 
 from monocontext.plan import FAN_OUT, PART_BYTES, Need, Request, coalesce
+from monocontext.pressure import Pressure
 
 
 class Priority(IntEnum):
@@ -60,7 +61,8 @@ class Scheduler:
     """Queue, reservations and single flight of one reader."""
 
     def __init__(self, max_running: int, budget_bytes: int):
-        self._max_running = max_running
+        self.pressure = Pressure(max_running)
+        """Of the store, which may want fewer at once."""
         self._budget_bytes = budget_bytes
         self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
         self._by_key: dict[Hashable, Fetch] = {}
@@ -97,7 +99,7 @@ class Scheduler:
     def start(self) -> list[Fetch]:
         """The fetches that may start now, or start `again`; their bytes are reserved."""
         started = []
-        while self._queue and self.running < self._max_running:
+        while self._queue and self.running < self.pressure.limit:
             priority, _, fetch = self._queue[0]
             if priority == _AGAIN:
                 is_stale = fetch.done or fetch.waiters == 0
@@ -168,4 +170,6 @@ class Scheduler:
     def __repr__(self) -> str:
         queued = len({id(f) for _, _, f in self._queue if not f.started and f.waiters})
         reserved = f"{self.reserved_bytes:,}/{self._budget_bytes:,} bytes reserved"
-        return f"<Scheduler {self.running} running, {queued} queued, {reserved}>"
+        throttled = f", throttled to {self.pressure.limit} of {self.pressure.maximum}"
+        said = throttled if self.pressure.is_throttled else ""
+        return f"<Scheduler {self.running} running, {queued} queued, {reserved}{said}>"

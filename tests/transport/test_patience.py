@@ -99,7 +99,7 @@ def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
         Wait(1.0, 10.0, time.now + 60, time, lambda: True).on()
     poor = Wait(1.0, 3.0, time.now + 60, time, lambda: False)
     assert [poor.on(), poor.on()] == [1.0, 1.0]
-    poor.heard()
+    poor.heard(1)
     assert [poor.on(), poor.on()] == [1.0, 1.0]
     with pytest.raises(Stalled, match=r"no byte for 3\.0 s"):
         poor.on()
