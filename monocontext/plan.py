@@ -36,6 +36,8 @@ class Need(NamedTuple):
     etag: str | None = None
     """Version of the object, where one is recorded."""
     gap_bytes: int = GAP_BYTES
+    is_raw: bool = False
+    """Whether `decode`, given a whole body, gives it back as it is: nothing is allocated then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,12 @@ class Request:
     @property
     def memory_bytes(self) -> int:
         """At most what the request occupies while it runs: the body and what it decodes to."""
-        return self.stored_bytes + sum(need.bytes for need in self.needs)
+        return self.stored_bytes if self.is_in_place else self.stored_bytes + sum(need.bytes for need in self.needs)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the body is one raw frame: it is checked and kept where it was received."""
+        return len(self.needs) == 1 and self.needs[0].is_raw
 
 
 def part_bytes(total_bytes: int) -> int:

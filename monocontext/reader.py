@@ -240,15 +240,15 @@ class Reader:
                             more = False
                             break
                         batch.append(frame)
-                        ahead_bytes += frame.bytes + frame.stored_bytes
+                        ahead_bytes += _memory_bytes(frame, eager)
                     ahead.extend(zip(batch, self._want([_need(frame) for frame in batch]), strict=True))
                 if not ahead:
                     return
                 frame, found = ahead[0]
                 text = self._await(frame.number, found) if isinstance(found, Fetch) else found
                 ahead.popleft()
-                ahead_bytes -= frame.bytes + frame.stored_bytes
-                taken_bytes += frame.bytes + frame.stored_bytes
+                ahead_bytes -= _memory_bytes(frame, eager)
+                taken_bytes += _memory_bytes(frame, eager)
                 batch_bytes = min(max(batch_bytes, taken_bytes), self.window_bytes)
                 yield self._use(text)
         finally:
@@ -633,7 +633,7 @@ class Reader:
             return {need.key: need.decode(body[at : at + need.stored_bytes]) for need, at in offsets}
 
         try:
-            values = self._workers.decode(decode)
+            values = decode() if request.is_in_place else self._workers.decode(decode)
         except DamagedData:
             if isinstance(store, Keeping):
                 store.forget(key, request.start, request.stored_bytes, etag=etag)
@@ -686,7 +686,16 @@ def _need(frame: Frame) -> Need:
     def decode(body: memoryview) -> FrameText:
         return FrameText(frame, codec.decode(body, frame))
 
-    return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag)
+    is_raw = frame.codec == "raw"
+    return Need(
+        frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag, is_raw=is_raw
+    )
+
+
+def _memory_bytes(frame: Frame, eager: bool) -> int:
+    """What a frame that is read ahead occupies: its stored form and its text, which are one where raw frames are
+    received in place."""
+    return frame.bytes if eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes
 
 
 def _block_need(layout: Layout, block: int) -> Need:

@@ -277,8 +277,31 @@ def test_one_stalled_body_is_recovered_long_before_silence_is_an_error(capsys: p
     assert max(outcome.seconds for outcome in outcomes) < 6, "1.0 s where the machine has time; without a watchdog ten"
 
 
+@pytest.mark.parametrize("bytes_per_second", [50, 1000, 100_000])
+def test_a_body_that_drips_is_resumed_elsewhere(bytes_per_second: int) -> None:
+    """There is never silence: by the deadline of a minute the slowest of these would have brought 3 KB."""
+    with serve() as server, opened(server) as context:
+        assert context[:5] == TEXT[:5]
+        server.reset_counts()
+        rule = server.faults.add(drip(bytes_per_second), key=WHERE[0])
+        outcome = attempt(lambda: context[300_000:900_000], TEXT[300_000:900_000], DEADLINE_SECONDS)
+        assert (outcome.kind, rule.struck) == ("right", 1), outcome
+        assert outcome.seconds < 6, "1.1 s where the machine has time"
+        asked = [each.headers["range"] for each in server.log if "/segments/" in each.path]
+        starts = {each.partition("-")[0] for each in asked}
+        assert len(starts) == len(asked), f"what had come was asked for again: {asked}"
+        assert_idle(context)
+
+
+def test_a_root_that_drips() -> None:
+    with serve() as server:
+        server.faults.add(drip(100), key="*/manifest.json")
+        outcome = attempt(lambda: len(opened(server)), len(TEXT), DEADLINE_SECONDS)
+        assert (outcome.kind, server.faults.struck) == ("right", 1)
+
+
 def test_a_drip_ends_at_the_deadline() -> None:
-    """There is never silence, so nothing but the deadline of the call ends it: a minute by default, here 0.5 s."""
+    """Where all drips there is nowhere to go: the deadline of the call ends it, a minute by default, here 0.5 s."""
     with serve() as server, opened(server) as context:
         client = transport(context)
         assert client is not None
