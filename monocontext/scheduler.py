@@ -88,7 +88,7 @@ class Scheduler:
                 fetch.priority = priority
                 if not fetch.started:
                     self._push(fetch, priority)  # the old entry is skipped when it comes up
-        for request in coalesce(missing, self._most_bytes):
+        for request in coalesce(missing, self._most_bytes, self.pressure.limit):
             fetch = Fetch(request, priority)
             fetch.waiters = 1
             for need in request.needs:
