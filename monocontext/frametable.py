@@ -125,7 +125,10 @@ class FrameTable(Fetcher):
         def decode(body: memoryview) -> FrameText:
             return FrameText(frame, codec.decode(body, frame))
 
-        return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag)
+        is_raw = frame.codec == "raw"
+        return Need(
+            frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag, is_raw=is_raw
+        )
 
     def close(self) -> None:
         """Drop the cache; later reads raise `ContextClosed`. Idempotent."""

@@ -100,7 +100,7 @@ def watch_budget(context: Monocontext, budget_bytes: int) -> Callable[[], tuple[
             count(name, arguments, done)
             if not (
                 plan.running == attempts.total()
-                and plan.running <= plan._max_running
+                and plan.running <= plan.pressure.maximum
                 and plan.reserved_bytes == sum(sizes[each] * times for each, times in attempts.items())
                 and (plan.reserved_bytes <= plan._budget_bytes or plan.running == 1)
                 and reader.cache.used_bytes <= reader.cache.capacity_bytes
