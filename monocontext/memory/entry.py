@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -46,8 +47,14 @@ class Entry:
 
     @property
     def is_expired(self) -> bool:
-        """Whether its life was over: later than the last moment, so that whole seconds never end it early."""
-        return self.ttl_seconds is not None and self.now_seconds > self.added_seconds + self.ttl_seconds
+        """Whether its life was over.
+
+        Never early: where the store tells whole seconds, cut off both times, an entry lives up to one second more.
+        """
+        if self.ttl_seconds is None:
+            return False
+        is_whole = self.now_seconds.is_integer() and self.added_seconds.is_integer()
+        return self.now_seconds - self.added_seconds > (math.ceil(self.ttl_seconds) if is_whole else self.ttl_seconds)
 
 
 @dataclass(frozen=True, slots=True)
