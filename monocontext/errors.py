@@ -16,6 +16,7 @@
     |-- InvalidEntry (ValueError)          a key, a value or a lifetime that a memory does not take
     |-- InvalidParameters (ValueError)     a tool call without what the tool needs
     |-- UnknownTool (LookupError)          a tool call by another name
+    |-- ToolRefusal                        what a tool answers a model that asked for what cannot be done
     |-- NotPicklable (TypeError)           a text that lives in this process alone
     |-- ContextClosed (ValueError)         used after close()
     `-- StoreFailure (OSError)             the store failed after retries: try again later
@@ -89,6 +90,10 @@ class InvalidParameters(MonocontextError, ValueError):
 
 class UnknownTool(MonocontextError, LookupError):
     """A tool was called that is not served here."""
+
+
+class ToolRefusal(MonocontextError):
+    """What a tool answers a model that asked for what cannot be done; the message is the answer."""
 
 
 class NotPicklable(MonocontextError, TypeError):

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -248,7 +248,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
     }
 
 
-commands = {
+commands: dict[str, Callable[..., None]] = {
     **{"put": put, "get": get, "list": list_, "search": search, "delete": delete},
     **{"clear": clear, "purge": purge, "exec": exec_, "serve": serve},
 }

@@ -85,6 +85,7 @@ def context_of(
         last_page=last_page,
     )
     reader = opened.read(manifest)
+    reader.url = store.url  # as the text is known; the index lies in this process
     return Monocontext._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
 
 

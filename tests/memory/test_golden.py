@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from golden import INVALID, OK, SAME, VECTORS, Command, T
 
 from monocontext.errors import InvalidParameters, UnknownTool
 from monocontext.memory import Memory, MemoryTool
 from monocontext.store import Store
+
+from .golden import INVALID, OK, SAME, VECTORS, Command, T
 
 OURS = {"expires_at", "remaining", "etag"}
 LETTERS = {letter: list(rows) for letter, rows in itertools.groupby(VECTORS, key=lambda row: row[0][0])}
