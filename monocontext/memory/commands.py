@@ -18,12 +18,12 @@ from monocontext.memory.envelope import MAX_TTL_SECONDS
 Verb = Literal["P", "G", "L", "D", "C", "T", "SPEC"]
 
 # Unicode's White_Space. `str.split` takes U+001C to U+001F for spaces too, which other speakers of the protocol do not.
-_SPACE = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-_SPACES = re.compile(f"{_SPACE}+")
-_EDGES = re.compile(f"^{_SPACE}+|{_SPACE}+$")
-_LAST_IS_TTL = re.compile(f"(.*?){_SPACE}+(\\+?[0-9]+)", re.DOTALL)
+_WHITE = "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+_SPACES = re.compile(f"[{_WHITE}]+")
 _TTL = re.compile(r"\+?[0-9]+")
-_ALL_SPACE_OR_TTL = re.compile(f"(?:{_SPACE}+(\\+?[0-9]+))?")
+_NOTHING_OR_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")
+_WORDS = 3
+"""Words that count, behind the verb at most; what follows is not taken apart."""
 
 _VERBS: dict[str, Verb] = {
     **{"P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D"},
@@ -62,10 +62,10 @@ def parse(parameters: Mapping[str, Any]) -> Command:
     text = parameters.get("command") if isinstance(parameters, Mapping) else None
     if not isinstance(text, str):
         raise InvalidParameters(_MISSING)
-    text = _EDGES.sub("", text)
+    text = text.strip(_WHITE)
     if not text:
         raise Refused("ERR:Invalid Command")
-    tokens = _SPACES.split(text)
+    tokens = _SPACES.split(text, maxsplit=_WORDS)
     verb = _VERBS.get(tokens[0])
     if verb is None:
         raise Refused("ERR:Unknown Command")
@@ -76,7 +76,7 @@ def parse(parameters: Mapping[str, Any]) -> Command:
     if verb == "L":
         return _list(key, tokens[1:])
     if verb == "T":
-        return _total([*_SPACES.split(_EDGES.sub("", key))] if key is not None else tokens[1:])
+        return _total(_words(key) if key is not None else tokens[1:])
     if verb in ("C", "SPEC"):
         return Command(verb)
     # G and D: a literal key, or the first token.
@@ -95,7 +95,7 @@ def _put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
     if key is not None or value is not None:
         if key is None or value is None:
             raise Refused(_SYNTAX["P"])
-        value = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        value = value if isinstance(value, str) else _as_json(value)
     else:
         parts = _SPACES.split(text, maxsplit=2)
         if len(parts) < 3:
@@ -122,11 +122,29 @@ def _inline(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
         except ValueError:
             pass  # a text that begins with a quote
         else:
-            found = _ALL_SPACE_OR_TTL.fullmatch(rest, end)
+            found = _NOTHING_OR_TTL.fullmatch(rest, end)
             if found and (reads_ttl or not found[1]):
                 return literal, found[1]
-    found = _LAST_IS_TTL.fullmatch(rest) if reads_ttl else None
-    return (found[1], found[2]) if found else (rest, None)
+    if reads_ttl:
+        # By hand, from the end: a regular expression would try every space of a text that has many.
+        before = rest.rstrip("0123456789")
+        digits = rest[len(before) :]
+        before = before.removesuffix("+")
+        value = before.rstrip(_WHITE)
+        if digits and value and len(value) < len(before):
+            return value, digits
+    return rest, None
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        raise Refused(_SYNTAX["P"]) from None
+
+
+def _words(text: str) -> list[str]:
+    return _SPACES.split(text.strip(_WHITE), maxsplit=_WORDS)
 
 
 def _ttl(given: Any) -> int | None:
@@ -145,7 +163,7 @@ def _list(key: str | None, tokens: list[str]) -> Command:
     if key is not None:
         if key.endswith("*"):
             return Command("L", prefix=key[:-1], meta=tokens[:1] == ["META"])
-        tokens = _SPACES.split(_EDGES.sub("", key)) + tokens
+        tokens = _words(key) + tokens
     first, second = (*tokens, "", "")[:2]
     if first == "META":
         return Command("L", meta=True, prefix=second[:-1] if second.endswith("*") else "")
@@ -164,5 +182,5 @@ def _total(tokens: list[str]) -> Command:
 
 def without_meta(key: str) -> str | None:
     """The key in `key META`, the form in which the original takes both in one field; None for any other text."""
-    parts = _SPACES.split(_EDGES.sub("", key))
+    parts = _words(key)
     return parts[0] if len(parts) > 1 and parts[0] and parts[1] == "META" else None

@@ -32,10 +32,10 @@ def name_of(key: str, most_bytes: int) -> str:
         raise InvalidEntry(f"a key is a str, not {type(key).__name__}")
     if not key:
         raise InvalidEntry("a key has at least one character")
-    name = prefix_of(key)
+    name = prefix_of(key) if len(key) <= most_bytes else key
     if len(name) > most_bytes:
         raise InvalidEntry(
-            f"the key {key[:40]!r}... is too long: its object's name would have {len(name):,} bytes, at most "
+            f"the key {key[:40]!r}... is too long: its object's name would have {len(name):,} bytes or more, at most "
             f"{most_bytes:,} here"
         )
     return name

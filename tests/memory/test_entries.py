@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import time
 import unicodedata
 from pathlib import Path
 
@@ -116,6 +117,36 @@ def test_the_tool_refuses_them_in_one_line() -> None:
         assert reply["success"] is False, parameters
         assert re.fullmatch(r"ERR:[^\n]+", reply["error"]), parameters
     assert tool.execute({"command": "L"})["output"] == {"keys": []}
+
+
+def test_long_commands_take_no_long_time() -> None:
+    """Runs of spaces and digits, where a careless pattern would look at each from each."""
+    tool = MemoryTool(Memory.open("memory://long"))
+    spaces, digits = " " * 200_000, "1" * 200_000
+    began = time.process_time()
+    for rest in (
+        f"a{spaces}b",
+        f"a{digits}b",
+        f"a {digits}b",
+        f"a{spaces}",
+        f"{'1 ' * 100_000}x",
+        f'"a{spaces}b',
+        f'"a"{spaces}b',
+    ):
+        assert tool.execute({"command": f"P k {rest}"})["success"]
+        assert tool.execute({"command": "G k"})["output"]["value"] == rest.rstrip(" ")
+    assert tool.execute({"command": f"P k a{spaces}{digits}"})["error"] == "ERR:Invalid TTL"
+    assert tool.execute({"command": f"{spaces}L{spaces}META{spaces}"})["success"]
+    assert tool.execute({"command": "G", "key": f"k{' ' * 20}META"})["output"]["expires_in"] is None
+    assert tool.execute({"command": "G", "key": "k" * 10_000_000})["error"].startswith("ERR:the key 'kkkk")
+    assert time.process_time() - began < 20
+
+
+@pytest.mark.parametrize("value", [object(), b"bytes", {1, 2}, {"x": object()}])
+def test_a_value_that_is_no_json(value: object) -> None:
+    tool = MemoryTool(Memory.open("memory://json"))
+    reply = tool.execute({"command": "P", "key": "k", "value": value})
+    assert reply["error"] == "ERR:Invalid PUT Syntax"
 
 
 def test_long_keys_up_to_the_last(any_store: Store) -> None:
