@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self
 
-from monocontext.errors import AlreadyExists, InvalidEntry, NotFound, StoreFailure
+from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound, StoreFailure
 from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.envelope import Head, checked_ttl, seal
 from monocontext.memory.names import name_of, prefix_of
@@ -110,7 +110,7 @@ class Memory:
             self._remove(name, create, if_match)
             return ""
         if if_match is not None:
-            self._refuse_expired(name, if_match)
+            self._check_match(key, name, if_match)
         try:
             etag = self._store.put(name, data, if_absent=create, if_match=if_match)
         except (AlreadyExists, NotFound, StoreFailure) as error:
@@ -162,15 +162,24 @@ class Memory:
         return found
 
     def delete(self, key: str, *, if_match: str | None = None) -> bool:
-        """Remove a key; whether it was there (1 HEAD, 1 DELETE, and at most 1 GET).
+        """Remove a key, a damaged one too; whether it was there (1 HEAD, 1 DELETE, and at most 1 GET).
 
         With `if_match` only that version goes; else `AlreadyExists`.
         """
         name = self._name(key)
-        found = self._shelf.look(name)
-        if found is None or found[0].is_expired:
-            return False
-        self._store.delete(name, **({} if if_match is None else {"if_match": if_match}))
+        try:
+            found = self._shelf.look(name)
+        except DamagedData:
+            if if_match is not None:
+                raise
+        else:
+            if found is None or found[0].is_expired:
+                return False
+        if if_match is None:
+            self._store.delete(name)
+        else:
+            self._check_match(key, name, if_match)
+            self._store.delete(name, if_match=if_match)
         return True
 
     # -- many keys -------------------------------------------------------------------------------------------------
@@ -297,8 +306,13 @@ class Memory:
             except NotFound:
                 pass  # the expired one was removed in between
 
-    def _refuse_expired(self, name: str, etag: str) -> None:
-        """An expired entry is not there to be matched; one without a lifetime, as this memory may know, never is."""
+    def _check_match(self, key: str, name: str, etag: str) -> None:
+        """Refuse what the store would not: an entry that has expired, and an ETag that no store gives.
+
+        An entry without a lifetime, as this memory may know, never expires.
+        """
+        if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
+            raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which no store gives")
         head = self._shelf.kept(name, etag)
         if head is None or head.ttl_seconds is not None:
             found = self._shelf.look(name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 
 from anthropic.lib.tools import ToolError
 from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 
 from monocontext.memory import Memory
-from monocontext.memory.anthropic_tool import AnthropicMemoryTool
+from monocontext.memory.anthropic_tool import AnthropicMemoryTool, AsyncAnthropicMemoryTool
 
 CALLS = [
     {"command": "create", "path": "/memories/notes.txt", "file_text": "one\ntwo\nthree\n"},
@@ -51,6 +52,16 @@ def said(tool: object, call: dict[str, object]) -> tuple[str, str]:
         return "refused", str(error)
 
 
+async def in_async_code(folder: str) -> None:
+    tool = AsyncAnthropicMemoryTool(Memory.open(f"{folder}/async"))
+    assert "created" in str(await tool.call(CALLS[0]))
+    (refused,) = await asyncio.gather(tool.call(CALLS[1]), return_exceptions=True)
+    assert isinstance(refused, ToolError)
+    assert str(refused) == "File /memories/notes.txt already exists"
+    await tool.clear_all_memory()
+    assert tool.files.memory.list() == []
+
+
 def main(folder: str) -> None:
     theirs = BetaLocalFilesystemMemoryTool(f"{folder}/theirs")
     ours = AnthropicMemoryTool(Memory.open(f"{folder}/ours"))
@@ -59,6 +70,7 @@ def main(folder: str) -> None:
         expected, found = said(theirs, call), said(ours, call)
         assert found == expected, f"{call}\n  theirs {expected}\n  ours   {found}"
     assert ours.clear_all_memory() == theirs.clear_all_memory()
+    asyncio.run(in_async_code(folder))
     print(f"{len(CALLS)} answers kept")
 
 

@@ -303,8 +303,11 @@ def test_damage_is_an_error_and_no_value(any_store: Store) -> None:
         with pytest.raises(DamagedData) as caught:
             Memory(any_store).get("k")
         assert "\n" not in str(caught.value)
-    reply = MemoryTool(Memory(any_store)).execute({"command": "G k"})
-    assert reply["error"].startswith("ERR:")
+    tool = MemoryTool(Memory(any_store))
+    for command in ("G k", "L", "T A"):
+        assert tool.execute({"command": command})["error"].startswith("ERR:")
+    assert tool.execute({"command": "D k"})["success"]
+    assert tool.execute({"command": "L"})["output"] == {"keys": []}
 
 
 def test_checkpoint_and_resume(any_store: Store) -> None:

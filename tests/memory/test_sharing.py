@@ -15,9 +15,10 @@ from typing import TypeVar
 
 import pytest
 
-from monocontext.errors import AlreadyExists, NotFound
+from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.memory import Memory, MemoryTool
 from monocontext.store import Blob, ObjectInfo, Store
+from monocontext.stores import open_store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
 
 R = TypeVar("R")
@@ -256,6 +257,58 @@ def test_a_put_whose_answer_was_lost_is_recognised(any_store: Store, condition: 
     else:
         etag = lossy.put("k", "words", if_match=memory.put("k", "words"))
     assert memory.entry("k").etag == etag
+
+
+@pytest.mark.parametrize("etag", ["", "x", "*", "é", "a\nb", "\0", '"', "\ud800", "W/x"])
+def test_versions_that_never_were(any_store: Store, etag: str) -> None:
+    tool = MemoryTool(Memory(any_store))
+    for _ in range(2):
+        reply = tool.execute({"command": "P", "key": "k", "value": "new", "if_match": etag})
+        assert reply["error"] == "ERR:CONFLICT"
+        tool.execute({"command": "P k old"})
+    assert tool.memory.get("k") == "old"
+    with pytest.raises(AlreadyExists):
+        tool.memory.delete("k", if_match=etag)
+    assert tool.memory.get("k") == "old"
+
+
+def test_a_conflict_that_was_none() -> None:
+    """S3 may answer 409 to one of two writers at once, and neither has written yet."""
+
+    class Busy(WrappedStore):
+        refusals = 2
+
+        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+            if self.refusals:
+                self.refusals -= 1
+                raise AlreadyExists("ConditionalRequestConflict")
+            return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+    memory = Memory(Busy(open_store("memory://busy")))
+    assert memory.put_new("k", "v")
+    assert memory.get("k") == "v"
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_a_store_that_fails_in_the_middle(landed: bool) -> None:
+    class Failing(WrappedStore):
+        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+            if landed:
+                super().put(key, data, if_absent=if_absent, if_match=if_match)
+            raise StoreFailure("no answer")
+
+    store = open_store(f"memory://failing-{landed}")
+    memory = Memory(Failing(store))
+    if landed:
+        assert memory.put_new("k", "v")
+    else:
+        with pytest.raises(StoreFailure, match="no answer"):
+            memory.put_new("k", "v")
+    with pytest.raises(StoreFailure, match="no answer"):
+        memory.put("k", "v")
+    assert Memory(store).get("k") == ("v" if landed else None)
+    reply = MemoryTool(memory).execute({"command": "P k v"})
+    assert reply["error"] == "ERR:no answer"
 
 
 def test_lists_beside_writers_and_removers(any_store: Store) -> None:
