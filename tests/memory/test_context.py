@@ -76,6 +76,8 @@ def test_a_snapshot(any_store: Store) -> None:
     context = memory.context()
     memory.put("b", "later")
     assert str(context) == "=== KEY: a ===\nfirst value\n"
+    context.refresh()
+    assert str(context) == "=== KEY: a ===\nfirst value\n"
     again = memory.context("a")
     memory.put("a", "other value\n")
     with pytest.raises(ContextChanged):
