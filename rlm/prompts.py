@@ -23,8 +23,8 @@ In the REPL:
 - `llm_query(prompt, model=None) -> str` asks another model, which sees only this prompt: give it the text it needs. A \
 prompt may hold about {limit:,} characters.
 - `llm_query_batched(prompts, model=None, return_exceptions=False) -> list` asks many at once and keeps their order.
-- A failed call raises `LLMError`, which you may catch.
-- `SHOW_VARS()` gives the variables made so far.
+{children}- A failed call raises `LLMError`, which you may catch.
+{tools}- `SHOW_VARS()` gives the variables made so far.
 - Only what you `print`, and the value of a block's last expression, comes back; output above {output_limit:,} \
 characters loses its middle. Exceptions come back as tracebacks; what was assigned before one is kept.
 - The names above, `context`, `answer`, `FINAL`, `FINAL_VAR` and `SUBMIT` are reserved.
@@ -84,24 +84,57 @@ NO_CODE = (
 CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"
 CUT_NOT_RUN = "Not run: your reply was cut off inside this block. Send it again, shorter or in parts.\n"
 
+DRAFT = 'if answer.get("content") not in (None, ""): FINAL(answer["content"])'
+"""A cell that gives what the model has drafted so far as the answer."""
+NEW_QUESTION = 'answer["content"], answer["ready"] = "", False'
+"""A cell that makes room for another answer."""
+
+_CHILDREN = """\
+- `rlm_query(prompt, context=None) -> str` lets a child of your kind work on `context` with a REPL of its own, and \
+`rlm_query_batched(prompts, contexts=None)` several: for a part that needs searching and several steps. It costs many \
+calls; for reading alone `llm_query` is enough.
+"""
+
 _FORCED = (
     "All {turns} turns are used; no more code will run. Give your best answer now, as plain text, from what you have "
     "found so far, and say what is uncertain about it."
 )
 
 
-def opening_messages(query: str, held: Held, *, prompt_characters: int, output_limit: int) -> list[Message]:
+def opening_messages(
+    query: str,
+    held: Held,
+    *,
+    prompt_characters: int,
+    output_limit: int,
+    children: bool = False,
+    tools: Sequence[str] = (),
+) -> list[Message]:
     """The system prompt, and the question with what there is to know of the context."""
     access = _lazy(held.offers) if held.kind == "lazy text" else _IN_MEMORY[held.kind]
-    system = _SYSTEM.format(sentence=held.sentence, access=access, limit=prompt_characters, output_limit=output_limit)
+    system = _SYSTEM.format(
+        sentence=held.sentence,
+        access=access,
+        limit=prompt_characters,
+        output_limit=output_limit,
+        children=_CHILDREN if children else "",
+        tools="".join(f"- {line}\n" for line in tools),
+    )
     # The quoted form is what the rlms visualizer shows as the question of a run.
     asked = f'Answer the original query: "{query}"\n\nYour context is {held.sentence}.'
     return [_message("system", system), _message("user", asked)]
 
 
-def turn_message(turn: int, turns: int) -> Message:
+def next_question(query: str) -> Message:
+    """What begins another question in the same namespace."""
+    return _message(
+        "user", f'Now answer another query: "{query}"\n\n`context` and your variables are as you left them.'
+    )
+
+
+def turn_message(turn: int, turns: int | None) -> Message:
     """What opens turn `turn` of `turns`, counted from 1; the first one asks to look before answering."""
-    return _message("user", (_GUARD if turn == 1 else "") + f"Turn {turn}/{turns}:")
+    return _message("user", (_GUARD if turn == 1 else "") + f"Turn {turn}{'' if turns is None else f'/{turns}'}:")
 
 
 def forced_message(turns: int) -> Message:

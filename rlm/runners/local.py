@@ -59,8 +59,7 @@ class LocalRunner:
             "__builtins__": self._builtins(shims),
             "context": context,
             "answer": self._answers.slot,
-            "llm_query": subcalls.llm_query,
-            "llm_query_batched": subcalls.llm_query_batched,
+            **subcalls.names(),
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
             **self._answers.functions(self._namespace),
@@ -77,7 +76,9 @@ class LocalRunner:
         self._out = cell.out
 
         def seconds_left() -> float:
-            return self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            # Past the budget of the run a cell still has a second: to end, and for the cell that asks for a draft.
+            return min(own, max(self._subcalls.seconds_left(), started + 1 - time.perf_counter()))
 
         with routed():
             ended = self._thread.run(lambda: self._execute(cell), seconds_left)
