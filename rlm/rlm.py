@@ -38,7 +38,7 @@ _NOT_GIVEN: Any = object()
 
 
 class _OnClassOrObject:
-    """`RLM.resume(path)` makes an RLM as the trajectory describes it; `rlm.resume(path)` uses the one it is called on."""
+    """`RLM.resume(path)` makes an RLM as the trajectory describes it; `rlm.resume(path)` uses that very object."""
 
     def __init__(self, function: Callable[..., Completion]) -> None:
         self._function = function
@@ -154,7 +154,7 @@ class RLM:
             prices=dict(prices or {}),
             backoff=Backoff(retries=max_retries),
             cache=_cache(sub_cache, cache_dir),
-            window_tokens=(window_tokens or getattr(root, "window_tokens", _WINDOW_TOKENS)) if compaction else 2**62,
+            window_tokens=_window(root, window_tokens) if compaction else 2**62,
             prompt_characters=getattr(sub_lm or root, "prompt_characters", _PROMPT_CHARACTERS),
             target=trajectory,
             metadata={},
@@ -204,7 +204,7 @@ class RLM:
             return session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:
-        """`completion`, without blocking the event loop: the run has a thread of its own, and `on_step` is called there.
+        """`completion`, without blocking the event loop: the run has its own thread, and `on_step` is called there.
 
         When the task is cancelled, the run asks no model any more and ends with the cell that it is in.
         """
@@ -255,10 +255,8 @@ class RLM:
         with self._lock:
             if self._kept is None:
                 self._kept = self.session(context)
-            elif context is not None and context is not self._kept.context and context != self._kept.context:
-                raise ValueError(
-                    "a persistent RLM keeps the context of its first question: close() it, or make another"
-                )
+            elif context is not None and not _same(context, self._kept.context):
+                raise ValueError("a persistent RLM keeps the context of its first question: close() it first")
             return self._kept
 
     def _make(self, backend: str, model: str, base_url: str | None, api_key: str | None) -> LM:
@@ -326,6 +324,16 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
         options["lm"] = backends.make_lm(metadata["backend"], named["model_name"], base_url=named.get("base_url"))
         options["sub_model"] = metadata["sub_model"]
     return options
+
+
+def _window(root: LM, given: int | None) -> int:
+    own: int = getattr(root, "window_tokens", _WINDOW_TOKENS)
+    return given or own
+
+
+def _same(context: object, other: object) -> bool:
+    """Whether it is the same context, without reading a lazy one."""
+    return context is other or (isinstance(context, str) and isinstance(other, str) and context == other)
 
 
 def _budget(budget: Budget | None, **parts: float | None) -> Budget:

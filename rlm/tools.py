@@ -1,4 +1,4 @@
-"""Further names for the namespace, as the caller gives them: functions that the model may call, values that it may use."""
+"""Further names for the namespace, as the caller gives them: functions for the model to call, values to use."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import keyword
 from collections.abc import Mapping
 
 RESERVED = frozenset(
-    "context answer FINAL FINAL_VAR SUBMIT SHOW_VARS LLMError llm_query llm_query_batched rlm_query rlm_query_batched "
-    "history __builtins__ __name__".split()
-)
+    ("context", "answer", "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "LLMError", "llm_query", "llm_query_batched",
+     "rlm_query", "rlm_query_batched", "history", "__builtins__", "__name__")
+)  # fmt: skip
 """Names that a run gives itself."""
 
 
