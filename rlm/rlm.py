@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from rlm.backoff import Backoff
 from rlm.budget import Budget
 from rlm.completion import Completion
 from rlm.errors import TrajectoryError
+from rlm.gate import Gate
 from rlm.lm import LM
 from rlm.options import refuse_unknown
 from rlm.prices import Prices
@@ -25,8 +27,10 @@ from rlm.runners import check_runner
 from rlm.session import Session, Setup
 from rlm.step import Step
 from rlm.sub_cache import SubCache
+from rlm.subcalls import SubCalls
 from rlm.tools import tools_and_lines
 from rlm.trajectory import run_metadata
+from rlm.usage import Usage
 
 _PROMPT_CHARACTERS = 100_000  # what rlms tells its models; a sub-model that knows better has `prompt_characters`
 _WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that knows better has `window_tokens`
@@ -188,9 +192,24 @@ class RLM:
             if callable(close := getattr(lm, "close", None)):
                 close()
 
-    def session(self, context: object = None) -> Session:
-        """Questions in a row over one context, in one namespace: `with rlm.session(context) as s: s.ask("...")`."""
-        return Session(self._setup, context)
+    @property
+    def budget(self) -> Budget:
+        """What a run may spend."""
+        return self._setup.budget
+
+    def session(self, context: object = None, *, source: str | None = None) -> Session:
+        """Questions in a row over one context, in one namespace: `with rlm.session(context) as s: s.ask("...")`.
+
+        `source` goes into the trajectory: where the context came from, for a command that resumes the run.
+        """
+        return Session(self._setup, context, source=source)
+
+    @contextmanager
+    def asking(self, context: object = None) -> Iterator[SubCalls]:
+        """`llm_query` and `llm_query_batched` without a root, in the limits of this RLM."""
+        setup = self._setup
+        gate = Gate(Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache)
+        yield SubCalls(setup.sub_lm, gate.usage, model=setup.sub_model, gate=gate, context=context)
 
     def completion(self, query: str, context: object = None) -> Completion:
         """Answer `query` from `context`, which is handed over by reference: a str, a lazy text, a list, a dict.

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -86,8 +87,11 @@ class Session:
         parent: Gate | None = None,
         depth: int = 1,
         path: str | os.PathLike[str] | None = None,
+        source: str | None = None,
     ) -> None:
-        """`parent` is the gate of the run that this one is a child of; `path`, of a trajectory that goes on."""
+        """`parent` is the gate of the run that this one is a child of; `path`, of a trajectory that goes on; `source`,
+        where the context came from, is written down."""
+        self._source = source
         self._setup = setup
         self.context = context
         """What the questions are about."""
@@ -123,6 +127,16 @@ class Session:
     def close(self) -> None:
         """End the runner. What was answered stays."""
         self._runner.close()
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the trajectory, if there is one."""
+        return self._trajectory.path
+
+    def variables(self) -> str:
+        """The variables made so far, a line each."""
+        shown = self._runner.run("print('\\n'.join(f'{name}  {value}' for name, value in SHOW_VARS().items()))")
+        return shown.stdout.strip()
 
     def ask(self, query: str) -> Completion:
         """Answer one question. Raises LLMError when the root model fails."""
@@ -250,6 +264,8 @@ class Session:
 
     def _about(self, query: str) -> dict[str, Any]:
         about: dict[str, Any] = {"query": query, "context": self._held.to_dict(), "started_at": time.time()}
+        if self._source:
+            about["source"] = self._source
         value = _kept(self.context)
         return about if value is None else about | {"context_value": value}
 
