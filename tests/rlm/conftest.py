@@ -127,6 +127,8 @@ class Endpoint(ThreadingHTTPServer):
         self.keys: list[str | None] = []
         self.reply: Callable[[dict[str, Any]], str | tuple[int, str]] = lambda body: "hello"
         self.break_stream = False
+        self.headers: dict[str, str] = {}
+        self.code: str | None = None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -143,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
         usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
         common = {"id": "1", "created": 1, "model": body["model"] + "-2026"}
         if isinstance(reply, tuple):
-            self._send(reply[0], json.dumps({"error": {"message": reply[1], "code": None}}))
+            self._send(reply[0], json.dumps({"error": {"message": reply[1], "code": self.server.code}}))
         elif body.get("stream"):
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
@@ -167,6 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, text: str) -> None:
         self.send_response(status)
         self.send_header("content-type", "application/json")
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(text.encode())
 
