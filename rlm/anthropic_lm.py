@@ -19,7 +19,8 @@ _TRANSPORT = ("anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "json")
 class AnthropicLM:
     """The messages API, always streamed. The SDK is imported at the first call.
 
-    Without `api_key` the SDK looks at ANTHROPIC_API_KEY itself. `max_output_tokens` bounds a reply: the API demands it.
+    Without `api_key` the SDK looks at ANTHROPIC_API_KEY itself. `max_output_tokens` bounds a reply with what
+    the model thinks before it: the API demands it.
     """
 
     def __init__(
@@ -29,12 +30,12 @@ class AnthropicLM:
         base_url: str | None = None,
         api_key: str | None = None,
         timeout_seconds: float = 600.0,
-        max_output_tokens: int = 8_192,
+        max_output_tokens: int = 16_384,
     ) -> None:
         self.model = model
         self.base_url = base_url
         self.window_tokens = 200_000
-        """Of the current models, without the beta of a million."""
+        """Of the smaller models; others take more."""
         self._api_key = api_key
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens

@@ -10,7 +10,7 @@ from rlm.lm import LM
 
 PRESETS: Mapping[str, tuple[str, str, str]] = {
     "openai": ("openai", "gpt-5", "gpt-5-mini"),
-    "anthropic": ("anthropic", "claude-sonnet-4-5", "claude-haiku-4-5"),
+    "anthropic": ("anthropic", "claude-sonnet-5-5", "claude-haiku-4-5"),
 }
 """Preset -> backend, root model, model of sub-calls."""
 

@@ -200,7 +200,7 @@ def _models(
     if preset:
         return {"preset": preset, "sub_model": sub_model, "base_url": base_url} | ({"model": model} if model else {})
     if backend and backend != "openai":
-        name = model or next((root for of, root, _ in backends.PRESETS.values() if of == backend), "claude-sonnet-4-5")
+        name = model or next((root for of, root, _ in backends.PRESETS.values() if of == backend), "claude-sonnet-5-5")
         return {"lm": backends.make_lm(backend, name, base_url=base_url), "sub_model": sub_model}
     return {
         "model": model or "gpt-5",

@@ -10,10 +10,12 @@ from rlm.lm import Reply
 Prices = Mapping[str, tuple[float, float]]
 """Model -> dollars per million input tokens, per million output tokens."""
 
-# List prices without discounts for caching or batches, as their makers published them at the end of 2025.
+# List prices without discounts for caching or batches, as their makers published them by November 2026.
 PRICES: Prices = {
     "gpt-5": (1.25, 10.0),
     "gpt-5.1": (1.25, 10.0),
+    "gpt-5.4": (2.5, 15.0),
+    "gpt-5.4-mini": (0.75, 4.5),
     "gpt-5-mini": (0.25, 2.0),
     "gpt-5-nano": (0.05, 0.4),
     "gpt-4.1": (2.0, 8.0),
@@ -23,7 +25,12 @@ PRICES: Prices = {
     "gpt-4o-mini": (0.15, 0.6),
     "o3": (2.0, 8.0),
     "o4-mini": (1.1, 4.4),
+    "claude-fable-5-1": (10.0, 50.0),
+    "claude-opus-5-5": (4.0, 20.0),
+    "claude-opus-5": (5.0, 25.0),
     "claude-opus-4-5": (5.0, 25.0),
+    "claude-sonnet-5-5": (2.0, 10.0),
+    "claude-sonnet-5": (2.0, 10.0),
     "claude-sonnet-4-5": (3.0, 15.0),
     "claude-haiku-4-5": (1.0, 5.0),
 }

@@ -14,8 +14,8 @@ from rlm import RLM, ScriptedLM
 CONTEXT = "".join(f"line {i} of the text\n" for i in range(200))
 TURNS = (
     "```repl\nseen = [llm_query(f'one {i}') for i in range(3)]\nprint(len(context), seen)\n```",
-    "```repl\nbatch = llm_query_batched([f'many {i}' for i in range(6)])\n```\n```repl\nsame = llm_query_batched(['same'] * 4)\n"
-    "print(same)\n```",
+    "```repl\nbatch = llm_query_batched([f'many {i}' for i in range(6)])\n```\n"
+    "```repl\nsame = llm_query_batched(['same'] * 4)\nprint(same)\n```",
     "```repl\nchild = rlm_query('a child', context='abc')\nprint(child)\n```",
     "I think about it, without code.",
     "```repl\nFINAL('; '.join([*seen, *batch, *same, child, llm_query('last')]))\n```",

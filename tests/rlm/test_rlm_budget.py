@@ -52,7 +52,9 @@ def test_code_that_catches_the_spent_budget_may_still_answer() -> None:
 
 
 def test_tokens() -> None:
-    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(lambda p: "x" * 4000), max_tokens=5_000).completion("q", "t")
+    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(lambda p: "x" * 4000), max_tokens=5_000).completion(
+        "q", "t"
+    )
     assert (completion.reason, completion.answer) == ("max_tokens", "a draft")
     assert 5_000 <= completion.usage.tokens < 6_100
 
@@ -92,7 +94,9 @@ def test_seconds_end_a_run_between_calls_in_a_cell_and_in_mid_stream() -> None:
     started = time.perf_counter()
     completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(slow), max_seconds=0.3).completion("q", "t")
     assert (completion.reason, completion.answer) == ("max_seconds", "a draft")
-    loop = RLM(lm=ScriptedLM([repl("answer['content'] = 'kept'\nwhile True: pass")]), max_seconds=0.3).completion("q", "t")
+    loop = RLM(lm=ScriptedLM([repl("answer['content'] = 'kept'\nwhile True: pass")]), max_seconds=0.3).completion(
+        "q", "t"
+    )
     assert (loop.reason, loop.answer) == ("max_seconds", "kept")
 
     class Streaming(ScriptedLM):

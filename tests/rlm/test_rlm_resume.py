@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rlm_resumable as resumable
 
 from rlm import RLM, LLMError, ReplayLM, ScriptedLM, ScriptExhausted, TrajectoryError
 from rlm.trajectory import partial_of
-
-import rlm_resumable as resumable
 
 
 def start(path: Path, log: Path, kill_at: int, way: str) -> subprocess.CompletedProcess[str]:
