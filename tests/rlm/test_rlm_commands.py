@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rlm import LLMError, RLM, ScriptedLM
+from rlm import RLM, LLMError, ScriptedLM
 from rlm.cli import RIGHTS, app
 from rlm.summarize import summarize
 
@@ -46,7 +46,9 @@ def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) ->
         return repl("n = globals().get('n', 0) + 1; FINAL(f'{n} {len(context)}')")
 
     endpoint.reply = reply
-    result = cli.invoke(app, ["chat", str(notes)], input="first\n\nsecond\n/vars\n/cost\n/new\nthird\n/nonsense\n/help\n")
+    result = cli.invoke(
+        app, ["chat", str(notes)], input="first\n\nsecond\n/vars\n/cost\n/new\nthird\n/nonsense\n/help\n"
+    )
     assert result.exit_code == 0, result.output
     assert result.stdout == "1 8\n2 8\n1 8\n"
     said = result.stderr
@@ -129,7 +131,9 @@ def test_run_is_quiet_when_piped(endpoint: Any, notes: Path) -> None:
 
 
 def test_limits_and_their_reason(endpoint: Any, notes: Path) -> None:
-    endpoint.reply = lambda body: repl("answer['content'] = 'draft'; llm_query('x')") if len(body["messages"]) > 1 else "y"
+    endpoint.reply = lambda body: (
+        repl("answer['content'] = 'draft'; llm_query('x')") if len(body["messages"]) > 1 else "y"
+    )
     for option, reason in (("--max-calls", "max_calls"), ("--max-tokens", "max_tokens")):
         result = cli.invoke(app, ["run", str(notes), "q", option, "2", "--json", "--verbose"])
         found = json.loads(result.stdout)
