@@ -47,6 +47,12 @@ class OpenAILM:
         self._stream_options: dict[str, Any] = {"stream_options": {"include_usage": True}}
         self._streams = True
 
+    def __enter__(self) -> OpenAILM:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         return f"<OpenAILM {self.model} at {self.base_url or 'the default endpoint'}>"
 

@@ -5,7 +5,7 @@ Rules, each with a case in the tests:
 - a block ends at the fence where its code is complete, so a fence inside a triple-quoted string does not end it;
 - the closing fence may stand at the end of the last line of code;
 - a reply that stops inside a block gives a block marked `cut`, which runs only if it is complete source;
-- `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, in a reply without code.
+- `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The system prompt: what `context` is and costs, what the REPL holds, how to work, how to finish. In named sections.
 
-Kept short, because it is paid on every turn: `docs/rlm.md` has the tokens of each section. Nothing in it is shaped after
-a benchmark.
+Kept short, because it is paid on every turn: `docs/rlm.md` has the tokens of each section. Nothing in it is shaped
+after a benchmark.
 """
 
 from __future__ import annotations
