@@ -126,5 +126,7 @@ class Loop:
         """The best there is when nothing more may be asked: the draft in `answer`, else what was said or shown last."""
         draft = self.runner.run(prompts.DRAFT).final_answer
         shown = [cell.result.stdout for cell in reversed(cells)]
-        said = [message["content"] for message in reversed(messages) if message["role"] == "assistant"]
-        return next((text.strip() for text in (draft, *shown, reply.text, *said) if text and text.strip()), "")
+        told = [message["content"] for message in reversed(messages) if message["role"] == "assistant"]
+        said = [text for text in (reply.text, *told) if not parse_reply(text).blocks]  # code is no answer
+        earlier = [message["content"] for message in reversed(messages) if message["content"].startswith("REPL output")]
+        return next((text.strip() for text in (draft, *shown, *said, *earlier) if text and text.strip()), "")

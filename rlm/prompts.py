@@ -10,12 +10,13 @@ from rlm.step import Cell, Step
 from rlm.system_prompt import system_prompt
 
 _GUARD = (
-    "You have not interacted with the REPL environment or seen your context yet. Look at the context first; do not "
-    "provide a final answer yet.\n\n"
+    "You have not interacted with the REPL environment or seen your context yet. Look at the context first: reply with "
+    "a block of code fenced as ```repl; do not provide a final answer yet.\n\n"
 )
 
 NO_CODE = (
-    "Nothing was run: your reply has no block fenced as ```repl and no final answer at the start of a line. Write one."
+    "Nothing was run: your reply has no block fenced as ```repl and no final answer at the start of a line. Write one, "
+    "such as:\n\n```repl\nprint(context[:1000])\n```"
 )
 CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"
 CUT_NOT_RUN = "Not run: your reply was cut off inside this block. Send it again, shorter or in parts.\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,4 +109,4 @@ class ReplayLM:
         if on_delta:
             for line in reply.text.splitlines(keepends=True):
                 on_delta(line)
-        return reply
+        return reply if reply.model else replace(reply, model=self.model)  # rlms does not write it

@@ -82,8 +82,10 @@ class Trajectory:
             self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
 
     def reopen(self) -> None:
-        """Another question begins."""
+        """Another question begins; what an earlier one that failed had written ahead is of no use to it."""
         self._ended = False
+        if self.path:
+            partial_of(self.path).unlink(missing_ok=True)
 
     def _add(self, record: dict[str, Any]) -> None:
         self.records.append(record)
