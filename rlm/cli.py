@@ -19,8 +19,12 @@ from rlm.errors import LLMError, RLMError
 from rlm.opening import UsageError, opened
 from rlm.recording import Recording
 from rlm.rlm import RLM, recorded_options
+from rlm.runner import DEFAULT_RUNNER
+from rlm.runners import check_runner
 
 RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
+
+CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 
 app = typer.Typer(help="Answer questions about texts far larger than a model can read.", no_args_is_help=True,
                   add_completion=False, pretty_exceptions_enable=False)  # fmt: skip
@@ -55,7 +59,7 @@ def run(
     preset: Preset = None,
     backend: Backend = None,
     base_url: BaseUrl = None,
-    runner: Runner = "local",
+    runner: Runner = DEFAULT_RUNNER,
     max_iterations: MaxIterations = 30,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -90,7 +94,7 @@ def run(
             place = context
             budget = Budget(max_iterations, max_calls, max_tokens, max_dollars, max_seconds)
             options |= _models(model, sub_model, preset, backend, base_url) | {"budget": budget, "max_depth": max_depth}
-        _say_rights(runner)
+        typer.echo(rights(runner), err=True)
         with RLM(**options) as rlm, display:
             if recording and resume:
                 if place is None or ("context_value" in recording.metadata and not context):
@@ -114,7 +118,7 @@ def chat(
     preset: Preset = None,
     backend: Backend = None,
     base_url: BaseUrl = None,
-    runner: Runner = "local",
+    runner: Runner = DEFAULT_RUNNER,
     max_iterations: MaxIterations = 30,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -131,7 +135,7 @@ def chat(
 
     with _one_line_errors():
         _warn_of_rlms()
-        _say_rights(runner)
+        typer.echo(rights(runner), err=True)
         display = Display(shown=sys.stderr.isatty() if verbose is None else verbose)
         rlm = RLM(
             **_models(model, sub_model, preset, backend, base_url), runner=runner, max_depth=max_depth,
@@ -243,9 +247,10 @@ def _fail(message: str) -> NoReturn:
     raise typer.Exit(2) from None
 
 
-def _say_rights(runner: str) -> None:
-    if runner == "local":
-        typer.echo(RIGHTS, err=True)
+def rights(runner: str) -> str:
+    """What a user should know before anything runs. Raises RunnerUnavailable for a runner that there is not."""
+    check_runner(runner)
+    return RIGHTS if runner == "local" else CONFINED.format(runner)
 
 
 def _warn_of_rlms() -> None:

@@ -23,6 +23,7 @@ from rlm.lm import LM
 from rlm.options import refuse_unknown
 from rlm.prices import Prices
 from rlm.recording import Recording
+from rlm.runner import DEFAULT_RUNNER
 from rlm.runners import check_runner
 from rlm.session import Session, Setup
 from rlm.step import Step
@@ -84,7 +85,8 @@ class RLM:
         base_url: str | None = None,
         api_key: str | None = None,
         preset: str | None = None,
-        runner: str = "local",
+        runner: str = DEFAULT_RUNNER,
+        runner_options: Mapping[str, Any] | None = None,
         budget: Budget | None = None,
         max_iterations: int | None = None,
         max_calls: int | None = None,
@@ -117,11 +119,12 @@ class RLM:
         `max_depth` 2 lets `rlm_query` start child runs. `cell_timeout` is in seconds of a cell's own time, None for no
         limit; `output_limit` in characters per block. `max_retries` of a call that fails for a while.
 
-        More: `custom_tools`, name -> function or value. `persistent` keeps one namespace for all questions. With
-        `compaction`, a history that nears `window_tokens` is shortened. `sub_cache=True` keeps sub-answers in memory,
-        `cache_dir` in a directory. `prices`: model -> dollars per million tokens (input, output). `trajectory`: a
-        `.jsonl` file, or a directory that gets one file per run. `on_step` is called after each turn, `on_delta` with
-        each piece of the root's reply, both in the thread of the run. `verbose` prints the steps to stderr.
+        More: `runner_options` are those of the runner. `custom_tools`, name -> function or value. `persistent` keeps
+        one namespace for all questions. With `compaction`, a history that nears `window_tokens` is shortened.
+        `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory. `prices`: model -> dollars per million
+        tokens (input, output). `trajectory`: a `.jsonl` file, or a directory that gets one file per run. `on_step` is
+        called after each turn, `on_delta` with each piece of the root's reply, both in the thread of the run. `verbose`
+        prints the steps to stderr.
 
         Raises RunnerUnavailable, and UnknownOption for a keyword of a peer, naming ours.
         """
@@ -142,6 +145,7 @@ class RLM:
             sub_lm=sub_lm or root,
             sub_model=sub_model,
             runner=runner,
+            runner_options=dict(runner_options or {}),
             budget=_budget(
                 budget,
                 iterations=max_iterations,
@@ -336,7 +340,8 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "budget": Budget(**metadata["budget"]),
         "max_depth": metadata["max_depth"],
         "runner": metadata["environment_type"],
-        **metadata["environment_kwargs"],
+        "cell_timeout": metadata["environment_kwargs"]["cell_timeout"],
+        "output_limit": metadata["environment_kwargs"]["output_limit"],
     }
     if metadata["backend"] in kept:
         named = metadata["backend_kwargs"]

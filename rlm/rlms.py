@@ -11,6 +11,7 @@ from rlm.completion import Completion
 from rlm.errors import UnknownOption
 from rlm.options import refuse_unknown
 from rlm.rlm import READ_ALL, RLM
+from rlm.runner import DEFAULT_RUNNER
 
 _ENVIRONMENTS = ("local", "subprocess", "docker", "modal")
 
@@ -22,7 +23,7 @@ class InShapeOfRlms(RLM, keyword="backend"):
         self,
         backend: str = "openai",
         backend_kwargs: Mapping[str, Any] | None = None,
-        environment: str = "local",
+        environment: str = DEFAULT_RUNNER,
         environment_kwargs: Mapping[str, Any] | None = None,
         *,
         other_backends: Sequence[str] | None = None,

@@ -27,6 +27,7 @@ from rlm.runners import make_runner
 from rlm.step import Step
 from rlm.sub_cache import SubCache
 from rlm.subcalls import ChildAnswer, SubCalls
+from rlm.tools import placed
 from rlm.trajectory import Trajectory
 from rlm.usage import Usage
 
@@ -44,6 +45,7 @@ class Setup:
     sub_lm: LM
     sub_model: str | None
     runner: str
+    runner_options: Mapping[str, Any]
     budget: Budget
     cell_timeout: float | None
     output_limit: int
@@ -105,12 +107,17 @@ class Session:
             journal=self._trajectory.write_ahead,
         )  # fmt: skip
         self._subcalls = SubCalls(
-            setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, context=context, tools=setup.tools,
+            setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, context=context,
             spawn=self._spawn if depth < setup.max_depth else None,
         )  # fmt: skip
+        calls = {"rlm_query": self._subcalls.rlm_query, "rlm_query_batched": self._subcalls.rlm_query_batched}
+        here, there = placed(setup.tools, setup.runner)
         self._runner = make_runner(
-            setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit
-        )
+            setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
+            functions=calls | here, **setup.runner_options,
+        )  # fmt: skip
+        if there:
+            self._runner.run(there)
         self._messages: list[Message] = []
         self._turns = 0
         self._lock = threading.Lock()
@@ -266,6 +273,9 @@ class Session:
         about: dict[str, Any] = {"query": query, "context": self._held.to_dict(), "started_at": time.time()}
         if self._source:
             about["source"] = self._source
+        if (confinement := getattr(self._runner, "confinement", None)) is not None:
+            kwargs = {**self._setup.metadata["environment_kwargs"], "confinement": confinement}
+            about["environment_kwargs"] = kwargs
         value = _kept(self.context)
         return about if value is None else about | {"context_value": value}
 

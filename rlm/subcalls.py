@@ -80,31 +80,19 @@ class SubCalls:
         model: str | None = None,
         gate: Gate | None = None,
         context: object = None,
-        tools: Mapping[str, object] | None = None,
         spawn: Spawn | None = None,
     ) -> None:
-        """`tools` are further names for the namespace. Without a `spawn`, `rlm_query` asks as `llm_query` does."""
+        """Without a `spawn`, `rlm_query` asks as `llm_query` does."""
         self.gate = gate or Gate(usage)
         self._lm = lm
         self._model = model
         self._context = context
-        self._tools = dict(tools or {})
         self._spawn = spawn
         self._lock = threading.Lock()
         self._records: list[SubCall] = []
         self._open = 0
         self._opened_at = 0.0
         self._waited_seconds = 0.0
-
-    def names(self) -> dict[str, Any]:
-        """What a runner puts into the namespace: the four queries, and the caller's tools, callables or values."""
-        return {
-            "llm_query": self.llm_query,
-            "llm_query_batched": self.llm_query_batched,
-            "rlm_query": self.rlm_query,
-            "rlm_query_batched": self.rlm_query_batched,
-            **self._tools,
-        }
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import keyword
 from collections.abc import Mapping
+from typing import Any
 
 RESERVED = frozenset(
     ("context", "answer", "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "LLMError", "llm_query", "llm_query_batched",
@@ -32,6 +34,27 @@ def tools_and_lines(custom: Mapping[str, object] | None) -> tuple[dict[str, obje
         tools[name] = tool
         lines.append(_line(name, tool, str(said) if said else None))
     return tools, tuple(lines)
+
+
+def placed(tools: Mapping[str, object], runner: str) -> tuple[dict[str, Any], str]:
+    """The tools that a runner calls here, and the code of a cell that makes the others where the cells run.
+
+    The runner `local` takes any object by reference. Others call functions here; values must be plain data, and go
+    there. Raises ValueError for a value that cannot.
+    """
+    if runner == "local":
+        return dict(tools), ""
+    values = {name: tool for name, tool in tools.items() if not callable(tool)}
+    for name, value in values.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            raise ValueError(
+                f"custom tool {name!r}, a {kind}, cannot go to runner {runner!r}: give a function"
+            ) from None
+    code = "\n".join(f"{name} = __import__('json').loads({json.dumps(value)!r})" for name, value in values.items())
+    return {name: tool for name, tool in tools.items() if callable(tool)}, code
 
 
 def _line(name: str, tool: object, description: str | None) -> str:

@@ -9,7 +9,7 @@ import linecache
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -38,8 +38,15 @@ class LocalRunner:
     """
 
     def __init__(
-        self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000
+        self,
+        context: object,
+        subcalls: SubCalls,
+        *,
+        cell_timeout: float | None = 120.0,
+        output_limit: int = 20_000,
+        functions: Mapping[str, Any] | None = None,
     ) -> None:
+        """`functions`: more names for the namespace, restored after each cell as the others are."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
@@ -59,9 +66,11 @@ class LocalRunner:
             "__builtins__": self._builtins(shims),
             "context": context,
             "answer": self._answers.slot,
-            **subcalls.names(),
+            "llm_query": subcalls.llm_query,
+            "llm_query_batched": subcalls.llm_query_batched,
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
+            **(functions or {}),
             **self._answers.functions(self._namespace),
         }
         self._namespace |= names | self._reserved

@@ -16,6 +16,7 @@ import pytest
 from rlm import RLM, LLMError, RLMError, ScriptedLM, Step, TrajectoryError
 from rlm.compaction import NOTE, compacted
 from rlm.lm import estimated_tokens
+from rlm.tools import placed
 
 
 def repl(code: str) -> str:
@@ -227,6 +228,17 @@ def test_custom_tools_are_in_the_namespace_and_in_the_prompt() -> None:
 def test_a_tool_whose_name_cannot_be_is_refused_at_once(name: str) -> None:
     with pytest.raises(ValueError, match="custom tool"):
         RLM(lm=ScriptedLM([]), custom_tools={name: len})
+
+
+def test_tools_for_a_runner_elsewhere_are_functions_here_and_plain_values_there(runner_of: Any) -> None:
+    functions, code = placed({"shout": str.upper, "limit": 7, "pairs": [1, "a'\\n"]}, "subprocess")
+    assert list(functions) == ["shout"]
+    runner = runner_of(functions=functions)
+    runner.run(code)
+    assert runner.run("(shout('a'), limit, pairs)").stdout == f"('A', 7, {[1, chr(97) + chr(39) + chr(92) + 'n']!r})\n"
+    assert placed({"any": object}, "local")[1] == ""
+    with pytest.raises(ValueError, match="a set, cannot go to runner 'subprocess'"):
+        placed({"some": {1}}, "subprocess")
 
 
 def test_a_tool_that_raises_is_a_traceback_for_the_model() -> None:
