@@ -85,7 +85,7 @@ class RLM:
         base_url: str | None = None,
         api_key: str | None = None,
         preset: str | None = None,
-        runner: str = DEFAULT_RUNNER,
+        runner: str | None = None,
         runner_options: Mapping[str, Any] | None = None,
         budget: Budget | None = None,
         max_iterations: int | None = None,
@@ -119,16 +119,17 @@ class RLM:
         `max_depth` 2 lets `rlm_query` start child runs. `cell_timeout` is in seconds of a cell's own time, None for no
         limit; `output_limit` in characters per block. `max_retries` of a call that fails for a while.
 
-        More: `runner_options` are those of the runner. `custom_tools`, name -> function or value. `persistent` keeps
-        one namespace for all questions. With `compaction`, a history that nears `window_tokens` is shortened.
-        `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory. `prices`: model -> dollars per million
-        tokens (input, output). `trajectory`: a `.jsonl` file, or a directory that gets one file per run. `on_step` is
-        called after each turn, `on_delta` with each piece of the root's reply, both in the thread of the run. `verbose`
-        prints the steps to stderr.
+        More: `runner` names the place where code runs, `runner_options` are those of the runner. `custom_tools`, name
+        -> function or value. `persistent` keeps one namespace for all questions. With `compaction`, a history that
+        nears `window_tokens` is shortened. `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory.
+        `prices`: model -> dollars per million tokens (input, output). `trajectory`: a `.jsonl` file, or a directory
+        that gets one file per run. `on_step` is called after each turn, `on_delta` with each piece of the root's reply,
+        both in the thread of the run. `verbose` prints the steps to stderr.
 
         Raises RunnerUnavailable, and UnknownOption for a keyword of a peer, naming ours.
         """
         refuse_unknown(unknown, inspect.signature(RLM.__init__).parameters)
+        runner = runner or DEFAULT_RUNNER
         check_runner(runner)
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, not {max_depth}")

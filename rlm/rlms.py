@@ -11,7 +11,6 @@ from rlm.completion import Completion
 from rlm.errors import UnknownOption
 from rlm.options import refuse_unknown
 from rlm.rlm import READ_ALL, RLM
-from rlm.runner import DEFAULT_RUNNER
 
 _ENVIRONMENTS = ("local", "subprocess", "docker", "modal")
 
@@ -23,7 +22,7 @@ class InShapeOfRlms(RLM, keyword="backend"):
         self,
         backend: str = "openai",
         backend_kwargs: Mapping[str, Any] | None = None,
-        environment: str = DEFAULT_RUNNER,
+        environment: str | None = None,
         environment_kwargs: Mapping[str, Any] | None = None,
         *,
         other_backends: Sequence[str] | None = None,
@@ -36,7 +35,7 @@ class InShapeOfRlms(RLM, keyword="backend"):
         The first of `other_backends` answers sub-calls. `logger` is a directory or an object with `log_dir`. All other
         keywords are those of `RLM`. Raises UnknownOption.
         """
-        if environment not in _ENVIRONMENTS:
+        if environment not in (None, *_ENVIRONMENTS):
             raise UnknownOption(
                 f"no environment {environment!r}; as runner= there are {', '.join(map(repr, _ENVIRONMENTS))}"
             )

@@ -85,6 +85,13 @@ class LazyText:
         return Kit()
 
 
+@pytest.fixture(autouse=True)
+def _in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of these tests that name no runner take the one in this process: doubles are handed over by reference."""
+    if "sandbox" not in request.path.parts:
+        monkeypatch.setattr("rlm.rlm.DEFAULT_RUNNER", "local")
+
+
 @pytest.fixture
 def lazy() -> LazyText:
     return LazyText("".join(f"line {i}\n" for i in range(1000)))

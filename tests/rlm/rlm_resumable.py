@@ -51,7 +51,7 @@ class Noted:
 
 
 def rlm(log: Path, kill_at: int | None = None, trajectory: Path | None = None) -> RLM:
-    return RLM(lm=Noted(log, kill_at), max_depth=2, trajectory=trajectory)
+    return RLM(lm=Noted(log, kill_at), max_depth=2, trajectory=trajectory, runner="local")
 
 
 if __name__ == "__main__":
