@@ -11,9 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from rlm import RLM, LLMError, ScriptedLM
-from rlm.cli import RIGHTS, app
+from rlm.cli import app, rights
+from rlm.runner import DEFAULT_RUNNER
 from rlm.summarize import summarize
 
+RIGHTS = rights(DEFAULT_RUNNER)
 cli = CliRunner()
 
 
