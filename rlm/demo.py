@@ -176,7 +176,7 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
     key = os.environ.get("OPENAI_API_KEY")
     base_url = base_url or os.environ.get("OPENAI_BASE_URL")
     if key or base_url:
-        from rlm.lm import OpenAILM
+        from rlm.openai_lm import OpenAILM
 
         name = model or os.environ.get("OPENAI_MODEL", "gpt-5")
         lm = OpenAILM(name, base_url=base_url, api_key=key)

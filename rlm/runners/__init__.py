@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rlm.errors import RunnerUnavailable
 from rlm.runner import Runner
 from rlm.runners.local import LocalRunner
@@ -19,8 +22,17 @@ def check_runner(name: str) -> None:
 
 
 def make_runner(
-    name: str, context: object, subcalls: SubCalls, *, cell_timeout: float | None, output_limit: int
+    name: str,
+    context: object,
+    subcalls: SubCalls,
+    *,
+    cell_timeout: float | None,
+    output_limit: int,
+    functions: Mapping[str, Any] | None = None,
 ) -> Runner:
-    """A fresh runner with `context` in its namespace. Raises RunnerUnavailable."""
+    """A fresh runner with `context` in its namespace. Raises RunnerUnavailable.
+
+    `functions`: more names for the namespace, which run here and not where the cells do.
+    """
     check_runner(name)
-    return LocalRunner(context, subcalls, cell_timeout=cell_timeout, output_limit=output_limit)
+    return LocalRunner(context, subcalls, cell_timeout=cell_timeout, output_limit=output_limit, functions=functions)

@@ -9,7 +9,7 @@ import linecache
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -38,8 +38,15 @@ class LocalRunner:
     """
 
     def __init__(
-        self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000
+        self,
+        context: object,
+        subcalls: SubCalls,
+        *,
+        cell_timeout: float | None = 120.0,
+        output_limit: int = 20_000,
+        functions: Mapping[str, Any] | None = None,
     ) -> None:
+        """`functions`: more names for the namespace, restored after each cell as the others are."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
@@ -63,6 +70,7 @@ class LocalRunner:
             "llm_query_batched": subcalls.llm_query_batched,
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
+            **(functions or {}),
             **self._answers.functions(self._namespace),
         }
         self._namespace |= names | self._reserved
@@ -72,12 +80,16 @@ class LocalRunner:
         """Run one cell; assignments made before an exception are kept, reserved names are put back."""
         started = time.perf_counter()
         waited = self._subcalls.waited_seconds
+        # What stands for the sub-calls in a worker knows no budget: there the host watches it.
+        run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
         cell = _Cell(f"{self._files}{len(self._sources) + 1}>", code, self._output_limit)
         self._sources.append(cell.file)
         self._out = cell.out
 
         def seconds_left() -> float:
-            return self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            # Past the budget of the run a cell still has a second: to end, and for the cell that asks for a draft.
+            return min(own, max(run_left(), started + 1 - time.perf_counter()))
 
         with routed():
             ended = self._thread.run(lambda: self._execute(cell), seconds_left)

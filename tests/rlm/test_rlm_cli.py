@@ -37,7 +37,7 @@ def model(endpoint: Any) -> Any:
 
 
 def test_a_text_file_and_its_first_line_and_its_answer(model: Any, notes: Path) -> None:
-    result = cli.invoke(app, ["run", str(notes), "which?", "--base-url", model.url])
+    result = cli.invoke(app, ["run", str(notes), "which?", "--base-url", model.url, "--verbose"])
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[0] == RIGHTS
     assert "with your rights" in RIGHTS
@@ -68,7 +68,7 @@ def test_json(model: Any, notes: Path, tmp_path: Path) -> None:
 
 def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
     endpoint.reply = lambda body: "hm"
-    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", endpoint.url, "--max-iterations", "1"])
+    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", endpoint.url, "--max-iterations", "1", "--verbose"])
     assert (result.exit_code, result.stdout) == (0, "hm\n")
     assert "was forced" in result.stderr
 
@@ -113,7 +113,7 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
     first = "```repl\nprint(type(context).__name__, context[:6], len(context))\n```"
     model.reply = lambda body: "FINAL(found)" if len(body["messages"]) > 3 else first
     for place in (tmp_path / "context", (tmp_path / "context").as_uri()):
-        result = cli.invoke(app, ["run", str(place), "q", "--base-url", model.url, "--json"])
+        result = cli.invoke(app, ["run", str(place), "q", "--base-url", model.url, "--json", "--verbose"])
         assert result.exit_code == 0, result.output
         assert "str needle 17000" in result.stderr  # the namespace kit answers for the text
         assert set(json.loads(result.stdout)["io"]) == {"gets", "bytes", "hits", "ms"}
