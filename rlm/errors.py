@@ -7,7 +7,8 @@
     `-- ends the run as an exception
         |-- LLMError                        the same failure, of the root model
         |   `-- ScriptExhausted             a `ScriptedLM` was asked for more replies than it holds
-        `-- RunnerUnavailable (ValueError)  no runner of this name, or not on this machine
+        |-- RunnerUnavailable (ValueError)  no runner of this name, or not on this machine
+        `-- ChannelAbuse (RuntimeError)     code in a sandbox sent what no worker sends: its run is over
 
 A failure is never a value: nothing here returns a string that starts with "Error:".
 """
@@ -33,3 +34,7 @@ class ScriptExhausted(LLMError):
 
 class RunnerUnavailable(RLMError, ValueError):
     """There is no runner of this name, or it cannot work here."""
+
+
+class ChannelAbuse(RLMError, RuntimeError):
+    """Code in a sandbox tampered with the channel to its host. The worker is gone, and the run with it."""
