@@ -1,4 +1,4 @@
-"""A fresh process that confines itself and becomes a worker: `python -I -S -B -c ... plan`.
+"""A fresh process that confines itself and becomes a worker: `python -I -S -c ... plan`.
 
 It holds nothing of the host but the channel and the lifeline, a pipe that closes when the host ends, by whatever death.
 The first process stays outside and waits; when the lifeline closes it kills the worker. Whatever fails before the
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from rlm.runners import worker
 from rlm.runners.confine import bubblewrap, landlock, limits, namespaces, seccomp, system
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, View
@@ -41,6 +42,8 @@ def main() -> NoReturn:
             case "namespaces":
                 namespaces.enter()
                 _watch(plan["lifeline"], lambda: _in_namespaces(plan, view, bounds))
+            case "container":
+                _work(plan, bounds)
             case "landlock":
                 _watch(plan["lifeline"], lambda: _in_landlock(plan, view, bounds))
     except OSError as exc:
@@ -48,10 +51,16 @@ def main() -> NoReturn:
     raise SystemExit(FAILED)
 
 
+def container_plan(limits: Limits) -> str:
+    """The argument of a launcher that a container confines: it is given the channel as its standard streams."""
+    view: dict[str, Any] = {"python": "", "readable": [], "links": [], "import_path": []}
+    return json.dumps({"way": "container", "channel": [0, 1], "view": view, "limits": limits.to_dict()})
+
+
 def command(python: str, plan: dict[str, Any], view: View) -> list[str]:
     """The command line of a launcher."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
-    return [python, "-I", "-S", "-B", "-X", "utf8", "-c", code, json.dumps(plan)]
+    return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
 
 
 def _in_namespaces(plan: dict[str, Any], view: View, bounds: Limits) -> None:
@@ -70,15 +79,16 @@ def _in_landlock(plan: dict[str, Any], view: View, bounds: Limits) -> None:
 
 def _work(plan: dict[str, Any], bounds: Limits) -> NoReturn:
     """Shut the doors that are left, and work."""
-    from rlm.runners import worker
-
     worker.prepare()
     system.no_new_privileges()
     system.drop_capabilities()
     system.die_with_parent()  # after the user has changed, which takes it back
     limits.apply(bounds)
     seccomp.install()
-    worker.main(plan["channel"], plan["channel"], {"confinement": plan["way"].split()[-1]})
+    read_fd, write_fd = plan["channel"]
+    if read_fd == 0:  # pipes to a container: cells must not find them where their output would go
+        read_fd, write_fd = os.dup(0), os.dup(1)
+    worker.main(read_fd, write_fd, {"confinement": plan["way"].split()[-1]})
     os._exit(0)
 
 
@@ -132,3 +142,7 @@ def _close(fd: int) -> None:
 def _give_up(exc: BaseException) -> NoReturn:
     os.write(2, f"{exc.strerror if isinstance(exc, OSError) and exc.strerror else exc}\n".encode())
     os._exit(FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,12 +11,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rlm.errors import RunnerUnavailable
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel, ChannelClosed
+from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
 from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import View, python_view
 from rlm.runners.launcher import command
-from rlm.runners.remote import START_SECONDS, RemoteRunner
+from rlm.runners.remote import RemoteRunner, hello_of
 from rlm.subcalls import SubCalls
 
 _END_SECONDS = 5.0
@@ -156,7 +156,7 @@ def _started(way: str, view: View, limits: Limits) -> tuple[Process, Mapping[str
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         plan = {
-            "way": way, "channel": theirs.fileno(), "lifeline": held, "bwrap": program,
+            "way": way, "channel": [theirs.fileno()] * 2, "lifeline": held, "bwrap": program,
             "view": asdict(view), "limits": limits.to_dict(),
         }  # fmt: skip
         popen = subprocess.Popen(
@@ -180,21 +180,13 @@ def _started(way: str, view: View, limits: Limits) -> tuple[Process, Mapping[str
         os.close(held)
     fd = ours.detach()
     process = Process(popen, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
-    hello = _hello(process.channel)
+    hello = hello_of(process.channel)
     if hello is None:
         _exited(popen)
         said = process.complaint()
         how = process.end()
         raise RunnerUnavailable(said or f"it did not start ({how})")
     return process, hello
-
-
-def _hello(channel: Channel) -> Mapping[str, Any] | None:
-    try:
-        message = channel.receive(START_SECONDS)
-    except ChannelClosed:
-        return None
-    return message[0] if message and message[0].get("op") == "hello" else None
 
 
 def _packages_of(context: object) -> tuple[str, ...]:

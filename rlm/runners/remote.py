@@ -18,7 +18,7 @@ from rlm import hooks
 from rlm.errors import AnswerRefused, ChannelAbuse, LLMError, RunnerUnavailable
 from rlm.excerpt import bounded_repr, cut
 from rlm.runner import CellResult
-from rlm.runners.channel import Channel, ChannelClosed, Message
+from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.values import incoming, is_data, packed, split_texts
 from rlm.subcalls import SubCalls
 
@@ -172,6 +172,12 @@ class RemoteRunner:
 
     def _begin(self) -> None:
         self._worker, hello = self._place.start()
+        if hello.get("protocol") != PROTOCOL:
+            self._end()
+            raise RunnerUnavailable(
+                f"runner {self._place.name!r}: the worker speaks protocol {str(hello.get('protocol'))[:20]}, this is "
+                f"{PROTOCOL}: give both sides the same version of monocontext-rlm"
+            )
         self.confinement = str(hello.get("confinement", "none"))[:50]
         start = {
             "op": "start",
@@ -183,7 +189,10 @@ class RemoteRunner:
         deadline = time.monotonic() + START_SECONDS
         try:
             self._worker.channel.send(start, [self._data] if self._data else [], seconds=START_SECONDS)
-            while (message := self._next(deadline - time.monotonic())) is not None:
+            while (seconds := deadline - time.monotonic()) > 0:
+                message = self._worker.channel.receive(seconds)
+                if message is None:
+                    break
                 op = message[0].get("op")
                 if op == "started":
                     return
@@ -211,10 +220,6 @@ class RemoteRunner:
     def _send(self, head: dict[str, Any]) -> None:
         assert self._worker is not None
         self._worker.channel.send(head, seconds=_SEND_SECONDS)
-
-    def _next(self, seconds: float) -> Message | None:
-        assert self._worker is not None
-        return self._worker.channel.receive(max(0.0, min(seconds, _LOOK_SECONDS))) if seconds > 0 else None
 
     def _pump(self, number: int, seconds_left: Callable[[], float]) -> Message | None:
         """Answer the worker until the reply to a command comes; None when its time is up."""
@@ -322,6 +327,15 @@ class RemoteRunner:
         self._variables = variables
         room = self._output_limit + 200  # the note about what was cut, and what the runner adds
         return CellResult(cut(out, room), cut(err, room), variables, (), answer)
+
+
+def hello_of(channel: Channel) -> Mapping[str, Any] | None:
+    """The first message of a worker; None when it does not come."""
+    try:
+        message = channel.receive(START_SECONDS)
+    except (ChannelClosed, ChannelAbuse):
+        return None
+    return message[0] if message and message[0].get("op") == "hello" else None
 
 
 def _called(call: Callable[..., Any], args: list[Any], options: dict[str, Any]) -> tuple[dict[str, Any], bytes]:

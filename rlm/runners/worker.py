@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
-from rlm.runners.channel import ChannelClosed, Message
+from rlm.runners.channel import PROTOCOL, ChannelClosed, Message
 from rlm.runners.link import Link
 from rlm.runners.local import LocalRunner
 from rlm.runners.values import outgoing, unpacked
@@ -38,7 +38,7 @@ def main(read_fd: int, write_fd: int, hello: dict[str, Any]) -> None:
     os.environ.clear()
     link = Link(read_fd, write_fd)
     try:
-        link.send({"op": "hello", "python": sys.version.split()[0], **hello})
+        link.send({"op": "hello", "protocol": PROTOCOL, "python": sys.version.split()[0], **hello})
         _hush()
         head, body = link.command()
         _serve(link, head, body)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-_LOADER = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
-"""The C library and what compiled modules link to."""
+_LOADER = ("/lib", "/lib64", "/usr/lib64")
+"""Where the C library lies, or links to there. `/usr/lib` holds much that is no library on systems that have a folder
+for each machine, so that folder is shown alone."""
 _FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
@@ -46,7 +47,8 @@ def python_view(packages: tuple[str, ...] = ("rlm",)) -> View:
     if shared and name and os.path.exists(os.path.join(shared, name)):
         wanted.append(os.path.join(shared, name))
     links = []
-    for path in _LOADER:
+    machine = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"
+    for path in (*_LOADER, machine if os.path.isdir(machine) else "/usr/lib"):
         if os.path.islink(path):
             links.append((path, os.readlink(path)))
         elif os.path.isdir(path):
