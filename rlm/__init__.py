@@ -3,13 +3,13 @@
 from rlm import RLM
 print(RLM(model="gpt-5", sub_model="gpt-5-nano").completion("Who did it?", context=text))
 
-Code that the model writes runs with the rights of this process's user: there is no sandbox in this version.
+Code that the model writes runs in a confined process (`runner="subprocess"`): no keys, no network, no files.
 """
 
 from __future__ import annotations
 
 from rlm.completion import Completion
-from rlm.errors import AnswerRefused, LLMError, RLMError, RunnerUnavailable, ScriptExhausted
+from rlm.errors import AnswerRefused, ChannelAbuse, LLMError, RLMError, RunnerUnavailable, ScriptExhausted
 from rlm.lm import LM, OpenAILM, Reply
 from rlm.rlm import RLM, RLM_REPL
 from rlm.scripted import ScriptedLM
@@ -24,6 +24,7 @@ __all__ = [
     "RLM_REPL",
     "AnswerRefused",
     "Cell",
+    "ChannelAbuse",
     "Completion",
     "LLMError",
     "ModelUsage",

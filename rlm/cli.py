@@ -19,6 +19,11 @@ from rlm.rlm import RLM
 
 RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 
+CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
+
+Where = Annotated[str, typer.Option("--runner", help="Where the model's code runs: subprocess (a confined process), local "
+                                    "(with your rights), docker, modal.")]  # fmt: skip
+
 app = typer.Typer(help="Answer questions about texts far larger than a model can read.", no_args_is_help=True,
                   add_completion=False, pretty_exceptions_enable=False)  # fmt: skip
 
@@ -34,9 +39,10 @@ def run(
     trajectory: Annotated[str | None, typer.Option(help="A .jsonl file, or a directory for one file per run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the answer.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not show the steps.")] = False,
+    runner: Where = "subprocess",
 ) -> None:
     """Answer QUESTION from CONTEXT. The answer goes to stdout, the steps to stderr."""
-    typer.echo(RIGHTS, err=True)
+    typer.echo(rights(runner), err=True)
     from rlm import console
 
     with _one_line_errors():
@@ -47,6 +53,7 @@ def run(
                 sub_model,
                 base_url=base_url or os.environ.get("OPENAI_BASE_URL"),
                 max_iterations=max_iterations,
+                runner=runner,
                 trajectory=trajectory,
                 on_step=None if quiet else console.print_step,
             ).completion(question, held)
@@ -61,13 +68,15 @@ def demo(
     model: Annotated[str | None, typer.Option(help="The root model; needs OPENAI_API_KEY.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Any OpenAI-compatible endpoint; else OPENAI_BASE_URL.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not show the steps.")] = False,
+    runner: Where = "subprocess",
 ) -> None:
     """Start an S3 server here, store a real text in it, and answer a question about it."""
-    typer.echo(RIGHTS, err=True)
+    typer.echo(rights(runner), err=True)
     from rlm.demo import main as run_demo
 
     with _one_line_errors():
-        right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=quiet)
+        right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=quiet,
+                         runner=runner)  # fmt: skip
     if not right:
         raise typer.Exit(1)
 
@@ -75,6 +84,11 @@ def demo(
 def main() -> None:
     """The console script."""
     app()
+
+
+def rights(runner: str) -> str:
+    """What a user should know before anything runs."""
+    return RIGHTS if runner == "local" else CONFINED.format(runner)
 
 
 @contextmanager

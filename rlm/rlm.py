@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rlm import hooks, prompts
@@ -28,7 +28,7 @@ _MINIMAL_QUERY = (
 class RLM:
     """A Recursive Language Model: a root model that writes Python over a `context` it never has to read whole.
 
-    The code runs with the rights of this process's user; there is no sandbox in this version.
+    The code runs in a confined process of its own, without a network, files or keys; see `runner`.
     """
 
     def __init__(
@@ -40,7 +40,8 @@ class RLM:
         sub_lm: LM | None = None,
         base_url: str | None = None,
         api_key: str | None = None,
-        runner: str = "local",
+        runner: str = "subprocess",
+        runner_options: Mapping[str, Any] | None = None,
         max_iterations: int = 30,
         cell_timeout: float | None = 120.0,
         trajectory: str | os.PathLike[str] | None = None,
@@ -52,7 +53,11 @@ class RLM:
         Sub-calls go to `sub_lm`, by default `lm`, and ask it for `sub_model`, by default its own model.
         `cell_timeout` is in seconds of a cell's own time, None for no limit; `output_limit` in characters per block.
         `trajectory`: a `.jsonl` file, or a directory that gets one file per run. `on_step` is called after each turn.
-        Raises RunnerUnavailable for a runner that this version lacks.
+
+        `runner`: where the code runs. `"subprocess"`, a confined process of this machine (Linux), which `completion`
+        refuses to start where nothing confines it; `"local"`, this process, with its rights: no sandbox; `"docker"`;
+        `"modal"`. `runner_options`: `limits` of memory, CPU, disk and files for `subprocess`, `image` for `docker`.
+        Raises RunnerUnavailable for a runner that there is not.
         """
         check_runner(runner)
         if max_iterations < 1:
@@ -62,6 +67,7 @@ class RLM:
         self._sub_model = sub_model
         self._model = str(getattr(self._root, "model", model))
         self._runner = runner
+        self._runner_options = dict(runner_options or {})
         self._max_iterations = max_iterations
         self._cell_timeout = cell_timeout
         self._trajectory = trajectory
@@ -72,15 +78,18 @@ class RLM:
         return f"<RLM {self._model}, runner {self._runner}, at most {self._max_iterations} turns>"
 
     def completion(self, query: str, context: object = None) -> Completion:
-        """Answer `query` from `context`, which is handed over by reference: a str, a lazy text, a list, a dict.
+        """Answer `query` from `context`: a str, a lazy text, a list, a dict.
 
-        Safe for use by many threads; each call has a namespace of its own. Raises LLMError when the root model fails.
+        A lazy text is served to where the code runs, piece by piece as it looks; plain data is copied there. The runner
+        `local` takes any object, by reference. Safe for use by many threads; each call has a namespace of its own.
+
+        Raises LLMError when the root model fails, RunnerUnavailable when the runner cannot start here or cannot take
+        this context, ChannelAbuse when code in a sandbox tampers with the way out.
         """
         started = time.perf_counter()
         usage = Usage()
         held = describe(context)
         trajectory = Trajectory(self._trajectory, secrets=self._secrets)
-        trajectory.begin(self._metadata(held.to_dict()))
 
         def on_step(step: Step) -> None:
             usage.add(step.reply)
@@ -91,9 +100,15 @@ class RLM:
         subcalls = SubCalls(self._sub_lm, usage, model=self._sub_model)
         before = hooks.reading(context)
         runner = make_runner(
-            self._runner, context, subcalls, cell_timeout=self._cell_timeout, output_limit=self._output_limit
+            self._runner,
+            context,
+            subcalls,
+            cell_timeout=self._cell_timeout,
+            output_limit=self._output_limit,
+            **self._runner_options,
         )
         try:
+            trajectory.begin(self._metadata(held.to_dict(), getattr(runner, "confinement", None)))
             loop = Loop(self._root, runner, context, self._max_iterations, on_step)
             messages = prompts.opening_messages(
                 query,
@@ -119,14 +134,17 @@ class RLM:
     def _secrets(self) -> list[str]:
         return [secret for lm in (self._root, self._sub_lm) for secret in getattr(lm, "secrets", ())]
 
-    def _metadata(self, context: dict[str, Any]) -> dict[str, Any]:
+    def _metadata(self, context: dict[str, Any], confinement: str | None) -> dict[str, Any]:
+        options: dict[str, Any] = {"cell_timeout": self._cell_timeout, "output_limit": self._output_limit}
+        if confinement is not None:
+            options["confinement"] = confinement
         return run_metadata(
             root_model=self._model,
             backend="openai" if isinstance(self._root, OpenAILM) else type(self._root).__name__,
             base_url=getattr(self._root, "base_url", None),
             runner=self._runner,
             max_iterations=self._max_iterations,
-            runner_options={"cell_timeout": self._cell_timeout, "output_limit": self._output_limit},
+            runner_options=options,
             context=context,
         )
 

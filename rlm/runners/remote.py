@@ -19,6 +19,7 @@ from rlm.errors import AnswerRefused, ChannelAbuse, LLMError, RunnerUnavailable
 from rlm.excerpt import bounded_repr, cut
 from rlm.runner import CellResult
 from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
+from rlm.runners.indexed import IndexedServer, can_serve
 from rlm.runners.values import incoming, is_data, packed, split_texts
 from rlm.subcalls import SubCalls
 
@@ -82,6 +83,8 @@ class RemoteRunner:
         }
         self._shown_context = bounded_repr(context)
         self._server = hooks.server(context)
+        if self._server is None and not is_data(context) and can_serve(context):
+            self._server = IndexedServer(context)
         self._data = None if self._server else _as_data(context, place.name)
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
@@ -357,7 +360,7 @@ def _as_data(context: object, runner: str) -> bytes:
         except TypeError as exc:
             reason = str(exc)
     else:
-        reason = f"a {type(context).__name__} is neither plain data nor has a serve()"
+        reason = f"a {type(context).__name__} is neither plain data nor a sequence, and has no serve()"
     raise RunnerUnavailable(
         f"runner {runner!r} cannot take this context across: {reason}; give a str, a list, a dict or a Monocontext, or "
         f"use --runner local"

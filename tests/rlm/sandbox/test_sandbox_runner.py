@@ -54,9 +54,9 @@ def test_data_crosses_as_what_it_is(sandbox: Make, context: object) -> None:
 
 
 def test_a_context_that_is_neither_data_nor_served_is_refused_by_name(sandbox: Make) -> None:
-    with pytest.raises(RunnerUnavailable, match="a Foo is neither plain data.*--runner local"):
+    with pytest.raises(RunnerUnavailable, match=r"a Foo is neither plain data nor a sequence.*--runner local"):
         sandbox(type("Foo", (), {})())
-    with pytest.raises(RunnerUnavailable, match="holds more than plain data"):
+    with pytest.raises(RunnerUnavailable, match=r"holds more than plain data"):
         sandbox([object()])
 
 
@@ -177,7 +177,9 @@ def test_a_worker_that_is_killed_from_outside_is_replaced(sandbox: Make) -> None
     runner = sandbox()
     runner.run("x = 1")
     worker: Any = runner._worker
+    children = _children(worker._popen.pid)
     os.kill(worker._popen.pid, signal.SIGKILL)
+    _wait_for_the_end_of(children)
     result = runner.run("x")
     assert "WorkerDied" in result.stderr
     assert "lost: x" in result.stderr
@@ -200,15 +202,23 @@ def test_a_worker_ends_with_its_host_even_when_that_is_killed() -> None:
     host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
     assert host.stdout
     launcher = int(host.stdout.readline())
-    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    children = _children(launcher)
     assert children
     time.sleep(0.3)
     host.kill()
     host.communicate()
+    _wait_for_the_end_of([launcher, *children])
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _wait_for_the_end_of(pids: list[int]) -> None:
     deadline = time.monotonic() + 20
-    while any(_runs(int(pid)) for pid in [launcher, *children]) and time.monotonic() < deadline:
+    while any(map(_runs, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(_runs(int(pid)) for pid in [launcher, *children])
+    assert not any(map(_runs, pids))
 
 
 def _runs(pid: int) -> bool:
@@ -239,14 +249,51 @@ def test_where_nothing_confines_it_refuses_and_names_the_way_out(sandbox: Make) 
 
 def test_an_abused_channel_ends_the_run() -> None:
     cell = "import os, stat\n[os.write(fd, b'x' * 100) for fd in range(3, 99) if _sock(fd)]\nwhile True: pass"
-    helper = "import os, stat\ndef _sock(fd):\n    try: return stat.S_ISSOCK(os.fstat(fd).st_mode)\n    except OSError: return False\n"
+    helper = (
+        "import os, stat\ndef _sock(fd):\n    try: return stat.S_ISSOCK(os.fstat(fd).st_mode)\n"
+        "    except OSError: return False\n"
+    )
     rlm = RLM(lm=ScriptedLM([f"```repl\n{helper}{cell}\n```"]), sub_lm=ScriptedLM(str.upper), runner="subprocess")
     with pytest.raises(ChannelAbuse) as caught:
         rlm.completion("q", "c")
     assert isinstance(caught.value, RLMError)
 
 
-# -- a lazy context ------------------------------------------------------------------------------------------------------
+def test_any_lazy_sequence_is_served_by_length_slices_and_search(sandbox: Make) -> None:
+    class Far:
+        """Reads count, and nothing else of it may be reached."""
+
+        key = "planted-secret"
+
+        def __init__(self) -> None:
+            self.text, self.reads = "".join(f"line {i}\n" for i in range(1000)), 0
+
+        def __len__(self) -> int:
+            return len(self.text)
+
+        def __getitem__(self, at: Any) -> str:
+            self.reads += 1
+            return self.text[at]
+
+        def find(self, needle: str, start: int = 0) -> int:
+            return self.text.find(needle, start)
+
+        @property
+        def lines(self) -> list[str]:
+            return self.text.splitlines(keepends=True)
+
+    far = Far()
+    runner = sandbox(far)
+    code = "print(len(context), context[-1:] == '\\n', context[7:13], context.find('line 9'), context.lines[5:7])"
+    expected = f"{len(far)} True line 1 {far.text.find('line 9')} {far.lines[5:7]}\n"
+    assert runner.run(code).stdout == expected
+    assert far.reads >= 2
+    assert runner.run("type(context).__name__").stdout == "'Far'\n"
+    assert "AttributeError" in runner.run("context.key").stderr
+    assert "IndexError" in runner.run("context[10**9]").stderr
+
+
+# -- a lazy context ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
