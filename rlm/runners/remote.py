@@ -265,8 +265,8 @@ class RemoteRunner:
             case "call":
                 given = incoming(head.get("given"), split_texts(head.get("texts"), body))
                 match given:
-                    case [[*args], dict(options)] if head.get("name") in self._functions:
-                        call = self._functions[head["name"]]
+                    case [[*args], dict(options)] if isinstance(name := head.get("name"), str) and name in self._functions:
+                        call = self._functions[name]
                         work = lambda: self._answer(channel, number, lambda: _called(call, args, options))  # noqa: E731
                     case _:
                         raise ChannelAbuse(f"the worker calls what there is not: {str(head.get('name'))[:50]!r}")

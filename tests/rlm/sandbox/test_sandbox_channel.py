@@ -114,7 +114,7 @@ def test_values_cross_as_they_are(value: object) -> None:
     assert incoming(tree, split_texts([len(text) for text in texts], memoryview(b"".join(texts)))) == value
 
 
-@pytest.mark.parametrize("value", [object(), open, {1: 2}, b"x", {1, 2}, 1 << 20_000, lambda: 0])
+@pytest.mark.parametrize("value", [object(), open, {1: 2}, b"x", {1, 2}, 1 << 20_000], ids=type)
 def test_what_is_no_plain_data_does_not_leave(value: object) -> None:
     with pytest.raises(TypeError, match="cannot leave the sandbox"):
         outgoing(value, [])

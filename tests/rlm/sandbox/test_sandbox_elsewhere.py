@@ -162,5 +162,5 @@ def test_without_the_package_modal_says_what_to_install(monkeypatch: pytest.Monk
 
 def test_rlm_takes_options_for_its_runner(tmp_path: Path) -> None:
     options = {"image": "the-image", "program": docker_at(tmp_path)}
-    rlm = RLM(lm=ScriptedLM(["```repl\nFINAL(context)\n```"] * 2 + ["x"]), runner="docker", runner_options=options)
+    rlm = RLM(lm=ScriptedLM(["```repl\nFINAL(context[0])\n```"]), runner="docker", runner_options=options)
     assert rlm.completion("q", ["a"]).trajectory[0]["environment_kwargs"]["confinement"] == "docker"
