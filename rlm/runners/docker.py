@@ -109,7 +109,9 @@ class Container:
             self.channel.close()
             by_itself = self._popen.poll() is not None
             if not by_itself:
-                subprocess.run([self._program, "kill", self._name], capture_output=True, timeout=_END_SECONDS, check=False)
+                subprocess.run(
+                    [self._program, "kill", self._name], capture_output=True, timeout=_END_SECONDS, check=False
+                )
             try:
                 said = self._popen.communicate(timeout=_END_SECONDS)[1]
             except subprocess.TimeoutExpired:

@@ -84,7 +84,7 @@ def _work(plan: dict[str, Any], bounds: Limits) -> NoReturn:
     system.drop_capabilities()
     system.die_with_parent()  # after the user has changed, which takes it back
     limits.apply(bounds)
-    seccomp.install()
+    seccomp.install(has_view=plan["way"] != "landlock")
     read_fd, write_fd = plan["channel"]
     if read_fd == 0:  # pipes to a container: cells must not find them where their output would go
         read_fd, write_fd = os.dup(0), os.dup(1)

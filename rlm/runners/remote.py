@@ -25,6 +25,8 @@ from rlm.subcalls import SubCalls
 
 MOST_CALLS = 64
 """Of a worker under way at once: twice what an honest one has."""
+MOST_BYTES = 128 << 20
+"""Of their messages together."""
 START_SECONDS = 30.0
 """A machine may be busy; half a second is usual."""
 _GRACE_SECONDS = 3.0
@@ -88,7 +90,7 @@ class RemoteRunner:
         self._data = None if self._server else _as_data(context, place.name)
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
-        self._under_way = 0
+        self._under_way = self._under_way_bytes = 0
         self._failure: BaseException | None = None
         self._variables: Mapping[str, str] = {}
         self._cells = 0
@@ -265,7 +267,9 @@ class RemoteRunner:
             case "call":
                 given = incoming(head.get("given"), split_texts(head.get("texts"), body))
                 match given:
-                    case [[*args], dict(options)] if isinstance(name := head.get("name"), str) and name in self._functions:
+                    case [[*args], dict(options)] if (
+                        isinstance(name := head.get("name"), str) and name in self._functions
+                    ):
                         call = self._functions[name]
                         work = lambda: self._answer(channel, number, lambda: _called(call, args, options))  # noqa: E731
                     case _:
@@ -274,11 +278,14 @@ class RemoteRunner:
                 raise ChannelAbuse(f"the worker sent an unknown message: {str(op)[:50]!r}")
         with self._lock:
             self._under_way += 1
-            if self._under_way > MOST_CALLS:
-                raise ChannelAbuse(f"the worker has more than {MOST_CALLS} requests under way")
-        self._submit(work)
+            self._under_way_bytes += len(body)
+            if self._under_way > MOST_CALLS or self._under_way_bytes > MOST_BYTES:
+                raise ChannelAbuse(
+                    f"the worker has more than {MOST_CALLS} requests, or {MOST_BYTES:,} bytes, under way"
+                )
+        self._submit(work, len(body))
 
-    def _submit(self, work: Callable[[], None]) -> None:
+    def _submit(self, work: Callable[[], None], size: int) -> None:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(MOST_CALLS, thread_name_prefix="rlm-worker-calls")
 
@@ -290,6 +297,7 @@ class RemoteRunner:
             finally:
                 with self._lock:
                     self._under_way -= 1
+                    self._under_way_bytes -= size
 
         self._pool.submit(done)
 
@@ -345,7 +353,9 @@ def _called(call: Callable[..., Any], args: list[Any], options: dict[str, Any]) 
     value = call(*args, **options)
     head: dict[str, Any] = {}
     if isinstance(value, list):
-        failed = [(at, [type(item).__name__, str(item)]) for at, item in enumerate(value) if isinstance(item, Exception)]
+        failed = [
+            (at, [type(item).__name__, str(item)]) for at, item in enumerate(value) if isinstance(item, Exception)
+        ]
         if failed:
             head["errors"] = [(at, ["LLMError" if isinstance(value[at], LLMError) else told[0], told[1]])
                               for at, told in failed]  # fmt: skip

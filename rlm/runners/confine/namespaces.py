@@ -14,9 +14,7 @@ from rlm.runners.confine import system
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, View
 
-_ALL = (
-    system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
-)
+_ALL = system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
 _FIRST_ID = 700_000_000
 """Of the users that workers of root become: far from those that anybody is."""
 _NOBODY = 65534

@@ -53,17 +53,30 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143),
     "setresuid": (117, 147), "setresgid": (119, 149), "setgroups": (116, 159), "setfsuid": (122, 151),
     "setfsgid": (123, 152), "setsid": (112, 157), "setpgid": (109, 154),
-    # what other processes see of files, and locks: ways to signal
+}  # fmt: skip
+_REFUSED_WITHOUT_VIEW: dict[str, tuple[int | None, int | None]] = {
+    # what Landlock has no word on, and would reach files of the host's user
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7),
+    "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16), "removexattrat": (466, 466), "truncate": (76, 45), "utime": (132, None),
+    "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "inotify_init": (253, None),
+    "inotify_init1": (294, 26), "file_setattr": (469, 469),
 }  # fmt: skip
 _OWN_ONLY: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131)}
 """First argument: a process, which must be the worker itself."""
 _SELF_OR_ZERO: dict[str, tuple[int, int]] = {"prlimit64": (302, 261), "sched_setaffinity": (203, 122)}
-_CLONE, _CLONE3, _PRCTL, _IOCTL = (56, 220), (435, 435), (157, 167), (16, 29)
+_CLONE, _CLONE3 = (56, 220), (435, 435)
 _CLONE_THREAD = 0x10000
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_NOT_WITH: tuple[tuple[tuple[int, int], int, tuple[int, ...]], ...] = (
+    # It must go on dying with its parent, and stay out of reach of others of its user.
+    ((157, 167), 0, (system.PR_SET_PDEATHSIG, system.PR_SET_DUMPABLE)),
+    # fcntl: F_SETOWN, F_SETSIG and F_SETOWN_EX have the kernel send signals to others.
+    ((72, 25), 1, (8, 10, 15)),
+    # ioctl: TIOCSTI and TIOCLINUX write to terminals; FIOSETOWN and SIOCSPGRP are F_SETOWN again.
+    ((16, 29), 1, (0x5412, 0x541C, 0x8901, 0x8902)),
+)
+"""Numbers of a system call, an argument of it, and values that are refused there."""
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
@@ -79,10 +92,10 @@ def _argument(i: int) -> int:
     return 16 + 8 * i
 
 
-def program(machine: str, pid: int) -> list[Instruction]:
-    """The filter for a process. Pure."""
+def program(machine: str, pid: int, *, has_view: bool) -> list[Instruction]:
+    """The filter for a process, with files of its own to look at or among those of the host. Pure."""
     column = 0 if machine == "x86_64" else 1
-    return [*_prologue(machine), *_rules(column, pid), (_RETURN, 0, 0, _ALLOW)]
+    return [*_prologue(machine), *_rules(column, pid, has_view), (_RETURN, 0, 0, _ALLOW)]
 
 
 def _prologue(machine: str) -> Iterator[Instruction]:
@@ -95,9 +108,9 @@ def _prologue(machine: str) -> Iterator[Instruction]:
         yield _RETURN, 0, 0, _ERRNO | _ENOSYS
 
 
-def _rules(column: int, pid: int) -> Iterator[Instruction]:
-    for numbers in _REFUSED.values():
-        number = numbers[column]
+def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
+    for places in (*_REFUSED.values(), *(() if has_view else _REFUSED_WITHOUT_VIEW.values())):
+        number = places[column]
         if number is not None:
             yield from _refused(number, _EPERM)
     # The library falls back to clone, whose flags can be looked at.
@@ -108,11 +121,9 @@ def _rules(column: int, pid: int) -> Iterator[Instruction]:
     for self_or_zero in _SELF_OR_ZERO.values():
         tests = [(_JUMP_EQUAL, 2, 0, 0), (_JUMP_EQUAL, 1, 0, pid), (_RETURN, 0, 0, _ERRNO | _EPERM)]
         yield from _when(self_or_zero[column], 0, tests)
-    # It must go on dying with its parent, and stay out of reach of others of its user.
-    for option in (system.PR_SET_PDEATHSIG, system.PR_SET_DUMPABLE):
-        yield from _when(_PRCTL[column], 0, [(_JUMP_EQUAL, 0, 1, option), (_RETURN, 0, 0, _ERRNO | _EPERM)])
-    for command in (_TIOCSTI, _TIOCLINUX):
-        yield from _when(_IOCTL[column], 1, [(_JUMP_EQUAL, 0, 1, command), (_RETURN, 0, 0, _ERRNO | _EPERM)])
+    for numbers, argument, values in _NOT_WITH:
+        for value in values:
+            yield from _when(numbers[column], argument, [(_JUMP_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ERRNO | _EPERM)])
 
 
 def _refused(number: int, error: int) -> list[Instruction]:
@@ -133,9 +144,9 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction))]
 
 
-def install() -> None:
+def install(*, has_view: bool) -> None:
     """Filter this process from here on, for good. Needs `no_new_privileges`. Raises SystemFailed."""
-    instructions = program(system.machine(), os.getpid())
+    instructions = program(system.machine(), os.getpid(), has_view=has_view)
     array = (_Instruction * len(instructions))(*(_Instruction(*one) for one in instructions))
     wanted = _Program(len(instructions), array)
     system.prctl("seccomp", system.PR_SET_SECCOMP, 2, ctypes.byref(wanted))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,6 +176,19 @@ def test_nothing_but_tmp_is_writable(probe: Any) -> None:
     assert probe.outcome(code) == "[]"
 
 
+def test_no_file_of_the_host_can_be_changed_by_other_means(probe: Any) -> None:
+    code = REFUSED + (
+        "import os\n"
+        "f = facts['files'][1]\n"
+        "refused(lambda: os.truncate(f, 0), lambda: os.chmod(f, 0), lambda: os.utime(f, (0, 0)),"
+        " lambda: os.setxattr(f, 'user.x', b'y'), lambda: os.chown(f, os.getuid(), os.getgid()), lambda: os.unlink(f),"
+        " lambda: os.rename(f, f + '2'), lambda: os.link(f, '/tmp/l'), lambda: os.mkdir(f + 'd'),"
+        " lambda: os.symlink('/', f + 's'), lambda: os.rmdir(os.path.dirname(f)), lambda: os.mkfifo(f + 'p'))"
+    )
+    assert probe.outcome(code) == "[]"
+    assert os.geteuid() or Path(probe.facts["files"][1]).read_text() == SECRET
+
+
 def test_links_lead_nowhere(probe: Any) -> None:
     code = REFUSED + (
         "import os\n"
@@ -202,10 +216,12 @@ def test_no_descriptor_of_the_host_is_inherited(probe: Any) -> None:
 
 def test_no_signal_reaches_the_host(probe: Any) -> None:
     code = REFUSED + (
-        "import os, signal\n"
+        "import fcntl, os\n"
         "pids = (facts['pid'], facts['worker'], os.getppid() or facts['pid'])\n"
         "refused(*[lambda p=p: os.kill(p, 9) for p in pids], *[lambda p=p: os.killpg(p, 9) for p in pids],"
-        " lambda: os.kill(-1, 9), lambda: os.kill(0, 9))"
+        " lambda: os.kill(-1, 9), lambda: os.kill(0, 9),"
+        " *[lambda c=c: fcntl.fcntl(os.pipe()[0], c, facts['pid']) for c in (8, 10, 15)],"
+        " lambda: fcntl.ioctl(os.pipe()[0], 0x8901, b'1234'))"
     )
     assert probe.outcome(code) == "[]"
 
@@ -229,7 +245,8 @@ def test_it_is_not_root_where_it_has_a_view_of_its_own(probe: Any) -> None:
 
 def test_an_output_flood_is_cut_and_takes_no_memory_of_the_host(probe: Any) -> None:
     before = probe.run("1")["peak_kb"]
-    answer = probe.run("import os\nfor i in range(3000): print('x' * 100_000)\nos.write(1, b'y' * 1_000_000)\nprint('end')")
+    code = "import os\nfor i in range(3000): print('x' * 100_000)\nos.write(1, b'y' * 1_000_000)\nprint('end')"
+    answer = probe.run(code)
     assert len(answer["stdout"]) < 25_000
     assert answer["stdout"].rstrip().endswith("end")
     assert answer["peak_kb"] - before < 20_000
@@ -250,9 +267,9 @@ def test_thousands_of_variables_are_no_flood_either(probe: Any) -> None:
         "(1 << 26).to_bytes(4, 'big') + (1 << 25).to_bytes(4, 'big')",
         "b'\\0\\0\\0\\2\\0\\0\\0\\2[]'",
         "(lambda j: len(j).to_bytes(4, 'big') * 2 + j)(b'[' * 100_000)",
-        "(lambda j: len(j).to_bytes(4, 'big') * 2 + j)(b'{\"op\": \"done\", \"id\": 1}')",
-        "(lambda j: len(j).to_bytes(4, 'big') * 2 + j)(b'{\"op\": \"call\", \"id\": 1, \"name\": \"eval\"}')",
-        "(lambda j: len(j).to_bytes(4, 'big') * 2 + j)(b'{\"op\": \"context\", \"id\": 1}')",
+        '(lambda j: len(j).to_bytes(4, \'big\') * 2 + j)(b\'{"op": "done", "id": 1}\')',
+        '(lambda j: len(j).to_bytes(4, \'big\') * 2 + j)(b\'{"op": "call", "id": 1, "name": "eval"}\')',
+        '(lambda j: len(j).to_bytes(4, \'big\') * 2 + j)(b\'{"op": "context", "id": 1}\')',
     ],
 )
 def test_tampering_with_the_channel_ends_the_run_with_a_typed_error(probe: Any, sent: str) -> None:
