@@ -127,8 +127,9 @@ def test_no_process_can_be_started(probe: Any) -> None:
     code = REFUSED + (
         "import os, subprocess, multiprocessing, pty\n"
         "def bomb():\n    while True: os.fork()\n"
-        "refused(bomb, os.fork, lambda: subprocess.run(['/bin/true']), lambda: os.system('true') != 32512 or os.fork(),"
-        " lambda: multiprocessing.get_context('fork').Process(target=print).start(), lambda: os.execv('/bin/sh', ['sh']))"
+        "refused(bomb, os.fork, lambda: subprocess.run(['/bin/true']),"
+        " lambda: os.system('true') != 32512 or os.fork(), lambda: os.execv('/bin/sh', ['sh']),"
+        " lambda: multiprocessing.get_context('fork').Process(target=print).start())"
     )
     assert probe.outcome(code) == "[]"
     assert probe.outcome("1 + 1") == "2"
@@ -171,7 +172,8 @@ def test_nothing_but_tmp_is_writable(probe: Any) -> None:
         " os.path.dirname(rlm.__file__), os.path.dirname(json.__file__), os.path.dirname(sys.executable or '/x/y')]\n"
         "refused(*[lambda p=p: open(p + '/sandbox-test', 'w') for p in places],"
         " lambda: open(rlm.__file__, 'a'), lambda: open('/proc/sys/kernel/core_pattern', 'w'),"
-        " lambda: os.chmod(rlm.__file__, 0o777), lambda: os.rename(rlm.__file__, '/tmp/x'), lambda: os.link(rlm.__file__, '/tmp/y'))"
+        " lambda: os.chmod(rlm.__file__, 0o777), lambda: os.rename(rlm.__file__, '/tmp/x'),"
+        " lambda: os.link(rlm.__file__, '/tmp/y'))"
     )
     assert probe.outcome(code) == "[]"
 
@@ -196,8 +198,8 @@ def test_links_lead_nowhere(probe: Any) -> None:
         "        try: return open('/tmp/link').read(1)\n        finally: os.unlink('/tmp/link')\n    return go\n"
         "targets = ['/etc/passwd', '/proc/self/root/etc/passwd', '/proc/1/root/etc/passwd', '../../../../etc/passwd',"
         " '/dev/fd/0', '/proc/self/fd/3', *facts['files']]\n"
-        "refused(*map(via, targets), *[lambda t=t: open(t).read(1) for t in ['/tmp/../../../etc/passwd', '/old/etc/passwd',"
-        " '/oldroot/etc/passwd', '/dev/tty', '/dev/mem', '/dev/kmsg', '/dev/sda', '/dev/vda']])"
+        "refused(*map(via, targets), *[lambda t=t: open(t).read(1) for t in ['/tmp/../../../etc/passwd',"
+        " '/old/etc/passwd', '/oldroot/etc/passwd', '/dev/tty', '/dev/mem', '/dev/kmsg', '/dev/sda', '/dev/vda']])"
     )
     assert probe.outcome(code) == "[]"
 

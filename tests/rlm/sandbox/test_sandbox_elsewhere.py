@@ -1,4 +1,4 @@
-"""The runners `docker` and `modal`, with stand-ins for the program and the service: the worker and protocol are real."""
+"""The runners `docker` and `modal`, with stand-ins for the program and the service; the worker is real."""
 
 from __future__ import annotations
 
