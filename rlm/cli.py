@@ -21,8 +21,8 @@ RIGHTS = "Code that the model writes runs on this machine with your rights (runn
 
 CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 
-Where = Annotated[str, typer.Option("--runner", help="Where the model's code runs: subprocess (a confined process), local "
-                                    "(with your rights), docker, modal.")]  # fmt: skip
+Where = Annotated[str, typer.Option("--runner", help="Where the model's code runs: subprocess (confined), local (with "
+                                    "your rights), docker, modal.")]  # fmt: skip
 
 app = typer.Typer(help="Answer questions about texts far larger than a model can read.", no_args_is_help=True,
                   add_completion=False, pretty_exceptions_enable=False)  # fmt: skip

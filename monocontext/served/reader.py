@@ -99,7 +99,7 @@ class ServedReader:
     def frames(
         self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
     ) -> Iterator[FrameText]:
-        """The frames that hold characters [start, stop), in order (or backwards); of `only` those that are among them."""
+        """The frames that hold characters [start, stop), in order or backwards; of `only` those among them."""
         self._check_open()
         if stop <= start:
             return

@@ -64,7 +64,7 @@ def opened(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
     return json.loads(bytes(view[4 : 4 + size])), view[4 + size :]
 
 
-# -- frames: where they lie in storage is not told ----------------------------------------------------------------------
+# -- frames: where they lie in storage is not told ---------------------------------------------------------------------
 
 
 def frame_row(frame: Frame) -> list[int]:
@@ -82,7 +82,7 @@ def frame_of(row: Sequence[int]) -> Frame:
     )  # fmt: skip
 
 
-# -- needs --------------------------------------------------------------------------------------------------------------
+# -- needs -------------------------------------------------------------------------------------------------------------
 
 
 def need_row(need: Need | None) -> Any:

@@ -24,7 +24,7 @@ from rlm.errors import ChannelAbuse
 PROTOCOL = 1
 """Of the messages; a worker in a container may be of another version than its host."""
 HEAD_BYTES = 1 << 20
-"""Of a JSON object from a worker: small, since a megabyte of brackets takes a hundred of memory. Long texts are bytes."""
+"""Of a JSON object from a worker: small, since a megabyte of brackets takes a hundred of memory; texts are bytes."""
 MESSAGE_BYTES = 64 << 20
 """Of a message from a worker: a batch of prompts."""
 _UNBOUNDED = (1 << 32) - 1

@@ -91,7 +91,8 @@ class Container:
     """A container and its channel."""
 
     def __init__(self, popen: subprocess.Popen[bytes], program: str, name: str) -> None:
-        assert popen.stdin and popen.stdout
+        assert popen.stdin
+        assert popen.stdout
         self._popen = popen
         self._program, self._name = program, name
         self._ended: str | None = None

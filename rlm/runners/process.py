@@ -38,7 +38,7 @@ class ProcessPlace:
         self._packages = packages
 
     def start(self) -> tuple[Process, Mapping[str, Any]]:
-        """A worker, in the first way that works here. Raises RunnerUnavailable, with a reason for each that does not."""
+        """A worker, in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
         view = python_view(self._packages)
         with _lock:
             known = _chosen.get(self._ways)

@@ -1,8 +1,8 @@
 """The host's side of a worker, wherever it runs: cells out, requests in, results back.
 
-The thread that calls `run` reads the channel while a cell runs. What can be answered at once it answers itself; what may
-wait (a sub-call, storage) goes to a few threads. Between cells nothing is answered, so code that a cell left behind in
-the worker spends nothing.
+The thread that calls `run` reads the channel while a cell runs. What can be answered at once it answers itself; what
+may wait (a sub-call, storage) goes to a few threads. Between cells nothing is answered, so code that a cell left behind
+in the worker spends nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A filter of system calls, written by hand: what a worker never needs is refused with EPERM.
 
-It closes what the other walls leave open (in the `landlock` way most of the walls): new processes and programs, sockets,
-signals to others, memory of others, mounts and namespaces, memory that limits do not count, and the corners of the
-kernel that sandboxes were left through.
+It closes what the other walls leave open (in the way `landlock` it is most of the walls): new processes and programs,
+sockets, signals to others, memory of others, mounts and namespaces, memory that limits do not count, and the corners of
+the kernel that sandboxes were left through.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which files of the host a worker sees: Python, its library, and nothing else. Told by the host, from its own paths."""
+"""Which files of the host a worker sees: Python, its library, and nothing else. The host tells, from its own paths."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def test_a_worker_of_another_version_is_refused() -> None:
         RemoteRunner(Liar(lambda enemy: None, protocol=99), "c", SubCalls(ScriptedLM(str.upper), Usage()))
 
 
-# -- what confines, as data ----------------------------------------------------------------------------------------------
+# -- what confines, as data --------------------------------------------------------------------------------------------
 
 
 def evaluated(program: list[Any], number: int, machine: str, *arguments: int) -> int:
