@@ -70,7 +70,7 @@ class DockerPlace:
         container = Container(popen, program, name)
         hello = hello_of(container.channel)
         if hello is None:
-            how = container.end()
+            how = container.end(gone=True)
             raise RunnerUnavailable(f"runner 'docker': {container.complaint or how}")
         return container, {**hello, "confinement": "docker"}
 
@@ -104,11 +104,11 @@ class Container:
         popen.stdin = popen.stdout = None
         self.channel = Channel(read_fd, write_fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES)
 
-    def end(self) -> str:
+    def end(self, *, gone: bool = False) -> str:
         """Kill the container; the client of it ends by itself then."""
         if self._ended is None:
             self.channel.close()
-            by_itself = self._popen.poll() is not None
+            by_itself = gone and self._exited()
             if not by_itself:
                 subprocess.run(
                     [self._program, "kill", self._name], capture_output=True, timeout=_END_SECONDS, check=False
@@ -122,3 +122,11 @@ class Container:
             self.complaint = lines[-1][:500] if lines else ""
             self._ended = f"exit status {self._popen.returncode}" if by_itself else "ended"
         return self._ended
+
+    def _exited(self) -> bool:
+        """Whether it ended by itself; it gets a moment, since its channel closes a little earlier."""
+        try:
+            self._popen.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return False
+        return True

@@ -66,6 +66,7 @@ def command(python: str, plan: dict[str, Any], view: View) -> list[str]:
 def _in_namespaces(plan: dict[str, Any], view: View, bounds: Limits) -> None:
     namespaces.build_view(view, bounds)
     namespaces.become_nobody()
+    namespaces.check_readable(view)
     _work(plan, bounds)
 
 

@@ -98,7 +98,7 @@ class ModalSandbox:
         for carry in (self._outwards, self._inwards):
             threading.Thread(target=carry, name="rlm-modal", daemon=True).start()
 
-    def end(self) -> str:
+    def end(self, *, gone: bool = False) -> str:
         """Terminate the sandbox. Idempotent."""
         if not self._ended:
             self._ended = True

@@ -96,12 +96,12 @@ class Process:
         self._lifeline = lifeline
         self._how = "ended"
 
-    def end(self) -> str:
+    def end(self, *, gone: bool = False) -> str:
         """Let go of the lifeline, upon which the launcher ends the worker."""
         self.channel.close()
         if self._lifeline >= 0:
             lifeline, self._lifeline = self._lifeline, -1
-            died_by_itself = _exited(self._popen)
+            died_by_itself = gone and _exited(self._popen)
             os.close(lifeline)
             try:
                 self._popen.wait(_END_SECONDS)
@@ -125,7 +125,7 @@ class Process:
 def _exited(popen: subprocess.Popen[bytes]) -> bool:
     """Whether it ended by itself; it gets a moment, since its channel closes a little earlier."""
     try:
-        popen.wait(0.2)
+        popen.wait(1.0)
     except subprocess.TimeoutExpired:
         return False
     return True
@@ -182,9 +182,9 @@ def _started(way: str, view: View, limits: Limits) -> tuple[Process, Mapping[str
     process = Process(popen, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
     hello = hello_of(process.channel)
     if hello is None:
-        _exited(popen)
+        _exited(popen)  # so that all it has to say is there
         said = process.complaint()
-        how = process.end()
+        how = process.end(gone=True)
         raise RunnerUnavailable(said or f"it did not start ({how})")
     return process, hello
 

@@ -42,8 +42,8 @@ class Worker(Protocol):
 
     channel: Channel
 
-    def end(self) -> str:
-        """End it, and say how it ended, in a few words. Idempotent."""
+    def end(self, *, gone: bool = False) -> str:
+        """End it, and say how it ended, in a few words. `gone`: its channel has closed by itself. Idempotent."""
         ...
 
 
@@ -125,7 +125,7 @@ class RemoteRunner:
             else:
                 result = self._result(message)
         except ChannelClosed:
-            result = self._lost(f"WorkerDied: the process that ran the cell is gone ({self._end()}).")
+            result = self._lost(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
         except BaseException:
             self._end()
             raise
@@ -207,11 +207,11 @@ class RemoteRunner:
                 self._handle(message)
         except ChannelClosed:
             pass
-        raise RunnerUnavailable(f"runner {self._place.name!r}: the worker did not start ({self._end()})")
+        raise RunnerUnavailable(f"runner {self._place.name!r}: the worker did not start ({self._end(gone=True)})")
 
-    def _end(self) -> str:
+    def _end(self, *, gone: bool = False) -> str:
         worker, self._worker = self._worker, None
-        return worker.end() if worker else "ended"
+        return worker.end(gone=gone) if worker else "ended"
 
     def _lost(self, why: str) -> CellResult:
         names = [name for name in self._variables if name != "context"]

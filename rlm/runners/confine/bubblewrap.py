@@ -19,12 +19,12 @@ def command(bwrap: str, view: View, limits: Limits, inner: Sequence[str]) -> lis
     """`inner`, confined."""
     options = ["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--die-with-parent"]
     options += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
+    options += ["--perms", "1777", "--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]  # Python may lie below it
     for path in view.readable:
         options += ["--ro-bind", path, path]
     for path in DEVICES:
         options += ["--dev-bind-try", path, path]
     for path, target in view.links:
         options += ["--symlink", target, path]
-    options += ["--perms", "1777", "--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]
     options += ["--remount-ro", "/", "--chdir", "/tmp"]
     return [bwrap, *options, "--", *inner]

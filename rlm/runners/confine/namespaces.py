@@ -42,6 +42,9 @@ def build_view(view: View, limits: Limits) -> None:
     system.pivot_root("/tmp", "/tmp/old")
     os.chdir("/")
     system.mount("tmpfs", "/new", "tmpfs", quiet, "mode=755,size=1m")
+    os.mkdir("/new/tmp")  # before Python's files: they may lie below it
+    room = f"mode=1777,size={limits.disk_bytes},nr_inodes=10000"
+    system.mount("tmpfs", "/new/tmp", "tmpfs", quiet | system.MS_NOEXEC, room)
     for path in view.readable:
         _bind(path, writable=False)
     for path in DEVICES:
@@ -49,9 +52,6 @@ def build_view(view: View, limits: Limits) -> None:
             _bind(path, writable=True)
     for path, target in view.links:
         os.symlink(target, f"/new{path}")
-    os.makedirs("/new/tmp", exist_ok=True)
-    room = f"mode=1777,size={limits.disk_bytes},nr_inodes=10000"
-    system.mount("tmpfs", "/new/tmp", "tmpfs", quiet | system.MS_NOEXEC, room)
     os.chdir("/new")
     system.pivot_root(".", ".")
     system.unmount(".")
@@ -72,6 +72,13 @@ def become_nobody() -> None:
                 continue
         if os.geteuid() == 0:
             raise system.SystemFailed("cannot become an ordinary user")
+
+
+def check_readable(view: View) -> None:
+    """Raise SystemFailed where Python's files are those of a user who lets nobody else read them."""
+    for path in view.readable:
+        if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
+            raise system.SystemFailed(f"{path} cannot be read by an ordinary user")
 
 
 def _entropy() -> int:

@@ -172,7 +172,7 @@ class Liar:
         class Worker:
             channel = Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES)
 
-            def end(self) -> str:
+            def end(self, *, gone: bool = False) -> str:
                 self.channel.close()
                 return "ended"
 

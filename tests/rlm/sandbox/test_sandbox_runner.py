@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +17,12 @@ from typing import Any
 
 import pytest
 
+import rlm
 from monocontext import Monocontext, publish
 from rlm import RLM, LLMError, RLMError, ScriptedLM
 from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
+from rlm.runners.confine import bubblewrap
 from rlm.runners.confine.limits import Limits
 from rlm.runners.process import ProcessRunner
 from rlm.subcalls import SubCalls
@@ -251,15 +255,56 @@ def test_where_nothing_confines_it_refuses_and_names_the_way_out(sandbox: Make) 
     assert "\n" not in str(caught.value)
 
 
+WHERE = """
+import sys
+from rlm import ScriptedLM
+from rlm.runners.process import ProcessRunner
+from rlm.subcalls import SubCalls
+from rlm.usage import Usage
+runner = ProcessRunner("c", SubCalls(ScriptedLM(str.upper), Usage()), ways=sys.argv[1:])
+print(runner.confinement, runner.run("import rlm; rlm.__file__").stdout)
+"""
+
+
+@pytest.mark.parametrize("way", ["namespaces", "landlock", "bubblewrap"])
+def test_python_may_lie_below_tmp_and_below_a_folder_of_roots(way: str, tmp_path: Path) -> None:
+    if way == "bubblewrap" and not bubblewrap.find():
+        pytest.skip("bwrap is not installed")
+    shut = Path(tempfile.mkdtemp(dir="/tmp"))  # open to its owner alone
+    shutil.copytree(Path(rlm.__file__).parent, shut / "rlm", ignore=shutil.ignore_patterns("__pycache__"))
+    program = [sys.executable, "-c", WHERE, way]
+    try:
+        done = subprocess.run(
+            program, env={"PYTHONPATH": str(shut), "PATH": os.environ["PATH"]}, capture_output=True, cwd="/"
+        )
+    finally:
+        shutil.rmtree(shut)
+    assert done.stdout.decode().split() == [way, repr(str(shut / "rlm" / "__init__.py"))], done.stderr.decode()
+
+
+def test_files_that_only_root_may_read_take_another_way() -> None:
+    if os.geteuid():
+        pytest.skip("an ordinary user reads its own files")
+    shut = Path(tempfile.mkdtemp(dir="/tmp"))
+    shutil.copytree(Path(rlm.__file__).parent, shut / "rlm", ignore=shutil.ignore_patterns("__pycache__"))
+    (shut / "rlm").chmod(0o700)
+    program = [sys.executable, "-c", WHERE, "namespaces", "landlock"]
+    try:
+        done = subprocess.run(program, env={"PYTHONPATH": str(shut)}, capture_output=True, cwd="/")
+    finally:
+        shutil.rmtree(shut)
+    assert done.stdout.decode().split()[0] == "landlock", done.stderr.decode()
+
+
 def test_an_abused_channel_ends_the_run() -> None:
     cell = "import os, stat\n[os.write(fd, b'x' * 100) for fd in range(3, 99) if _sock(fd)]\nwhile True: pass"
     helper = (
         "import os, stat\ndef _sock(fd):\n    try: return stat.S_ISSOCK(os.fstat(fd).st_mode)\n"
         "    except OSError: return False\n"
     )
-    rlm = RLM(lm=ScriptedLM([f"```repl\n{helper}{cell}\n```"]), sub_lm=ScriptedLM(str.upper), runner="subprocess")
+    model = RLM(lm=ScriptedLM([f"```repl\n{helper}{cell}\n```"]), sub_lm=ScriptedLM(str.upper), runner="subprocess")
     with pytest.raises(ChannelAbuse) as caught:
-        rlm.completion("q", "c")
+        model.completion("q", "c")
     assert isinstance(caught.value, RLMError)
 
 
@@ -368,8 +413,8 @@ def test_nothing_beyond_a_view_is_served(sandbox: Make, stored: Monocontext, tex
 
 def test_a_rlm_runs_over_a_lazy_text_in_the_sandbox(stored: Monocontext, text: str) -> None:
     replies = ["```repl\nat = context.find('needle700')\nFINAL(llm_query(context[at:at+9]))\n```"]
-    rlm = RLM(lm=ScriptedLM(replies), sub_lm=ScriptedLM(str.upper), runner="subprocess")
-    assert rlm.completion("q", stored).answer == "NEEDLE700"
+    model = RLM(lm=ScriptedLM(replies), sub_lm=ScriptedLM(str.upper), runner="subprocess")
+    assert model.completion("q", stored).answer == "NEEDLE700"
 
 
 def test_make_runner_gives_each_by_name() -> None:
