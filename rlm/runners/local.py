@@ -97,12 +97,16 @@ class LocalRunner:
         """Run one cell; assignments made before an exception are kept, reserved names are put back."""
         started = time.perf_counter()
         waited = self._subcalls.waited_seconds
+        # What stands for the sub-calls in a worker knows no budget: there the host says what is left of it.
+        run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
         cell = _Cell(f"{self._files}{len(self._sources) + 1}>", code, self._output_limit)
         self._sources.append(cell.file)
         self._out = cell.out
 
         def seconds_left() -> float:
-            return self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            # Past the budget of the run a cell still has a second: to end, and for the cell that asks for a draft.
+            return min(own, max(run_left(), started + 1 - time.perf_counter()))
 
         with routed():
             ended = self._thread.run(lambda: self._execute(cell), seconds_left)

@@ -83,6 +83,7 @@ class RemoteRunner:
             "llm_query_batched": subcalls.llm_query_batched,
             **self._more,
         }
+        self._context = context
         self._shown_context = bounded_repr(context)
         self._server = hooks.server(context)
         if self._server is None and not is_data(context) and can_serve(context):
@@ -111,12 +112,16 @@ class RemoteRunner:
             self._begin()
         self._cells += 1
 
+        run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
+
         def seconds_left() -> float:
-            spent = time.perf_counter() - started - (self._subcalls.waited_seconds - waited)
-            return self._cell_timeout + _GRACE_SECONDS - spent
+            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            return _GRACE_SECONDS + min(own, max(run_left(), started + 1 - time.perf_counter()))
 
         try:
-            self._send({"op": "cell", "id": self._cells, "code": code})
+            left = run_left()
+            seconds = None if math.isinf(left) else left
+            self._send({"op": "cell", "id": self._cells, "code": code, "seconds": seconds})
             message = self._pump(self._cells, seconds_left)
             if message is None:
                 result = self._lost(f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, inside a call "
@@ -265,7 +270,7 @@ class RemoteRunner:
                     work()
                     return
             case "call":
-                given = incoming(head.get("given"), split_texts(head.get("texts"), body))
+                given = incoming(head.get("given"), split_texts(head.get("texts"), body), self._context)
                 match given:
                     case [[*args], dict(options)] if (
                         isinstance(name := head.get("name"), str) and name in self._functions

@@ -16,8 +16,11 @@ _SHORT = 100
 _DEEPEST = 50
 
 
-def outgoing(value: Any, texts: list[bytes], depth: int = 0) -> Any:
-    """`value` as JSON, its long texts appended to `texts`. Raises TypeError for what is no plain data."""
+def outgoing(value: Any, texts: list[bytes], depth: int = 0, context: object = None) -> Any:
+    """`value` as JSON, its long texts appended to `texts`; `context` itself goes by name. Raises TypeError for what is
+    no plain data."""
+    if value is context and context is not None:
+        return {"context": True}
     if depth > _DEEPEST:
         raise ValueError(f"a value nested deeper than {_DEEPEST} levels cannot leave the sandbox")
     if isinstance(value, str):
@@ -28,27 +31,29 @@ def outgoing(value: Any, texts: list[bytes], depth: int = 0) -> Any:
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
     if isinstance(value, (list, tuple)):
-        return [outgoing(item, texts, depth + 1) for item in value]
+        return [outgoing(item, texts, depth + 1, context) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": [[key, outgoing(item, texts, depth + 1)] for key, item in value.items()]}
+        return {"dict": [[key, outgoing(item, texts, depth + 1, context)] for key, item in value.items()]}
     raise TypeError(
         f"a {type(value).__name__} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts"
     )
 
 
-def incoming(tree: Any, texts: Sequence[str], depth: int = 0) -> Any:
-    """What `outgoing` made JSON of. Raises ChannelAbuse."""
+def incoming(tree: Any, texts: Sequence[str], context: object = None, depth: int = 0) -> Any:
+    """What `outgoing` made JSON of, with the `context` of this side. Raises ChannelAbuse."""
     if depth > _DEEPEST:
         raise ChannelAbuse("the worker sent a value that is nested too deeply")
     match tree:
+        case {"context": True} if len(tree) == 1:
+            return context
         case {"text": int(at)} if len(tree) == 1 and 0 <= at < len(texts):
             return texts[at]
         case {"dict": [*items]} if len(tree) == 1 and all(
             isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in items
         ):
-            return {key: incoming(item, texts, depth + 1) for key, item in items}
+            return {key: incoming(item, texts, context, depth + 1) for key, item in items}
         case [*items]:
-            return [incoming(item, texts, depth + 1) for item in items]
+            return [incoming(item, texts, context, depth + 1) for item in items]
         case dict():
             raise ChannelAbuse("the worker sent an object that is no value")
     return tree

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import gc
 import importlib
+import math
 import os
 import signal
 import sys
@@ -49,7 +50,8 @@ def main(read_fd: int, write_fd: int, hello: dict[str, Any]) -> None:
 
 def _serve(link: Link, start: dict[str, Any], body: memoryview) -> NoReturn:
     try:
-        runner = _runner(link, start, body)
+        calls = RemoteCalls(link)
+        runner = _runner(link, calls, start, body)
     except Exception as exc:
         link.send({"op": "failed", "message": f"{type(exc).__name__}: {exc}"[:1000]})
         raise ChannelClosed from exc
@@ -61,10 +63,11 @@ def _serve(link: Link, start: dict[str, Any], body: memoryview) -> NoReturn:
         if head["op"] == "variable":
             _reply(link, head["id"], lambda head=head: runner.variable(head["name"]))  # type: ignore[misc]
         else:
-            _run(link, runner, head)
+            _run(link, runner, calls, head)
 
 
-def _run(link: Link, runner: LocalRunner, head: dict[str, Any]) -> None:
+def _run(link: Link, runner: LocalRunner, calls: RemoteCalls, head: dict[str, Any]) -> None:
+    calls.limit(head["seconds"])
     result = runner.run(head["code"])
     texts: list[bytes] = []
     fields = outgoing(
@@ -89,10 +92,10 @@ def _reply(link: Link, number: int, make: Callable[[], str]) -> None:
         link.send({"op": "text", "id": number, "texts": [len(text)]}, [text])
 
 
-def _runner(link: Link, start: dict[str, Any], body: memoryview) -> LocalRunner:
-    calls = RemoteCalls(link)
+def _runner(link: Link, calls: RemoteCalls, start: dict[str, Any], body: memoryview) -> LocalRunner:
     entry = start.get("entry")
     context = unpacked(body) if entry is None else _made_by(entry, link)
+    calls.context = context
     functions = {name: calls.function(name, about) for name, about in start["functions"].items()}
     return LocalRunner(
         context,
@@ -136,7 +139,10 @@ class RemoteCalls:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self.context: object = None
+        """Crosses by name."""
         self._lock = threading.Lock()
+        self._run_ends_at = math.inf
         self._open = 0
         self._opened_at = 0.0
         self._waited_seconds = 0.0
@@ -169,7 +175,7 @@ class RemoteCalls:
 
     def call(self, name: str, *args: Any, **options: Any) -> Any:
         texts: list[bytes] = []
-        given = outgoing([list(args), options], texts)
+        given = outgoing([list(args), options], texts, context=self.context)
         with self._waiting():
             sizes = [len(text) for text in texts]
             head, body = self._link.call({"op": "call", "name": name, "given": given, "texts": sizes}, texts)
@@ -179,6 +185,13 @@ class RemoteCalls:
         for at, error in head.get("errors", []):
             value[at] = _error(*error)
         return value
+
+    def limit(self, seconds: float | None) -> None:
+        """What the budget of the run leaves, as the host says at the beginning of a cell."""
+        self._run_ends_at = math.inf if seconds is None else time.monotonic() + seconds
+
+    def seconds_left(self) -> float:
+        return self._run_ends_at - time.monotonic()
 
     @property
     def waited_seconds(self) -> float:

@@ -175,6 +175,10 @@ def test_statistics_are_the_hosts(stored: Monocontext, served: Monocontext) -> N
     assert served.stats.search.looked_at == stored.stats.search.looked_at
 
 
+def test_explain_says_that_the_host_asks(served: Monocontext) -> None:
+    assert "served by another process" in str(served.explain("needle5"))
+
+
 def test_errors_are_the_same_errors() -> None:
     publish([TEXT], "memory://served-closed", frame_bytes=8192)
     context = Monocontext.open("memory://served-closed")

@@ -116,6 +116,26 @@ def test_functions_of_the_host_are_names_in_the_namespace(sandbox: Make) -> None
     assert long.stdout == "200000\n"
 
 
+@pytest.mark.parametrize("context", ["a text", ["a", "list"]])
+def test_the_context_itself_reaches_a_function_by_name(sandbox: Make, context: object) -> None:
+    seen: list[object] = []
+    runner = sandbox(context, functions={"ask": lambda prompt, context=None: seen.append(context)})
+    assert runner.run("ask('q', context=context)\nask('q', [context])\nask('q', 'x')").stderr == ""
+    assert seen[0] is context
+    assert seen[1:] == [[context], "x"]
+
+
+def test_what_is_left_of_the_runs_time_bounds_a_cell() -> None:
+    calls = SubCalls(ScriptedLM(str.upper), Usage())
+    calls.seconds_left = lambda: 0.2  # type: ignore[attr-defined]
+    runner = ProcessRunner("c", calls, cell_timeout=None)
+    began = time.monotonic()
+    assert "CellTimeout" in runner.run("kept = 1\nimport time; time.sleep(60)").stderr
+    assert time.monotonic() - began < 20
+    assert runner.run("print(kept)").stdout == "1\n"
+    runner.close()
+
+
 @pytest.mark.parametrize(
     ("code", "answer"),
     [
