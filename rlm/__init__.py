@@ -3,7 +3,7 @@
 from rlm import RLM
 print(RLM(model="gpt-5", sub_model="gpt-5-nano").completion("Who did it?", context=text))
 
-Code that the model writes runs with the rights of this process's user: there is no sandbox in this version.
+Code that the model writes runs in a confined process (`runner="subprocess"`): no keys, no network, no files.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from rlm.completion import Completion
 from rlm.errors import (
     AnswerRefused,
     BudgetSpent,
+    ChannelAbuse,
     LLMError,
     RateLimited,
     RLMError,
@@ -48,6 +49,7 @@ __all__ = [
     "Budget",
     "BudgetSpent",
     "Cell",
+    "ChannelAbuse",
     "ClaudeAgentLM",
     "Completion",
     "LLMError",

@@ -35,7 +35,8 @@ SubModel = Annotated[str | None, typer.Option(help="The model of sub-calls; by d
 Preset = Annotated[str | None, typer.Option(help=f"A pair of models: {', '.join(backends.PRESETS)}.")]
 Backend = Annotated[str | None, typer.Option(help=f"Whose SDK asks: {', '.join(backends.BACKENDS)}.")]
 BaseUrl = Annotated[str | None, typer.Option(help="Any OpenAI-compatible endpoint; else OPENAI_BASE_URL.")]
-Runner = Annotated[str, typer.Option(help="Where the model's code runs.")]
+Runner = Annotated[str, typer.Option(help="Where the model's code runs: subprocess (confined), local (with your "
+                                     "rights), docker, modal.")]  # fmt: skip
 MaxIterations = Annotated[int, typer.Option(min=1, help="Turns before an answer is forced.")]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Calls of models, sub-calls included.")]
 MaxTokens = Annotated[int | None, typer.Option(min=1, help="Tokens, in and out, over all calls.")]
@@ -181,13 +182,15 @@ def demo(
     model: Annotated[str | None, typer.Option(help="The root model; needs OPENAI_API_KEY.")] = None,
     base_url: BaseUrl = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not show the steps.")] = False,
+    runner: Runner = DEFAULT_RUNNER,
 ) -> None:
     """Start an S3 server here, store a real text in it, and answer a question about it."""
-    typer.echo(RIGHTS, err=True)
+    typer.echo(rights(runner), err=True)
     from rlm.demo import main as run_demo
 
     with _one_line_errors():
-        right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=quiet)
+        right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=quiet,
+                         runner=runner)  # fmt: skip
     if not right:
         raise typer.Exit(1)
 

@@ -11,7 +11,8 @@
         |   `-- ScriptExhausted             a `ScriptedLM` or `ReplayLM` was asked for more replies than it holds
         |-- RunnerUnavailable (ValueError)  no runner of this name, or not on this machine
         |-- UnknownOption (TypeError)       a keyword of a peer that is spelled otherwise here: the message names ours
-        `-- TrajectoryError (ValueError)    a file that no run can be resumed or replayed from
+        |-- TrajectoryError (ValueError)    a file that no run can be resumed or replayed from
+        `-- ChannelAbuse (RuntimeError)     code in a sandbox sent what no worker sends: its run is over
 
 A failure is never a value: nothing here returns a string that starts with "Error:".
 """
@@ -68,3 +69,7 @@ class UnknownOption(RLMError, TypeError):
 
 class TrajectoryError(RLMError, ValueError):
     """This file is no trajectory that a run could be resumed or replayed from."""
+
+
+class ChannelAbuse(RLMError, RuntimeError):
+    """Code in a sandbox tampered with the channel to its host. The worker is gone, and the run with it."""

@@ -60,7 +60,8 @@ class _OnClassOrObject:
 class RLM:
     """A Recursive Language Model: a root model that writes Python over a `context` it never has to read whole.
 
-    Where that code runs is the matter of `runner`; see `docs/rlm.md`. Safe for use by many threads.
+    The code runs in a confined process of its own, without a network, files or keys; see `runner`. Safe for use by many
+    threads.
     """
 
     _shapes: ClassVar[dict[str, type[RLM]]] = {}
@@ -119,9 +120,12 @@ class RLM:
         `max_depth` 2 lets `rlm_query` start child runs. `cell_timeout` is in seconds of a cell's own time, None for no
         limit; `output_limit` in characters per block. `max_retries` of a call that fails for a while.
 
-        More: `runner` names the place where code runs, `runner_options` are those of the runner. `custom_tools`, name
-        -> function or value. `persistent` keeps one namespace for all questions. With `compaction`, a history that
-        nears `window_tokens` is shortened. `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory.
+        `runner`: where the code runs. `"subprocess"`, a confined process of this machine (Linux), refused where nothing
+        confines it; `"local"`, this process, with its rights: no sandbox; `"docker"`; `"modal"`.
+        `runner_options`: `limits` of memory, CPU, disk and files for `subprocess`, `image` for `docker`.
+
+        More: `custom_tools`, name -> function or value. `persistent` keeps one namespace for all questions. With
+        `compaction`, a history that nears `window_tokens` is shortened. `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory.
         `prices`: model -> dollars per million tokens (input, output). `trajectory`: a `.jsonl` file, or a directory
         that gets one file per run. `on_step` is called after each turn, `on_delta` with each piece of the root's reply,
         both in the thread of the run. `verbose` prints the steps to stderr.
@@ -217,10 +221,14 @@ class RLM:
         yield SubCalls(setup.sub_lm, gate.usage, model=setup.sub_model, gate=gate, context=context)
 
     def completion(self, query: str, context: object = None) -> Completion:
-        """Answer `query` from `context`, which is handed over by reference: a str, a lazy text, a list, a dict.
+        """Answer `query` from `context`: a str, a lazy text, a list, a dict.
 
         Each call has a namespace of its own, unless `persistent`: then there is one over the context of the first call,
-        and later calls may leave it out. Raises LLMError when the root model fails.
+        and later calls may leave it out. A lazy text is served to where the code runs, piece by piece as it looks;
+        plain data is copied there; the runner `local` takes any object, by reference.
+
+        Raises LLMError when the root model fails, RunnerUnavailable when the runner cannot start here or cannot take
+        this context, ChannelAbuse when code in a sandbox tampers with the way out.
         """
         if self._persistent:
             return self._session(context).ask(query)

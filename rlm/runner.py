@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rlm.subcalls import SubCall
 
-DEFAULT_RUNNER = "local"
+DEFAULT_RUNNER = "subprocess"
 """Where code runs when nobody says where."""
 
 

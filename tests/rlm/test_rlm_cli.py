@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rlm.cli import RIGHTS, app
+from rlm.cli import app, rights
 
 cli = CliRunner()
 
@@ -39,8 +39,9 @@ def model(endpoint: Any) -> Any:
 def test_a_text_file_and_its_first_line_and_its_answer(model: Any, notes: Path) -> None:
     result = cli.invoke(app, ["run", str(notes), "which?", "--base-url", model.url, "--verbose"])
     assert result.exit_code == 0, result.output
-    assert result.output.splitlines()[0] == RIGHTS
-    assert "with your rights" in RIGHTS
+    assert result.output.splitlines()[0] == rights("subprocess")
+    assert "confined" in rights("subprocess")
+    assert "with your rights" in rights("local")
     assert result.stdout == "it is two\n"
     assert "turn 1" in result.stderr
     assert r"'one\r\ntwo\n'" in result.stderr
@@ -51,7 +52,7 @@ def test_stdin_quiet_and_the_endpoint_from_the_environment(model: Any, monkeypat
     monkeypatch.setenv("OPENAI_BASE_URL", model.url)
     result = cli.invoke(app, ["run", "-", "which?", "--quiet", "--model", "big"], input="from stdin")
     assert result.exit_code == 0, result.output
-    assert result.output == f"{RIGHTS}\nit is two\n"
+    assert result.output == f"{rights('subprocess')}\nit is two\n"
     assert model.requests[0]["model"] == "big"
 
 
