@@ -18,6 +18,7 @@ from monocontext.frametext import FrameText
 from monocontext.index import Frame, Page
 from monocontext.needs import Need as Sought
 from monocontext.prefetch import Read
+from monocontext.readlog import ReadLog
 from monocontext.scheduler import Fetch
 
 FIRST_BATCH_BYTES = 1 << 20
@@ -43,6 +44,9 @@ class Described:
 
 class Reader(Expecting):
     """Reads one generation of one context. Safe for use by many threads."""
+
+    log: ReadLog | None = None
+    """What is read is written down here, once somebody has asked for it."""
 
     @property
     def final_newline(self) -> bool:
@@ -89,6 +93,8 @@ class Reader(Expecting):
         if starts[i + 1] < stop:
             return None
         number = page.first_frame + i
+        if self.log:
+            self.log.add(start, stop)
         with self._quick_lock:
             if self._closed:
                 self._check_open()
@@ -151,12 +157,14 @@ class Reader(Expecting):
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
+        logged: bool = True,
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
 
         With `eager` the caller is known to take all of them, so as much as the window allows is asked for at once;
         else the reading ahead grows while the caller goes on. An abandoned iterator drops what has not started.
-        `only`: of these frames those that are candidates of a search.
+        `only`: of these frames those that are candidates of a search. Not `logged`: they are read for somebody who says
+        later what of them was looked at.
         """
         if stop <= start:
             return
@@ -184,6 +192,8 @@ class Reader(Expecting):
                 ahead_bytes -= _memory_bytes(frame, eager)
                 taken_bytes += _memory_bytes(frame, eager)
                 batch_bytes = min(max(batch_bytes, taken_bytes), self.window_bytes)
+                if self.log and logged:
+                    self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
                 yield self._use(text)
         finally:
             with self._lock:

@@ -10,6 +10,7 @@ from monocontext import search
 from monocontext.candidates import Candidates
 from monocontext.frametext import FrameText
 from monocontext.needs import Literal, Need
+from monocontext.readlog import ReadLog
 from monocontext.search import Window
 
 
@@ -171,6 +172,9 @@ class Span:
 
 class FrameReader(Protocol):
     """The narrow side of a reader that a text needs: in process it is the engine, elsewhere a channel to one."""
+
+    @property
+    def log(self) -> ReadLog | None: ...
 
     @property
     def characters(self) -> int: ...

@@ -18,6 +18,7 @@ from monocontext.hedging import Hedge
 from monocontext.opening import Opened
 from monocontext.prefetch import Prefetch, checked
 from monocontext.reader import Reader
+from monocontext.readlog import ReadLog
 from monocontext.search import Window
 from monocontext.source import OPEN, Source, Span, Stored
 from monocontext.stats import Stats
@@ -287,6 +288,8 @@ class Monocontext(StrLike, Sequence[str]):
         frame = text.frame
         low = frame.start - self._start
         high = low + frame.characters
+        if source.reader.log:
+            return text.slice(start - low, stop - low)  # each read is written down: none goes round the reader
         if text.is_ascii:
             self._hot = _clipped(low, high, len(self), text.data)
         elif self._tried == frame.number:  # touched twice: worth decoding whole
@@ -425,7 +428,8 @@ class Monocontext(StrLike, Sequence[str]):
         code (no GET). See `monocontext.namespace`."""
         from monocontext.namespace import Kit
 
-        return Kit(follower=self._code_ahead())
+        reader = self._reader
+        return Kit(follower=self._code_ahead() if reader is None or isinstance(reader, Reader) else reader)
 
     # -- reading ahead ---------------------------------------------------------------------------------------------
 
@@ -460,6 +464,21 @@ class Monocontext(StrLike, Sequence[str]):
         if isinstance(reader, Reader):
             size = len(self)
             prefetch(reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
+
+    def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        """A mark, and the ranges [start, stop) of characters that were read since an earlier one (no GET).
+
+        None gives a mark and no ranges: from then on reads are written down, which costs about 1 us each. Shared by all
+        views; ranges are those of this text, sorted and merged. A search counts as reading the frames it looks at.
+        """
+        reader = self._reader
+        if reader is None:
+            return 0, []
+        if reader.log is None:
+            reader.log, self._hot = ReadLog(), _COLD
+        mark, ranges = reader.log.since(mark)
+        low, high = self._start, self._start + len(self)
+        return mark, [(max(a, low) - low, min(b, high) - low) for a, b in ranges if a < high and b > low]
 
     def _code_ahead(self) -> CodeAhead | None:
         """None where no code is followed: a derived text, `prefetch="off"`, a reader without threads."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from monocontext import errors
@@ -13,6 +14,7 @@ from monocontext.candidates import Candidates
 from monocontext.frametext import FrameText
 from monocontext.index import Frame
 from monocontext.needs import Need
+from monocontext.readlog import ReadLog
 from monocontext.served import wire
 from monocontext.served.shelf import Shelf
 from monocontext.stats import PrefetchStats, SearchStats, Stats
@@ -27,6 +29,8 @@ SMALL_READ = 64 << 10
 NEIGHBOURHOOD = 1 << 18
 RUNS_AT_ONCE = 10_000
 """Runs of candidates in one request."""
+
+REPORTED_AT_ONCE = 1_000
 
 Ask = Callable[[bytes], bytes | memoryview]
 """Carries a request to the host and gives the answer; may be called by many threads."""
@@ -47,6 +51,9 @@ class ServedReader:
         self._told = (0, 0)
         self._ended: deque[int] = deque()  # passes given up early; the next request says so
         self._closed = False
+        self.log = ReadLog()
+        """What code here has looked at; the host, which sees whole frames pass, hears of it after each cell."""
+        self._reported: int | None = self.log.since(None)[0]
         described, _ = self._ask("open")
         self.described: dict[str, Any] = described
         """What the host says of the text: its place in the source, its limit."""
@@ -70,8 +77,11 @@ class ServedReader:
             return ""
         texts = self._shelf.covering(start, stop)
         if texts is None and stop - start <= SMALL_READ:
+            self.log.add(start, stop)
             _, body = self._ask("read", start=start, stop=stop)
             return str(body, "utf-8")
+        if texts:
+            self.log.add(start, stop)
         return "".join(
             text.slice(max(start - text.frame.start, 0), min(stop, text.frame.stop) - text.frame.start)
             for text in texts or self.frames(start, stop, eager=True)
@@ -80,6 +90,7 @@ class ServedReader:
     def within(self, start: int, stop: int) -> FrameText | None:
         """The frame that holds characters [start, stop) whole, if it is at hand or worth bringing."""
         self._check_open()
+        self.log.add(start, stop)
         text = self._shelf.at(start)
         if text is None:
             place = start // NEIGHBOURHOOD
@@ -103,6 +114,13 @@ class ServedReader:
         self._check_open()
         if stop <= start:
             return
+        for text in self._frames(start, stop, reverse, eager, only):
+            self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+            yield text
+
+    def _frames(
+        self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates | None
+    ) -> Iterator[FrameText]:
         if only is None:
             here = self._shelf.covering(start, stop)
             if here is not None:
@@ -228,6 +246,17 @@ class ServedReader:
             frame = text.frame
             return frame.start_newline + text.data.count(b"\n", 0, text.to_byte(character - frame.start))
         return int(self._ask("line_of", character=character)[0]["value"])
+
+    # -- what was read ---------------------------------------------------------------------------------------------
+
+    def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
+        """A cell is about to run; what it will read, the host has told from the reply that it came in."""
+
+    def ran(self, known: Mapping[str, object]) -> None:
+        """A cell has run: tell the host what it has looked at (a message for 1,000 ranges)."""
+        self._reported, ranges = self.log.since(self._reported)
+        for i in range(0, len(ranges), REPORTED_AT_ONCE):
+            self._ask("looked", ranges=ranges[i : i + REPORTED_AT_ONCE])
 
     # -- lifetime --------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ MAX_READ = 1 << 20
 """Characters of one read."""
 MAX_PASSES = 64
 """Passes under way at once; the one that was asked least recently ends, and its asker begins anew where it was."""
+MAX_LOOKED = 1_000
+"""Ranges in one report of what was looked at."""
 _LARGEST = 1 << 62
 
 
@@ -74,7 +76,7 @@ class ReaderServer:
         """Whether an answer takes no request to storage."""
         fields = wire.parse(request)
         match fields["op"]:
-            case "open" | "stats":
+            case "open" | "stats" | "looked":
                 return True
             case "read":
                 start, stop = self._range(fields, MAX_READ)
@@ -116,7 +118,7 @@ class ReaderServer:
         return wire.answer({}, self._pieces(start, stop))
 
     def _pieces(self, start: int, stop: int) -> Iterator[bytes]:
-        for text in self._reader.frames(start, stop, eager=True):
+        for text in self._reader.frames(start, stop, eager=True, logged=False):
             frame = text.frame
             low, high = max(start - frame.start, 0), min(stop - frame.start, frame.characters)
             yield text.data[text.to_byte(low) : text.to_byte(high)]
@@ -131,7 +133,7 @@ class ReaderServer:
         start, stop = self._range(fields, _LARGEST)
         reverse, eager = fields.get("reverse") is True, fields.get("eager") is True
         only = self._only(fields.get("runs"), start, stop)
-        texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only)
+        texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only, logged=False)
         one = _Pass(texts, self._cut)
         with self._lock:
             self._count += 1
@@ -195,6 +197,20 @@ class ReaderServer:
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
         return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
+
+    def _looked(self, fields: dict[str, Any]) -> bytes:
+        """What the worker has looked at: what passes here is whole frames, some ahead of its code."""
+        ranges, log = fields.get("ranges"), self._reader.log
+        if not isinstance(ranges, list) or len(ranges) > MAX_LOOKED:
+            raise BadRequest(f"ranges are a list of up to {MAX_LOOKED:,}")
+        for one in ranges:
+            match one:
+                case [int(start), int(stop)] if self._start <= start <= stop <= self._stop:
+                    if log:
+                        log.add(start, stop)
+                case _:
+                    raise BadRequest(f"not a range of the text: {str(one)[:50]}")
+        return wire.answer({})
 
     # -- bounds ----------------------------------------------------------------------------------------------------
 
@@ -304,4 +320,5 @@ _OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
     "line_of": ReaderServer._line_of,
     "record": ReaderServer._record,
     "locate": ReaderServer._locate,
+    "looked": ReaderServer._looked,
 }

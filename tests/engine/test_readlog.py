@@ -1,0 +1,94 @@
+"""What a run has looked at, in process and from a worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.readlog import MOST_RANGES, ReadLog
+
+TEXT = "".join(f"line {i:06d}\n" for i in range(4000))
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Monocontext:
+    publish(TEXT, str(tmp_path / "ctx"), frame_bytes=4096)
+    return Monocontext.open(str(tmp_path / "ctx"))
+
+
+def test_ranges_between_marks_are_sorted_and_merged() -> None:
+    log = ReadLog()
+    mark, none = log.since(None)
+    log.add(10, 20)
+    log.add(20, 25)
+    log.add(0, 5)
+    first, ranges = log.since(mark)
+    assert (none, ranges) == ([], [(0, 5), (10, 25)])
+    log.add(3, 12)
+    assert log.since(first)[1] == [(3, 12)]
+    assert log.since(mark)[1] == [(0, 25)]
+
+
+def test_too_many_ranges_cover_more_never_less() -> None:
+    log = ReadLog()
+    mark, _ = log.since(None)
+    starts = range(0, 1000 * 3 * MOST_RANGES, 1000)
+    for start in starts:
+        log.add(start, start + 10)
+    _, ranges = log.since(mark)
+    assert len(ranges) <= MOST_RANGES
+    assert ranges == sorted(ranges)
+    covered = iter(ranges)
+    low, high = next(covered)
+    for start in starts:
+        while start >= high:
+            low, high = next(covered)
+        assert low <= start
+        assert start + 10 <= high
+
+
+def test_each_read_of_a_text_is_written_down_once_asked(context: Monocontext) -> None:
+    assert context[0:10] == TEXT[0:10]
+    mark, ranges = context.reads_since(None)
+    assert ranges == []
+    for _ in range(3):
+        assert context[100:110] == TEXT[100:110]
+    assert context[-20:] == TEXT[-20:]
+    assert context[5000:5001] == TEXT[5000]
+    mark, ranges = context.reads_since(mark)
+    assert ranges == [(100, 110), (5000, 5001), (len(TEXT) - 20, len(TEXT))]
+    assert context.reads_since(mark)[1] == []
+
+
+def test_a_search_reads_the_frames_it_looks_at(context: Monocontext) -> None:
+    mark, _ = context.reads_since()
+    assert context.find("line 000900") == TEXT.find("line 000900")
+    _, ranges = context.reads_since(mark)
+    assert any(start <= TEXT.find("line 000900") < stop for start, stop in ranges)
+    assert max(stop for _, stop in ranges) < len(TEXT) // 2
+
+
+def test_a_view_speaks_of_its_own_characters(context: Monocontext) -> None:
+    view = context.view(1000, 2000)
+    mark, _ = view.reads_since()
+    assert context[900:1010] == TEXT[900:1010]
+    assert view[50:60] == TEXT[1050:1060]
+    assert view.reads_since(mark)[1] == [(0, 10), (50, 60)]
+    assert context.reads_since(mark)[1] == [(900, 1010), (1050, 1060)]
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_a_run_records_what_each_cell_read(context: Monocontext, runner: str) -> None:
+    from rlm import RLM, ScriptedLM
+
+    replies = [
+        "```repl\nprint(context[100:110])\n```",
+        "```repl\nprint(context[100:110], context[30_000:30_010])\n```",
+        "FINAL(done)",
+    ]
+    run = RLM(lm=ScriptedLM(replies), runner=runner).completion("?", context)
+    assert run.answer == "done"
+    ranges = [block["result"]["ranges"] for line in run.trajectory for block in line.get("code_blocks", [])]
+    assert ranges[:2] == [[[100, 110]], [[100, 110], [30_000, 30_010]]]
