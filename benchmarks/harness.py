@@ -1,0 +1,81 @@
+"""The commands of the harness that judges reading ahead: runs, and what is made of their results."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import results
+from benchmarks.search import listed, size
+from benchmarks.virtual import suite
+from benchmarks.virtual.gates import judge
+from benchmarks.virtual.suite import POLICIES, Plan
+from monocontext.testing import PROFILES
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+COMMANDS = ("virtual",)
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def amount(text: str) -> int:
+    """Bytes of `0.2GB`, `100MB/s`, `64M` or `1000`."""
+    found = re.fullmatch(r"([\d.]+)([KMGT]B)?(?:/s)?", text)
+    return round(float(found[1]) * _UNITS[found[2] or ""]) if found else size(text)
+
+
+def add(commands: Commands) -> None:
+    """Add the sub-commands."""
+    plan = Plan()
+    command = commands.add_parser("virtual", help="programs over a context on a virtual clock, under each policy")
+    command.add_argument("--size", type=amount, default=plan.size_bytes, help="of the text, as 0.2GB, 10GB, 1TB")
+    command.add_argument("--profile", choices=PROFILES, default=plan.profile, help="of the time to the first byte")
+    command.add_argument("--nic", type=amount, default=plan.nic_bytes_per_second, help="of the link, as 100MB/s")
+    command.add_argument("--policy", type=listed, default=plan.policies, help=f"of {','.join(POLICIES)}")
+    command.add_argument("--program", type=listed, default=(), help="parts of the names of the programs to run")
+    command.add_argument("--seeds", type=int, default=plan.seeds, help="runs of each, added up")
+    command.add_argument("--seed", type=int, default=plan.seed, help="the first of them")
+    command.add_argument("--no-controls", action="store_true", help="leave out oracle, download all, no index")
+    command.add_argument("--trace", action="store_true", help="print what each operation waited instead")
+    command.add_argument("--json", type=Path, help="where to write the result, instead of results/")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry a sub-command out; the exit code."""
+    commands = {"virtual": _virtual}
+    return commands[arguments.command](arguments)
+
+
+def _virtual(arguments: argparse.Namespace) -> int:
+    plan = Plan(
+        size_bytes=arguments.size,
+        profile=arguments.profile,
+        nic_bytes_per_second=arguments.nic,
+        policies=tuple(arguments.policy),
+        programs=tuple(arguments.program),
+        seeds=arguments.seeds,
+        seed=arguments.seed,
+        controls=not arguments.no_controls,
+    )
+    if arguments.trace:
+        for program in plan.chosen:
+            for policy in plan.policies:
+                print(f"\n{program.name}, {policy}")
+                print("\n".join(suite.trace(program, policy, plan.setting(plan.seed))))
+        return 0
+    result = suite.run(plan)
+    return _judged(result, arguments.json)
+
+
+def _judged(result: dict[str, Any], path: Path | None) -> int:
+    """Print and store which gates hold; 1 where one does not."""
+    gates = judge(result["rows"])
+    result["gates"] = [
+        {"name": gate.name, "found": gate.found, "most": gate.most, "holds": gate.holds} for gate in gates
+    ]
+    print("\n".join(map(str, gates)))
+    print(f"written to {results.write(result, path)}")
+    return 0 if all(gate.holds for gate in gates) else 1
