@@ -6,9 +6,12 @@ scan brings pushes out what the scan brought before (after S3-FIFO: Yang et al.,
 1994). What probation gave is remembered by name alone for a while, and comes back into the main part: without that a
 new working set could not get in where a few frames fill a tenth of the cache.
 
+What was fetched before anybody asked for it waits in a third part for its first use, which moves it on to probation.
+It is given up last of all: whoever reads ahead keeps to a share of the cache, and what is first fetched is first wanted.
+
 Invariants:
 - `used_bytes` is at most the capacity; nothing is given up while everything fits;
-- an entry is on probation or in the main part, never both.
+- an entry is expected, on probation or in the main part, never two of these.
 
 Not thread-safe: the reader holds a lock around it.
 """
@@ -27,7 +30,6 @@ ONE_USE = 2
 """Uses of an entry while fewer others than this have arrived after the first are one use: a loop over slices touches
 each frame several times, and a line that lies across two frames touches the first again when the second has come. Such
 a loop is a scan still (the correlated references of LRU-K: O'Neil et al., SIGMOD 1993)."""
-_UNUSED = -1
 
 
 class Sized(Protocol):
@@ -62,6 +64,9 @@ class Cache:
         )
         self._probation: OrderedDict[Hashable, _Probation] = OrderedDict()
         self._probation_bytes = 0
+        self._expected: OrderedDict[Hashable, tuple[Sized, int]] = OrderedDict()
+        self.expected_bytes = 0
+        """Of what nobody has looked at yet."""
         self._given_up: OrderedDict[Hashable, None] = OrderedDict()
         self._arrivals = 0
         self.hits = 0
@@ -76,6 +81,11 @@ class Cache:
                 self._use_again(key, found)
             return found.entry
         entry = self._main.get(key)
+        if entry is None and key in self._expected:
+            entry, size_bytes = self._expected[key]
+            self._drop(key)
+            self._probation[key] = _Probation(entry, size_bytes, self._arrivals)
+            self._probation_bytes += size_bytes
         if entry is None:
             self.misses += 1
         else:
@@ -85,68 +95,92 @@ class Cache:
     def put(self, key: Hashable, entry: Sized, *, used: bool = True) -> None:
         """Keep an entry; one that is larger than the whole cache is not kept.
 
-        `used=False` for what nobody has asked for yet: its first use is still to come, and the second after that.
+        `used=False` for what nobody has asked for yet: it is expected, its first use is still to come.
         """
         size_bytes = entry.size_bytes
         if size_bytes > self.capacity_bytes:
             return
         self._arrivals += 1
         self._drop(key)
-        if key in self._given_up:
+        if not used:
+            self._expected[key] = entry, size_bytes
+            self.expected_bytes += size_bytes
+            self._make_room(0, key)
+        elif key in self._given_up:
             del self._given_up[key]
             self._make_room(size_bytes)
             self._main[key] = entry
         else:
-            self._probation[key] = _Probation(entry, size_bytes, self._arrivals if used else _UNUSED)
+            self._probation[key] = _Probation(entry, size_bytes, self._arrivals)
             self._probation_bytes += size_bytes
-            self._make_room(0)
+            self._make_room(0, key)
+
+    def give_up_first(self, key: Hashable) -> None:
+        """What was expected is not any more: it goes before anything else does."""
+        found = self._expected.get(key)
+        if found is not None:
+            self._drop(key)
+            self._probation[key] = _Probation(*found, self._arrivals)
+            self._probation.move_to_end(key, last=False)
+            self._probation_bytes += found[1]
+
+    def hold(self, key: Hashable) -> None:
+        """What has been used will be used again: it stays as what was used twice does."""
+        found = self._probation.get(key)
+        if found is not None:
+            self._drop(key)
+            self._main[key] = found.entry
 
     def clear(self) -> None:
         self._main.clear()
         self._probation.clear()
+        self._expected.clear()
         self._given_up.clear()
-        self._probation_bytes = 0
+        self._probation_bytes = self.expected_bytes = 0
 
     @property
     def used_bytes(self) -> int:
-        return int(self._main.currsize) + self._probation_bytes
+        return int(self._main.currsize) + self._probation_bytes + self.expected_bytes
 
     def __contains__(self, key: Hashable) -> bool:
         """Whether it is there; that is no use of it."""
-        return key in self._probation or key in self._main
+        return key in self._probation or key in self._main or key in self._expected
 
     def __len__(self) -> int:
-        return len(self._probation) + len(self._main)
+        return len(self._probation) + len(self._main) + len(self._expected)
 
     def __repr__(self) -> str:
+        expected = f", {len(self._expected)} expected" if self._expected else ""
         return (
             f"<Cache {self.used_bytes:,}/{self.capacity_bytes:,} bytes, {len(self)} entries, "
-            f"{len(self._probation)} on probation | {self.hits:,} hits, {self.misses:,} misses>"
+            f"{len(self._probation)} on probation{expected} | {self.hits:,} hits, {self.misses:,} misses>"
         )
 
     def _use_again(self, key: Hashable, found: _Probation) -> None:
-        if found.first_used == _UNUSED:
-            found.first_used = self._arrivals
-        else:
-            self._drop(key)
-            self._main[key] = found.entry
+        self._drop(key)
+        self._main[key] = found.entry
 
     def _drop(self, key: Hashable) -> None:
         found = self._probation.pop(key, None)
         if found is not None:
             self._probation_bytes -= found.size_bytes
+        elif (expected := self._expected.pop(key, None)) is not None:
+            self.expected_bytes -= expected[1]
         else:
             self._main.pop(key, None)
 
-    def _make_room(self, size_bytes: int) -> None:
+    def _make_room(self, size_bytes: int, newest: Hashable = None) -> None:
         """Give up entries until `size_bytes` more would fit; what has come last is not among them."""
         while self.used_bytes + size_bytes > self.capacity_bytes:
-            if not self._main or (self._probation_bytes > self._share_bytes and len(self._probation) > 1):
+            others = len(self._probation) - (newest in self._probation)
+            if others and (not self._main or self._probation_bytes > self._share_bytes):
                 key, given = self._probation.popitem(last=False)
                 self._probation_bytes -= given.size_bytes
                 self._given_up[key] = None
-            else:
+            elif self._main:
                 self._main.popitem()
+            else:
+                self._drop(next(iter(self._expected)))
         # As many names as there are entries: what comes back later than that was not part of a working set.
         while len(self._given_up) > len(self):
             self._given_up.popitem(last=False)

@@ -7,10 +7,30 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """Requests that nobody waited for when they were sent; not part of the counts beside it."""
+    """What was fetched before anybody asked for it, and what became of it. Requests and bytes of it are counted here
+    alone, apart from those of `Stats`."""
 
     gets: int = 0
+    """GET requests that nobody waited for when they were sent."""
     bytes_fetched: int = 0
+    """Stored bytes that they brought."""
+    bytes_used: int = 0
+    """Stored bytes of the frames among these that a caller then looked at, in whole frames."""
+    adopted: int = 0
+    """Of the requests, those that a caller came to wait for while they were under way."""
+    cancelled: int = 0
+    """Requests that were queued and never sent, since what they would have brought was not expected any more."""
+
+    @property
+    def precision(self) -> float:
+        """Share of the bytes that were used; 1.0 where none were fetched."""
+        return min(1.0, self.bytes_used / self.bytes_fetched) if self.bytes_fetched else 1.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.gets:,} GETs ahead of {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them used, "
+            f"{self.adopted:,} adopted, {self.cancelled:,} cancelled"
+        )
 
 
 @dataclass(slots=True)
@@ -72,11 +92,11 @@ class Stats:
     def __str__(self) -> str:
         looked_up = self.hits + self.misses
         rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
-        ahead = f", {self.prefetch.gets:,} GETs ahead" if self.prefetch.gets else ""
+        ahead = f"; {self.prefetch}" if self.prefetch.gets or self.prefetch.cancelled else ""
         hedges = f" ({self.hedges:,} hedges)" if self.hedges else ""
         disk = f", {self.disk_hits:,} answers of {self.disk_bytes:,} bytes from disk" if self.disk_hits else ""
         search = f"; {self.search}" if self.search.searches else ""
         return (
             f"{self.gets:,} GETs{hedges}, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
-            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{ahead}{disk}{search}"
+            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{disk}{ahead}{search}"
         )
