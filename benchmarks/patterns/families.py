@@ -68,13 +68,13 @@ def _grep_and_zoom(text: Text) -> Conversation:
         "    print(keyword, context.find(keyword))\n"
     )
     printed = yield (
-        "hits = [m.start() for m in re.finditer('incident-4711', context)]\nprint(hits)\n"
+        "import re\nhits = [m.start() for m in re.finditer('incident-4711', context)]\nprint(hits)\n"
         "for h in hits:\n    print(context[max(0, h - 300):h + 300])\n"
     )
     hits = numbers(printed.partition("\n")[0])
     last = hits[-1]
     around = int(0.0001 * text.characters) + 2000
-    printed = yield f"window = context[{last - 500}:{last + around}]\nprint(re.findall('operator-[a-z]+', window))\n"
+    printed = yield f"import re\nwindow = context[{last - 500}:{last + around}]\nprint(re.findall('operator-[a-z]+', window))\n"
     return f"{len(hits)} {printed.strip()[2:-2]}"
 
 
@@ -239,7 +239,7 @@ def _heading(prompt: str) -> str:
 def _outline(text: Text) -> Conversation:
     yield _PEEK
     printed = yield (
-        "heads = [(m.start(), m.group()) for m in re.finditer(r'(?m)^# Chapter \\d+: .*$', context)]\n"
+        "import re\nheads = [(m.start(), m.group()) for m in re.finditer(r'(?m)^# Chapter \\d+: .*$', context)]\n"
         "for at, head in heads:\n    print(at, head.strip())\n"
     )
     places = [int(line.split()[0]) for line in printed.splitlines()]

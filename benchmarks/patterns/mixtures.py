@@ -27,7 +27,7 @@ def _symbol_search(text: Text) -> Conversation:
     printed = yield "at = context.find('def reticulate_splines')\nprint(at)\nprint(context[at:at + 1200])\n"
     said = re.search(r"\* (\d+)", printed)
     printed = yield (
-        "uses = [m.start() for m in re.finditer(r'reticulate_splines\\(', context)]\nprint(uses)\n"
+        "import re\nuses = [m.start() for m in re.finditer(r'reticulate_splines\\(', context)]\nprint(uses)\n"
         "for use in uses:\n    print(context[max(0, use - 400):use + 400].strip()[:200])\n"
     )
     uses = numbers(printed.partition("\n")[0])
@@ -149,7 +149,7 @@ def _interleaved(text: Text) -> Conversation:
     yield _HEAD
     step = min(400_000, text.characters // SCANS // STEPS)
     printed = yield (
-        f"size, step, found = len(context) // {SCANS}, {step}, ''\n"
+        f"import re\nsize, step, found = len(context) // {SCANS}, {step}, ''\n"
         f"for i in range({STEPS}):\n    for k in range({SCANS}):\n"
         "        piece = context[k * size + i * step:k * size + (i + 1) * step]\n"
         "        if 'password of the day' in piece:\n            found = piece\n"

@@ -6,6 +6,7 @@ the program's name: each policy meets the same thinking.
 
 from __future__ import annotations
 
+import builtins
 import math
 from dataclasses import dataclass, replace
 from random import Random
@@ -127,7 +128,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         hedges=stats.hedges,
         ahead_gets=stats.prefetch.gets,
         ahead_bytes=stats.prefetch.bytes_fetched,
-        ahead_used_bytes=0,
+        ahead_used_bytes=stats.prefetch.bytes_used,
         used_bytes=stats.bytes_used,
         skipped_share=stats.search.pruned / stats.search.frames if stats.search.frames else 0.0,
     )
@@ -156,9 +157,10 @@ class _Stage:
         self._dice = dice
         self._printed: list[str] = []
         self.spans: list[tuple[float, float]] = []
+        self._regex = TracedRegex(recorder)
         self._names: dict[str, Any] = {
             "context": context,
-            "re": TracedRegex(recorder),
+            "__builtins__": {**vars(builtins), "__import__": self._import},
             "llm_query": self._ask,
             "llm_query_batched": self._ask_all,
             "print": self._print,
@@ -182,6 +184,9 @@ class _Stage:
         self._printed.clear()
         exec(compile(code, "<cell>", "exec"), self._names)
         return "".join(self._printed)
+
+    def _import(self, name: str, *how: Any) -> Any:
+        return self._regex if name == "re" else __import__(name, *how)
 
     def _print(self, *values: object, sep: str = " ") -> None:
         self._printed.append(sep.join(map(str, values)) + "\n")
