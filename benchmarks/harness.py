@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import results
+from benchmarks import plots, report, results
 from benchmarks.search import listed, size
 from benchmarks.virtual import suite
 from benchmarks.virtual.gates import judge
@@ -18,7 +18,7 @@ from monocontext.testing import PROFILES
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-COMMANDS = ("virtual", "peers", "rlm")
+COMMANDS = ("virtual", "peers", "rlm", "report", "plots")
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -65,11 +65,17 @@ def add(commands: Commands) -> None:
     command.add_argument("--think", type=float, default=scripted.think_seconds, help="median seconds of a root call")
     command.add_argument("--seed", type=int, default=scripted.seed)
     command.add_argument("--json", type=Path, help="where to write the result, instead of results/")
+    command = commands.add_parser("report", help="write the newest results into the tables of docs/benchmarks.md")
+    command.add_argument("--results", type=Path, default=results.FOLDER)
+    command.add_argument("--document", type=Path, default=report.DOCUMENT)
+    command = commands.add_parser("plots", help="draw the newest results (needs matplotlib: the extra `bench`)")
+    command.add_argument("--results", type=Path, default=results.FOLDER)
+    command.add_argument("--to", type=Path, default=plots.FOLDER)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry a sub-command out; the exit code."""
-    commands = {"virtual": _virtual, "peers": _peers, "rlm": _rlm}
+    commands = {"virtual": _virtual, "peers": _peers, "rlm": _rlm, "report": _report, "plots": _plots}
     return commands[arguments.command](arguments)
 
 
@@ -123,6 +129,17 @@ def _rlm(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     print(f"written to {results.write(rlm_run.run(plan), arguments.json)}")
+    return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    filled = report.write(arguments.results, arguments.document)
+    print(f"{arguments.document}: {', '.join(filled) or 'no markers for these results'}")
+    return 0
+
+
+def _plots(arguments: argparse.Namespace) -> int:
+    print("\n".join(map(str, plots.write(arguments.results, arguments.to))))
     return 0
 
 

@@ -1,6 +1,6 @@
 """Results as JSON with a version: written beside the run, read by the report and the plots.
 
-results/<date>-<commit>-<mode>.json: {benchmark, version, machine, commit, seed, guard, setting, versions, rows, gates}
+results/<date>-<commit>-<benchmark>-<size>.json: {benchmark, version, machine, commit, seed, setting, rows, ...}
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def make(
 
 
 def write(result: Mapping[str, Any], path: Path | None = None) -> Path:
-    """Write a result, by default to a file named after its day, commit and benchmark."""
+    """Write a result, by default to a file named after its day, commit, benchmark and size."""
     day = result["machine"]["date"][:10]
-    path = path or FOLDER / f"{day}-{result['commit']}-{result['benchmark']}.json"
+    path = path or FOLDER / f"{day}-{result['commit']}-{label(result)}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
     return path
@@ -53,10 +53,25 @@ def read(path: Path) -> dict[str, Any]:
     return dict(found)
 
 
-def newest(benchmark: str, folder: Path = FOLDER) -> Path | None:
-    """The file that was written last for a benchmark."""
-    found = sorted(folder.glob(f"*-{benchmark}.json"), key=lambda path: path.stat().st_mtime)
-    return found[-1] if found else None
+def label(result: Mapping[str, Any]) -> str:
+    """`virtual-0.2GB`: what of the same label may take each other's place."""
+    setting = result["setting"]
+    words = [result["benchmark"]]
+    if "size_bytes" in setting:
+        words.append(f"{setting['size_bytes'] / 1e9:g}GB")
+    if setting.get("server", "stand-in") != "stand-in":
+        words.append(setting["server"])
+    return "-".join(words)
+
+
+def newest(folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
+    """The results of a folder by label, those that were measured last."""
+    found: dict[str, dict[str, Any]] = {}
+    for result in map(read, sorted(folder.glob("*.json"))):
+        before = found.get(label(result))
+        if before is None or before["machine"]["date"] <= result["machine"]["date"]:
+            found[label(result)] = result
+    return found
 
 
 def commit() -> str:

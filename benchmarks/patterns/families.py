@@ -74,7 +74,8 @@ def _grep_and_zoom(text: Text) -> Conversation:
     hits = numbers(printed.partition("\n")[0])
     last = hits[-1]
     around = int(0.0001 * text.characters) + 2000
-    printed = yield f"import re\nwindow = context[{last - 500}:{last + around}]\nprint(re.findall('operator-[a-z]+', window))\n"
+    zoom = f"window = context[{last - 500}:{last + around}]"
+    printed = yield f"import re\n{zoom}\nprint(re.findall('operator-[a-z]+', window))\n"
     return f"{len(hits)} {printed.strip()[2:-2]}"
 
 

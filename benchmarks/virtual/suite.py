@@ -22,6 +22,11 @@ POLICIES = ("off", "history", "code", "all")
 CONTROLS = ("oracle", "reactive", "download all", "no index")
 """Perfect knowledge, perfect parallelism without it, everything before the first look, reading without search filters.
 `off` is the index alone."""
+PLAIN_LIMIT_BYTES = 2 * 10**9
+"""Up to this size texts are also read without search filters: that is pass after pass, for minutes above it."""
+PASS_LIMIT_BYTES = 20 * 10**9
+"""Up to this size passes really read; above it the addresses of a smaller run are replayed, stretched to the size."""
+REPLAYED_BYTES = 10**9
 DOLLARS_PER_GET = 0.4e-6
 DOLLARS_PER_BYTE_ACROSS_REGIONS = 0.02e-9
 
@@ -67,6 +72,8 @@ def run(plan: Plan, told: Callable[[str], object] = print) -> dict[str, Any]:
 
 def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
     """The rows of one program: its policies, then the controls."""
+    if program.full_pass and plan.size_bytes > PASS_LIMIT_BYTES:
+        return _replayed(program, plan)
     text = program.text(plan.frames)
     seeds = range(plan.seed, plan.seed + plan.seeds)
     ideals = [checked(program, ideal(program, text, plan.setting(seed))) for seed in seeds]
@@ -77,16 +84,32 @@ def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
     for policy in plan.policies:
         runs = [checked(program, play(program, text, policy, plan.setting(seed))) for seed in seeds]
         rows.append(_row(program, policy, plan, runs, limits) | {"mix": mix})
-    if plan.controls:
-        plain = [
-            checked(program, play(program, text, "off", replace(plan.setting(seed), filters=False))) for seed in seeds
-        ]
+    if plan.controls and plan.size_bytes <= PLAIN_LIMIT_BYTES:
+        bare = [replace(plan.setting(seed), filters=False) for seed in seeds]
+        plain = [checked(program, play(program, text, "off", one)) for one in bare]
         rows.append(_row(program, "no index", plan, plain, limits))
+    if plan.controls:
         waits = [download_all(one.operations, distance, text.bytes) for one in ideals]
         rows.append(_bound(program, "download all", plan, waits, limits, text.bytes))
         rows.append(_bound(program, "reactive", plan, [one.reactive for one in limits], limits))
         rows.append(_bound(program, "oracle", plan, [one.oracle for one in limits], limits))
     return rows
+
+
+def _replayed(program: Program, plan: Plan) -> list[dict[str, Any]]:
+    """Bounds alone: what a pass over so much text takes, however it is read."""
+    small = replace(plan, size_bytes=REPLAYED_BYTES)
+    text = program.text(small.frames)
+    limits = []
+    for seed in range(plan.seed, plan.seed + plan.seeds):
+        one = checked(program, ideal(program, text, small.setting(seed)))
+        times = plan.size_bytes / small.size_bytes
+        passes = [each for each in one.operations if each.stop - each.start == text.characters]
+        for operation in passes:
+            operation.used_bytes = round(operation.used_bytes * times)
+        limits.append(bounds(one.operations, plan.setting(seed).distance, plan.size_bytes))
+    found = {"reactive": [one.reactive for one in limits], "oracle": [one.oracle for one in limits]}
+    return [_bound(program, policy, plan, waits, limits) | {"replayed": True} for policy, waits in found.items()]
 
 
 def checked(program: Program, played: Played) -> Played:
