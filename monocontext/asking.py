@@ -69,14 +69,16 @@ class Asking:
         blocks = {(layout, layout.block_of(row)): None for layout, row in self._planner.asked(need)}
         return [_block_need(*block) for block in blocks]
 
-    def told(self, need: Sought, within_line: bool, blocks: Mapping[Hashable, Block]) -> Told:
-        """What those blocks say. Index pages are asked for only by literals far behind a match's beginning."""
+    def told(
+        self, need: Sought, within_line: bool, blocks: Mapping[Hashable, Block], records: Records | None = None
+    ) -> Told:
+        """What those blocks say. Records of frames are asked for only by literals far behind a match's beginning."""
 
         def row(layout: Layout, number: int) -> bytes:
             block = layout.block_of(number)
             return layout.row(blocks[layout.address(block)[0], block].rows, number)
 
-        frames = self._planner.candidates(need, row, self._records, within_line)
+        frames = self._planner.candidates(need, row, records or self._records, within_line)
         runs = ((0, self._manifest.frames),) if frames is None else _runs(frames)
         return Told(runs, sum(len(literal.text) for literal in literals(need)))
 

@@ -6,8 +6,8 @@ scan brings pushes out what the scan brought before (after S3-FIFO: Yang et al.,
 1994). What probation gave is remembered by name alone for a while, and comes back into the main part: without that a
 new working set could not get in where a few frames fill a tenth of the cache.
 
-What was fetched before anybody asked for it waits in a third part for its first use, which moves it on to probation.
-It is given up last of all: whoever reads ahead keeps to a share of the cache, and what is first fetched is first wanted.
+What was fetched before anybody asked for it waits in a third part for its first use, which moves it on to probation. It
+is given up last of all: whoever reads ahead keeps to a share of the cache, and what is first fetched is first wanted.
 
 Invariants:
 - `used_bytes` is at most the capacity; nothing is given up while everything fits;

@@ -68,7 +68,7 @@ class Fetcher:
         self._lock = workers.condition
         self._quick_lock = workers.lock
         self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
-        self._scheduler = Scheduler(workers.max_running, self.window_bytes)
+        self._scheduler = Scheduler(workers.max_running, self.window_bytes, self.stats.prefetch)
         self._hedging = Hedging(hedge)
         self._etags: dict[str, str] = {}
         self._closed = False
@@ -83,6 +83,11 @@ class Fetcher:
                 fetch.error = self._closed_error()
             self._lock.notify_all()
         self._workers.close()
+
+    def at_hand(self, key: Hashable) -> Any:
+        """What is in memory under a key, or None (no GET)."""
+        with self._quick_lock:
+            return self.cache.get(key)
 
     @property
     def closed(self) -> bool:
@@ -152,6 +157,8 @@ class Fetcher:
             return
         with self._lock:
             lost = self._scheduler.restart() if self._pid != os.getpid() else []
+            if self._pid != os.getpid():
+                self._lost()
             self._pid = os.getpid()
             for fetch in lost:
                 self._hedging.sent(fetch, self._workers.now())
@@ -159,7 +166,10 @@ class Fetcher:
 
     def _start(self) -> list[Fetch]:
         """Under the lock: what may start now, to be sent after it."""
+        idle = not self._scheduler.running
         started = self._scheduler.start()
+        if idle and started:
+            self._setting_out()
         for fetch in started:
             if fetch.attempts == 1:
                 self._hedging.sent(fetch, self._workers.now())
@@ -200,12 +210,14 @@ class Fetcher:
                 pass  # the other attempt was faster
             elif failed is None:
                 for key, value in values.items():
-                    self.cache.put(key, value)
+                    self._keep(fetch, key, value)
                 fetch.values = values
             elif fetch.attempts == 1:  # else the other may still bring it
                 fetch.error = failed
             self._hedging.forget(fetch)
             self._scheduler.finish(fetch)
+            if not self._closed and fetch.done:
+                self._landed(fetch)
             started = [] if self._closed else self._start()
             self._lock.notify_all()
         self._send(started)
@@ -218,7 +230,7 @@ class Fetcher:
         etag = recorded or self._etags.get(request.object)
         blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
         with self._lock:
-            self._count(request, blob)
+            self._count(fetch, blob)
             if began is not None and not blob.local:
                 self._hedging.answered(fetch, self._workers.now() - began)
             if fetch.done:
@@ -247,14 +259,28 @@ class Fetcher:
             _check_version(request, first_seen, blob)
         return values
 
-    def _count(self, request: Request, blob: Blob) -> None:
+    def _keep(self, fetch: Fetch, key: Hashable, value: Any) -> None:
+        """Under the lock: a value has come."""
+        self.cache.put(key, value)
+
+    def _landed(self, fetch: Fetch) -> None:
+        """Under the lock: a fetch has ended, and what it brought is filed."""
+
+    def _setting_out(self) -> None:
+        """Under the lock: requests are sent while none is under way."""
+
+    def _lost(self) -> None:
+        """Under the lock, in the child of a fork: what nobody waited for is not under way any more."""
+
+    def _count(self, fetch: Fetch, blob: Blob) -> None:
         if blob.local:
             self.stats.disk_hits += 1
             self.stats.disk_bytes += len(blob.data)
             return
-        self.stats.gets += 1
-        self.stats.bytes_fetched += len(blob.data)
-        if request.object.startswith("filters/"):
+        counted = self.stats.prefetch if fetch.sent_ahead else self.stats
+        counted.gets += 1
+        counted.bytes_fetched += len(blob.data)
+        if fetch.request.object.startswith("filters/") and not fetch.sent_ahead:
             self.stats.search.filter_gets += 1
             self.stats.search.filter_bytes += len(blob.data)
 

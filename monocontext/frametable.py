@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
+from monocontext import codec
 from monocontext.candidates import Candidates
 from monocontext.fetcher import Fetcher, Places, refuse_foreign
+from monocontext.frametext import FrameText
 from monocontext.hedging import Hedge
 from monocontext.index import Frame, Page
 from monocontext.manifest import Manifest
@@ -70,10 +72,30 @@ class FrameTable(Fetcher):
         """The number of the frame that holds a character of the text (at most 1 GET, for its index page)."""
         return self.locate(character).number
 
+    def page_of_character(self, character: int) -> int:
+        """The number of the index page that covers a character."""
+        return bisect_right(self._page_chars, character)
+
+    def page_of_frame(self, number: int) -> int:
+        """The number of the index page that has a frame's record."""
+        return bisect_right(self._page_frames, number)
+
+    def page_of_newline(self, newline: int) -> int:
+        """The number of the index page that covers newline number `newline` (from 0)."""
+        return bisect_right(self._page_newlines, newline)
+
+    def page_at_hand(self, number: int) -> Page | None:
+        """An index page, if it is in memory (no GET)."""
+        last = self._last_page
+        if last is not None and last[0] == number:
+            return last[1]
+        found = self.at_hand(-1 - number)
+        return found if isinstance(found, Page) else None
+
     def bring(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
         """Fetch the index pages of some frames, at most so many, in one round trip (1 GET each)."""
         pages = dict.fromkeys(bisect_right(self._page_frames, number) for number in numbers)
-        self._all([self._page_need(page) for page in list(pages)[:most]])
+        self._all([self.page_need(page) for page in list(pages)[:most]])
 
     def all_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of characters [start, stop) has a flag of `index` (1 GET an index page, many at once)."""
@@ -81,7 +103,7 @@ class FrameTable(Fetcher):
             return True
         numbers = range(bisect_right(self._page_chars, start), bisect_right(self._page_chars, stop - 1) + 1)
         for first in numbers[::PAGES_AHEAD]:
-            needs = [self._page_need(number) for number in range(first, min(first + PAGES_AHEAD, numbers.stop))]
+            needs = [self.page_need(number) for number in range(first, min(first + PAGES_AHEAD, numbers.stop))]
             for page in self._all(needs):
                 low = page.at_character(max(start, page.starts[0]))
                 high = page.at_character(min(stop, page.starts[-1]) - 1)
@@ -98,6 +120,12 @@ class FrameTable(Fetcher):
             return None
         runs = [(number, number + 1) for number in numbers]
         return Candidates(runs, start, stop, self.frame, self.locate, SearchStats())
+
+    def frame_need(self, frame: Frame) -> Need:
+        def decode(body: memoryview) -> FrameText:
+            return FrameText(frame, codec.decode(body, frame))
+
+        return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag)
 
     def close(self) -> None:
         """Drop the cache; later reads raise `ContextClosed`. Idempotent."""
@@ -127,12 +155,12 @@ class FrameTable(Fetcher):
                 self._last_page = (number, found)
                 return found
             self.stats.misses += 1
-        page = self._demand(self._page_need(number))
+        page = self._demand(self.page_need(number))
         assert isinstance(page, Page)
         self._last_page = (number, page)
         return page
 
-    def _page_need(self, number: int) -> Need:
+    def page_need(self, number: int) -> Need:
         pages = self.manifest.pages
         ref = pages[number]
         before = pages[number - 1] if number else None

@@ -16,7 +16,7 @@ for 4 bytes of memory in 1024 characters. Denser gains little, 4096 costs three 
 class FrameText:
     """The text of one frame. Immutable; offsets are characters from the frame's start unless named `_byte`."""
 
-    __slots__ = ("_marks", "data", "frame", "is_ascii", "used")
+    __slots__ = ("_marks", "ahead", "data", "frame", "is_ascii", "late", "used")
 
     def __init__(self, frame: Frame, data: bytes):
         self.frame = frame
@@ -25,6 +25,10 @@ class FrameText:
         self._marks: array[int] | None = None
         self.used = False
         """Whether any caller has looked at it since it was fetched."""
+        self.ahead = False
+        """Whether it was fetched before anybody asked for it."""
+        self.late = True
+        """Whether somebody waited for it all the same."""
 
     @property
     def size_bytes(self) -> int:

@@ -23,6 +23,7 @@ from monocontext.cache import Cache
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext, NotFound
 from monocontext.lines import Lines
 from monocontext.manifest import ROOT_KEY
+from monocontext.prefetch import checked
 from monocontext.stats import Stats
 from monocontext.store import Store
 from monocontext.stores import open_store
@@ -82,6 +83,7 @@ def open_deeprecurse(
             store_options[name] = options[name]
     store = open_store(f"s3://{bucket}", **store_options)
     cache_bytes = options.get("cache_bytes", 256 << 20)
+    checked(options.get("prefetch", "all"))
     return legacy_lines(
         store,
         prefix + manifest_name,

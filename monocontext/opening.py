@@ -11,6 +11,7 @@ from monocontext.errors import ForeignObject, InvalidUrl, NotPicklable
 from monocontext.generations import look_ahead, read_generation, read_root
 from monocontext.hedging import Hedge
 from monocontext.manifest import Manifest
+from monocontext.prefetch import Prefetch, checked
 from monocontext.reader import Reader
 from monocontext.stats import Stats
 from monocontext.store import RangeReader, Store
@@ -35,6 +36,7 @@ class Opened:
         threads: bool = True,
         cache_dir: str | os.PathLike[str] | None = None,
         cache_dir_bytes: int = CAPACITY_BYTES,
+        prefetch: Prefetch = "all",
     ):
         self.store = store
         self.allow = tuple(os.fspath(place) for place in ([allow] if isinstance(allow, str) else allow))
@@ -42,6 +44,7 @@ class Opened:
         self.store_options = store_options or {}
         self.hedge = hedge
         self.threads = threads
+        self.prefetch = checked(prefetch)
         self.disk = DiskCache(cache_dir, cache_dir_bytes) if cache_dir is not None else None
         self._workers = workers
         self._owns_store = owns_store
@@ -78,6 +81,7 @@ class Opened:
             places=lambda url: self.place(url, manifest),
             stats=stats,
             hedge=None if is_near else self.hedge,
+            prefetch=self.prefetch,
         )
 
     def place(self, url: str, manifest: Manifest) -> tuple[RangeReader, str]:
@@ -129,6 +133,7 @@ class Opened:
         if "client" in self.store_options:
             raise NotPicklable(f"{self.store.url} was opened with a client of the caller's, which cannot be handed on")
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "hedge": self.hedge}
+        options["prefetch"] = self.prefetch
         if not self.threads:
             options["threads"] = False
         if self.disk is not None:

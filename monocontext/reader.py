@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from monocontext import codec
 from monocontext.asking import Asking, Told
 from monocontext.candidates import Answer, Candidates
 from monocontext.fetcher import Places, refuse_foreign
@@ -21,11 +21,13 @@ from monocontext.hedging import Hedge
 from monocontext.index import Frame
 from monocontext.manifest import Manifest
 from monocontext.needs import Need as Sought
-from monocontext.plan import Need
+from monocontext.prefetch import Prefetch, Read, checked
+from monocontext.readahead import Course, ReadAhead
+from monocontext.routes import Routes
 from monocontext.scheduler import Fetch
 from monocontext.stats import Stats
 from monocontext.store import RangeReader
-from monocontext.workers import Workers
+from monocontext.workers import InlineWorkers, Workers
 
 FIRST_BATCH_BYTES = 1 << 20
 """A scan begins with this much ahead, and then has at most as much ahead as it has taken: most `find`s of a model end
@@ -62,11 +64,30 @@ class Reader(FrameTable):
         places: Places = refuse_foreign,
         stats: Stats | None = None,
         hedge: Hedge | None = None,
+        prefetch: Prefetch = "all",
     ):
         super().__init__(
             manifest, store, workers, url=url, cache_bytes=cache_bytes, places=places, stats=stats, hedge=hedge
         )
         self._asking = Asking(manifest, self)
+        # Whoever carries requests out itself, or one at a time, would wait for what nobody has asked for.
+        alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
+        self._ahead = ReadAhead(
+            "off" if alone else checked(prefetch),
+            Routes(self, self._asking),
+            self.cache,
+            self._scheduler,
+            workers.now,
+            self.frame_need,
+            frames=manifest.frames,
+            text_bytes=manifest.text_bytes,
+            window_bytes=self.window_bytes,
+        )
+        self._fresh = 0
+        """Frames that were looked at for the first time since they were fetched."""
+        self._late = 0
+        """Of these, frames that somebody waited for."""
+        self._last_hit = range(0)
 
     @property
     def final_newline(self) -> bool:
@@ -90,10 +111,15 @@ class Reader(FrameTable):
         text = self.within(start, stop)
         if text is not None:
             return text.slice(start - text.frame.start, stop - text.frame.start)
-        return "".join(
-            piece.slice(max(start - piece.frame.start, 0), min(stop, piece.frame.stop) - piece.frame.start)
-            for piece in self.frames(start, stop, eager=True)
-        )
+        fresh, late = self._fresh, self._late
+        numbers, pieces = [], []
+        for piece in self.frames(start, stop, eager=True):
+            frame = piece.frame
+            numbers.append(frame.number)
+            pieces.append(piece.slice(max(start - frame.start, 0), min(stop, frame.stop) - frame.start))
+        if self._fresh != fresh:
+            self._read_on(Read(start, stop, numbers[0], numbers[-1]), self._late != late)
+        return "".join(pieces)
 
     def within(self, start: int, stop: int) -> FrameText | None:
         """The frame that holds characters [start, stop) whole, or None if no frame does (at most 1 GET each for the
@@ -103,14 +129,19 @@ class Reader(FrameTable):
         i = bisect_right(starts, start) - 1
         if starts[i + 1] < stop:
             return None
+        number = page.first_frame + i
         with self._quick_lock:
             if self._closed:
                 self._check_open()
-            found = self.cache.get(page.first_frame + i)
+            found = self.cache.get(number)
             if isinstance(found, FrameText):
                 self.stats.hits += 1
-                return found if found.used else self._use(found)
-        return self.load(page[i])
+                if found.used:
+                    return found
+        late = self._late
+        text = self._use(found) if isinstance(found, FrameText) else self.load(page[i])
+        self._read_on(Read(start, stop, number, number), self._late != late)
+        return text
 
     def peek(self, character: int) -> FrameText | None:
         """The frame that holds a character, if it is in memory (no GET but for an index page)."""
@@ -134,7 +165,7 @@ class Reader(FrameTable):
                 self.stats.hits += 1
                 return self._use(found)
             self.stats.misses += 1
-        text = self._demand(_need(frame))
+        text = self._demand(self.frame_need(frame))
         assert isinstance(text, FrameText)
         return self._use(text)
 
@@ -170,7 +201,7 @@ class Reader(FrameTable):
                             break
                         batch.append(frame)
                         ahead_bytes += frame.bytes + frame.stored_bytes
-                    ahead.extend(zip(batch, self._want([_need(frame) for frame in batch]), strict=True))
+                    ahead.extend(zip(batch, self._want([self.frame_need(frame) for frame in batch]), strict=True))
                 if not ahead:
                     return
                 frame, found = ahead[0]
@@ -183,6 +214,8 @@ class Reader(FrameTable):
         finally:
             with self._lock:
                 self._scheduler.release([f for _, f in ahead if isinstance(f, Fetch) and not f.done])
+                if not eager:
+                    self._ahead.scanned()
 
     # -- search ----------------------------------------------------------------------------------------------------
 
@@ -200,7 +233,9 @@ class Reader(FrameTable):
         if answer.runs is None:
             return None
         runs = answer.runs
-        found = Candidates(runs, start, stop, self.frame, self.locate, self.stats.search)
+        found = Candidates(
+            runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), self.stats.search
+        )
         if runs:  # who looks at candidates needs these first of all, and one by one they are a round trip each
             ends = (number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1))
             self.bring(ends, CANDIDATE_PAGES)
@@ -246,7 +281,7 @@ class Reader(FrameTable):
         for number in numbers:
             if loaded < len(pages) and bisect_right(self._page_frames, number) == pages[loaded]:
                 if loaded % CANDIDATE_PAGES == 0:
-                    self._all([self._page_need(page) for page in pages[loaded : loaded + CANDIDATE_PAGES]])
+                    self._all([self.page_need(page) for page in pages[loaded : loaded + CANDIDATE_PAGES]])
                 loaded += 1
             frame = self.frame(number)
             if frame.stop > start and frame.start < stop:
@@ -290,16 +325,98 @@ class Reader(FrameTable):
     def __repr__(self) -> str:
         return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self._scheduler!r}>"
 
+    # -- reading ahead ---------------------------------------------------------------------------------------------
+
+    def begin_thinking(self) -> None:
+        """A model is at work: time to read ahead. Calls may overlap; each has its `end_thinking`."""
+        self._ahead_of(self._ahead.begin_thinking)
+
+    def end_thinking(self) -> bool:
+        """Whether no other is at work."""
+        with self._lock:
+            return self._ahead.end_thinking()
+
+    def turn(self) -> None:
+        """A new reply of the model begins: what earlier code was expected to read is not expected any more."""
+        with self._lock:
+            self._ahead.turn()
+
+    def expect(self, courses: Iterable[Course], *, runs_now: bool = False) -> None:
+        """Fetch ahead what code will read (returns at once). `runs_now`: before what any other code will."""
+        self._ahead_of(lambda: self._ahead.expect(courses, runs_now=runs_now))
+
+    @property
+    def routes(self) -> Routes:
+        return self._ahead.routes
+
+    @property
+    def follows_code(self) -> bool:
+        """Whether what code says is fetched ahead."""
+        return self._ahead.follows_code
+
+    @property
+    def prefetch(self) -> Prefetch:
+        """What is read ahead; "off" where nothing can be."""
+        return self._ahead.prefetch
+
+    def found(self, character: int) -> Frame | None:
+        """A search found something that begins here; its frame (1 GET for its index page), None where it is that of the
+        hit before."""
+        if character in self._last_hit:
+            return None
+        frame = self.locate(character)
+        self._last_hit = range(frame.start, frame.stop)
+        with self._lock:
+            self._ahead.found(character, frame.number)
+        return frame
+
+    def _read_on(self, read: Read, waited: bool) -> None:
+        if self._ahead.follows_reads:
+            self._ahead_of(lambda: self._ahead.read(read, waited))
+
+    def _ahead_of(self, step: Callable[[], None]) -> None:
+        """Let the read-ahead take a step, and send what that starts. A closed reader takes none."""
+        self._resume()
+        with self._lock:
+            if self._closed:
+                return
+            step()
+            started = self._start()
+        self._send(started)
+
     def _use(self, text: FrameText) -> FrameText:
         if not text.used:
-            text.used = True
             with self._lock:
+                if text.used:
+                    return text
+                text.used = True
                 self.stats.bytes_used += text.frame.stored_bytes
+                self._fresh += 1
+                self._late += text.late
+                if text.ahead:
+                    self.stats.prefetch.bytes_used += text.frame.stored_bytes
+                self._ahead.used(text)
+                started = [] if self._closed else self._start()
+            self._send(started)
         return text
 
+    def _keep(self, fetch: Fetch, key: Hashable, value: Any) -> None:
+        if isinstance(value, FrameText):
+            value.ahead = fetch.sent_ahead
+            value.late = not fetch.speculative
+        self.cache.put(key, value, used=not self._ahead.is_expected(key))
 
-def _need(frame: Frame) -> Need:
-    def decode(body: memoryview) -> FrameText:
-        return FrameText(frame, codec.decode(body, frame))
+    def _landed(self, fetch: Fetch) -> None:
+        self._ahead.landed(fetch)
 
-    return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag)
+    def _setting_out(self) -> None:
+        self._ahead.sent()
+
+    def _lost(self) -> None:
+        self._ahead.lost()
+
+    def close(self) -> None:
+        """Drop the cache; later reads raise `ContextClosed`. Idempotent."""
+        with self._lock:
+            self._ahead.close()
+        super().close()

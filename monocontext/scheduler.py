@@ -43,7 +43,18 @@ _AGAIN = -1
 class Fetch:
     """One request on its way. `values` and `error` are filled by whoever carries it out."""
 
-    __slots__ = ("ahead", "attempts", "error", "in_share", "priority", "request", "started", "values", "waiters")
+    __slots__ = (
+        "ahead",
+        "attempts",
+        "error",
+        "in_share",
+        "priority",
+        "request",
+        "sent_ahead",
+        "started",
+        "values",
+        "waiters",
+    )
 
     def __init__(self, request: Request, priority: Priority):
         self.request = request
@@ -54,6 +65,8 @@ class Fetch:
         """What it is worth to speculation, while that wants it."""
         self.in_share = False
         """Whether it runs in the share of speculation."""
+        self.sent_ahead = False
+        """Whether nobody waited for it when it was sent."""
         self.started = False
         self.attempts = 0
         """Under way now; 1, or 2 where it is hedged. The slower one may outlive the fetch."""
@@ -187,7 +200,7 @@ class Scheduler:
             self._forget(fetch)
 
     def restart(self) -> list[Fetch]:
-        """In the child of a fork: what is under way, to be carried out anew, by one attempt each. Speculation is not."""
+        """In the child of a fork: what is under way, to be carried out anew, by one attempt each; not speculation."""
         begun = list({id(fetch): fetch for fetch in self._by_key.values() if fetch.started}.values())
         self.running = self.reserved_bytes = self.ahead_running = self.ahead_bytes = 0
         under_way = [fetch for fetch in begun if not fetch.speculative]
@@ -244,7 +257,7 @@ class Scheduler:
 
     def _count(self, fetch: Fetch) -> None:
         if not fetch.started and fetch.priority > Priority.DEMAND:
-            fetch.in_share = True
+            fetch.in_share = fetch.sent_ahead = True
             self.ahead_running += 1
             self.ahead_bytes += fetch.request.memory_bytes
         fetch.started = True

@@ -132,6 +132,8 @@ class Span:
             return at
         if only is not None:
             only.found(at)
+        elif isinstance(self.source, Stored):
+            self.source.found(at)
         return at - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
@@ -235,6 +237,12 @@ class Stored:
 
     def candidates(self, need: Need | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(need, start, stop, within_line)
+
+    def found(self, character: int) -> None:
+        """A search without candidates found something here."""
+        told = getattr(self.reader, "found", None)  # a channel to a reader elsewhere need not tell it
+        if told is not None:
+            told(character)
 
     def line_start(self, line: int) -> int:
         return self.reader.line_start(line)

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast, overload
 
+from monocontext.codeahead import CodeAhead, Thinking, pairs_of, prefetch
 from monocontext.errors import NotAContext, NotPicklable
 from monocontext.hedging import Hedge
 from monocontext.opening import Opened
+from monocontext.prefetch import Prefetch, checked
 from monocontext.reader import Reader
 from monocontext.search import Window
 from monocontext.source import OPEN, Source, Span, Stored
@@ -51,7 +53,7 @@ class Monocontext(StrLike, Sequence[str]):
     is fetched once.
     """
 
-    __slots__ = ("_hot", "_limit", "_opened", "_recipe", "_source", "_start", "_stop", "_tried")
+    __slots__ = ("_code", "_hot", "_limit", "_opened", "_recipe", "_source", "_start", "_stop", "_tried")
 
     _source: Source
     _start: int
@@ -64,6 +66,8 @@ class Monocontext(StrLike, Sequence[str]):
     """Characters [low, high) of this text and the bytes or `str` that hold them: the frame last read."""
     _tried: int
     """Number of the frame last read."""
+    _code: CodeAhead | None
+    """What code is expected to read; made when a model first writes some."""
 
     def __new__(
         cls,
@@ -109,6 +113,7 @@ class Monocontext(StrLike, Sequence[str]):
         hedge: Hedge | None = "p99",
         cache_dir: str | os.PathLike[str] | None = None,
         cache_dir_bytes: int = CAPACITY_BYTES,
+        prefetch: Prefetch = "all",
         workers: Workers | None = None,
         **store_options: Any,
     ) -> Monocontext | Lines:
@@ -128,6 +133,9 @@ class Monocontext(StrLike, Sequence[str]):
           millisecond are never asked twice
         - `cache_dir`: a folder, open to its owner only, that keeps what is read for the next process, at most
           `cache_dir_bytes` and not the last 5 % of the disk. What lies there is not asked for again; roots always are
+        - `prefetch`: what is fetched before anybody asks for it: what code says that it will read ("code": `hint`,
+          `prefetch`, cells of a REPL), what follows from reads before ("history"), both ("all"), or nothing ("off").
+          Opening fetches nothing ahead: the head and the tail come when a model first thinks or writes
         - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
           `client` (`stores.open_store`)
 
@@ -135,6 +143,7 @@ class Monocontext(StrLike, Sequence[str]):
         """
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
+        checked(prefetch)
         ours = isinstance(url, str | os.PathLike)
         store = open_store(url, **store_options) if isinstance(url, str | os.PathLike) else url
         opened = Opened(
@@ -148,6 +157,7 @@ class Monocontext(StrLike, Sequence[str]):
             hedge=hedge,
             cache_dir=cache_dir,
             cache_dir_bytes=cache_dir_bytes,
+            prefetch=prefetch,
         )
         try:
             reader = opened.reader(generation)
@@ -173,6 +183,7 @@ class Monocontext(StrLike, Sequence[str]):
         self._recipe = recipe
         self._hot = _COLD
         self._tried = -1
+        self._code = None
         return self
 
     # -- length, items, slices -------------------------------------------------------------------------------------
@@ -420,7 +431,48 @@ class Monocontext(StrLike, Sequence[str]):
         code (no GET). See `monocontext.namespace`."""
         from monocontext.namespace import Kit
 
-        return Kit()
+        code = self._code_ahead()
+        return Kit(on_block=code.block if code else None)
+
+    # -- reading ahead ---------------------------------------------------------------------------------------------
+
+    def thinking(self) -> Thinking:
+        """A context manager to hold while a model is being waited for: time to read ahead (no GET is waited for).
+
+        Nests, and may be held by several threads. What follows from reads before is fetched, as much as the link
+        brings in the time that calls have taken so far; what of it has not started when the last holder leaves is
+        dropped. The first time the head and the tail of the text are fetched too. A `hint` that follows begins a new
+        reply of the model.
+        """
+        return Thinking(self._reader, self._code_ahead())
+
+    def hint(self, delta: str) -> None:
+        """The next piece of what a model writes, as it streams in: what its code will read is fetched before it runs.
+
+        Returns at once and never raises for what a model writes; what is not understood is passed over. Wrong hints
+        cost bytes, at most half of the cache, never a result.
+        """
+        code = self._code_ahead()
+        if code is not None and delta:
+            code.hint(delta)
+
+    def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Fetch characters [start, stop) of each pair, in this order, before they are asked for (returns at once).
+
+        What does not fit in half of the cache (all of it where the text fits in) is fetched as the rest is used. What
+        lies behind the end is passed over. `ValueError` for what is not a pair of 0 <= start <= stop.
+        """
+        pairs = pairs_of(ranges)
+        if self._reader is not None:
+            size = len(self)
+            prefetch(self._reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
+
+    def _code_ahead(self) -> CodeAhead | None:
+        """None where no code is followed: a derived text, `prefetch="off"`, a reader without threads."""
+        reader = self._reader
+        if self._code is None and reader is not None and reader.follows_code:
+            self._code = CodeAhead(reader, self._start, self._stop, self._limit)
+        return self._code
 
     # -- copies ----------------------------------------------------------------------------------------------------
 
@@ -478,6 +530,7 @@ class Monocontext(StrLike, Sequence[str]):
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
             self._source, self._stop, self._hot, self._tried = Stored(reader), reader.characters, _COLD, -1
+            self._code = None
         return self
 
     def close(self) -> None:

@@ -3,7 +3,8 @@
 `CodeHints` takes a reply of the model as it streams in; `read_block` a complete block.
 """
 
-from monocontext.hints.code_hints import CodeHints, read_block
+from monocontext.hints.blocks import read_block
+from monocontext.hints.code_hints import CodeHints
 from monocontext.hints.hint import Hint, Lines, Needle, Pattern, Ranges, Whole
 
 __all__ = ["CodeHints", "Hint", "Lines", "Needle", "Pattern", "Ranges", "Whole", "read_block"]

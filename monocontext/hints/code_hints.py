@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from monocontext.hints.hint import Hint, Ranges
+from monocontext.hints.blocks import MOST_HINTS, WORK, identity, parse
+from monocontext.hints.fences import Fences
+from monocontext.hints.hint import Hint
+from monocontext.hints.interpreter import Interpreter
+from monocontext.hints.machine import Names
+from monocontext.hints.source import Source
+from monocontext.hints.trace import Trace
+from monocontext.hints.values import LineList, Text
 
-_LITERAL = re.compile(r"\b(\w+)\[\s*(-?[\d_]+)?\s*:\s*(-?[\d_]+)?\s*\]")
-_MOST_HINTS = 256
+_DRAFT_WORK = 2_000
+"""Nodes that one draft may look at."""
+_SUBSCRIPT_WORK = 100
+"""Nodes of one subscript, had also when the work of a reply is used up."""
+_MOST_NAMES = 500
+"""Names that are kept from reply to reply."""
+_MOST_BLOCK = 200_000
+"""Characters of a block that are kept, to be read once more as a whole if a statement of it could not be."""
+
+_NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*")
 
 
 class CodeHints:
-    """Hints of one conversation. Not thread-safe: one stream feeds it."""
+    """What the code of a conversation is about to read; the context has `characters` and goes by `names`.
+
+    `lines` is its number of lines, if known: without it lines counted from the end are left out. `fenced=False` says
+    that replies are code all through, `True` that code always stands in fences; None looks at how a reply begins.
+
+    Hints do not depend on where a reply is cut into deltas. Memory and work of a reply are bounded; nothing is ever run
+    and nothing raises. Not thread-safe: one stream feeds it.
+    """
 
     def __init__(
         self,
@@ -23,54 +45,114 @@ class CodeHints:
         names: Iterable[str] = ("context",),
         fenced: bool | None = None,
     ) -> None:
-        self._characters = characters
-        self._names = frozenset(names)
-        self._text = ""
-        self._seen: set[Hint] = set()
+        self._follower = _Follower(characters, lines, names)
+        self._fences = Fences(Source(self._follower), fenced)
 
     def begin(self) -> None:
-        """A new reply starts. What earlier blocks defined is still known."""
-        self._text = ""
-        self._seen = set()
+        """A new reply starts. What earlier ones defined is still known: `CHUNK = 100_000`, `text = context`."""
+        self._fences.end()
+        self._fences.begin()
+        self._follower.begin()
 
     def feed(self, delta: str) -> list[Hint]:
-        """What became known by this piece of the reply; each hint once a reply."""
-        self._text = (self._text + delta)[-4096:]
-        return self._fresh(_literals(self._text, self._characters, self._names))
+        """What became known by this piece of the reply; each hint once a reply, at most 256 of them."""
+        self._fences.push(delta)
+        return self._follower.take()
 
     def end(self) -> list[Hint]:
-        """The reply is complete: what a block without a closing fence still had to say."""
-        return []
-
-    def _fresh(self, hints: Iterable[Hint]) -> list[Hint]:
-        fresh = [hint for hint in dict.fromkeys(hints) if hint not in self._seen][: _MOST_HINTS - len(self._seen)]
-        self._seen.update(fresh)
-        return fresh
+        """The reply is complete: what a block without a closing fence still has to say."""
+        self._fences.end()
+        return self._follower.take()
 
 
-def read_block(
-    source: str | ast.Module,
-    characters: int,
-    *,
-    lines: int | None = None,
-    names: Iterable[str] = ("context",),
-    known: Mapping[str, object] | None = None,
-) -> list[Hint]:
-    """Everything that a complete block says it will read, in the order of execution."""
-    text = source if isinstance(source, str) else ast.unparse(source)
-    return _literals(text, characters, frozenset(names))
+class _Follower:
+    """Follows the pieces of blocks with one interpreter, and collects what is new in this reply."""
 
+    def __init__(self, characters: int, lines: int | None, names: Iterable[str]) -> None:
+        self._trace = Trace(characters, lines, WORK)
+        self._names: Names = {name: Text(0, characters) for name in names}
+        self._contexts = dict(self._names)
+        self._interpreter = Interpreter(self._trace, self._names)
+        self._before: Names = {}
+        self._block: list[str] = []
+        self._block_size = 0
+        self._is_whole = True
+        self.begin()
 
-def _literals(text: str, characters: int, names: frozenset[str]) -> list[Hint]:
-    hints: list[Hint] = []
-    for match in _LITERAL.finditer(text):
-        if match[1] not in names:
-            continue
-        try:
-            bounds = slice(*(int(group) if group else None for group in match.group(2, 3)))
-        except ValueError:  # 4,300 digits and more
-            continue
-        start, stop, _ = bounds.indices(characters)
-        if start < stop:
-            hints.append(Ranges(start, stop - start, stop - start, 1, is_literal=True))
-    return hints
+    def begin(self) -> None:
+        if len(self._names) > _MOST_NAMES:
+            for name in list(self._names)[: len(self._names) - _MOST_NAMES]:
+                del self._names[name]
+        self._trace.work = WORK
+        self._seen: set[object] = set()
+        self._found: list[Hint] = []
+
+    def take(self) -> list[Hint]:
+        found, self._found = self._found, []
+        return found
+
+    def begin_block(self) -> None:
+        self._names.update(self._contexts)  # a REPL puts its reserved names back before each cell
+        self._before = dict(self._names)
+        self._block.clear()
+        self._block_size = 0
+        self._is_whole = True
+
+    def read_statement(self, source: str) -> None:
+        if self._block_size < _MOST_BLOCK:
+            self._block.append(source)
+            self._block_size += len(source) + 1
+        tree = parse(source)
+        if tree is None:
+            self._is_whole = False
+            return
+        self._interpreter.follow(tree)
+        self._collect()
+
+    def read_draft(self, source: str, latest: str) -> None:
+        if not any(isinstance(self._names.get(name), Text | LineList) for name in set(_NAME.findall(latest))):
+            return
+        tree = parse(source)
+        if tree is not None:
+            self._try(tree, _DRAFT_WORK)
+
+    def read_subscript(self, name: str, inside: str, *, in_compound: bool) -> None:
+        """Only what has a value by itself: a name in lower case may be bound by a loop around it."""
+        if not isinstance(self._names.get(name.removesuffix(".lines")), Text | LineList):
+            return
+        for other in _NAME.findall(inside):
+            if other != "len" and not other.isupper() and not isinstance(self._names.get(other), Text):
+                return
+        source = f"{name}[{inside}]"
+        tree = parse(f"if _: {source}" if in_compound else source)
+        if tree is not None:
+            work = self._trace.work
+            self._try(tree, _SUBSCRIPT_WORK)
+            self._trace.work = work
+
+    def end_block(self) -> None:
+        """The exact reading of a block of which some statement could not be read on its own."""
+        tree = None if self._is_whole else parse("\n".join(self._block))
+        if tree is not None:
+            self._names.clear()
+            self._names.update(self._before)
+            self._interpreter.follow(tree)
+            self._collect()
+        self._block.clear()
+
+    def _try(self, tree: ast.Module, most_work: int) -> None:
+        left = self._trace.work
+        self._trace.work = work = most_work if most_work < _DRAFT_WORK else min(most_work, left)
+        self._interpreter.is_draft = most_work == _DRAFT_WORK
+        with self._interpreter.tried():
+            self._interpreter.follow(tree)
+        self._interpreter.is_draft = False
+        self._trace.work = left - (work - max(self._trace.work, 0))
+        self._collect()
+
+    def _collect(self) -> None:
+        for hint in self._trace.take(0):
+            mark = identity(hint)
+            if mark not in self._seen and len(self._seen) < MOST_HINTS:
+                self._seen.add(mark)
+                self._found.append(hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from monocontext.namespace import rewrite
@@ -15,7 +16,11 @@ from monocontext.namespace.printing import PRINT_CHARACTERS, printer
 class Kit:
     """Belongs to one namespace: what its code sets on a shim module (`json.loads = mine`) stays in it."""
 
-    def __init__(self, *, print_characters: int = PRINT_CHARACTERS):
+    def __init__(
+        self, *, print_characters: int = PRINT_CHARACTERS, on_block: Callable[[ast.Module], None] | None = None
+    ):
+        self._on_block = on_block
+        """Is given each cell as it was written, just before it runs."""
         self.names: dict[str, Any] = {
             "__import__": importer(),
             "print": printer(print_characters),
@@ -26,4 +31,6 @@ class Kit:
 
     def transform(self, tree: ast.Module) -> ast.Module:
         """Rewrite a cell in place and return it. Line and column numbers stay, so tracebacks and their marks do."""
+        if self._on_block:
+            self._on_block(tree)
         return rewrite.rewrite(tree)

@@ -60,9 +60,7 @@ class Ledger:
     def room_bytes(self, kind: Kind) -> int:
         """How much more may be outstanding."""
         both = sum(self.outstanding_bytes.values())
-        return min(
-            self.share_bytes[kind] - self.outstanding_bytes[kind], max(self.share_bytes.values()) - both
-        )
+        return min(self.share_bytes[kind] - self.outstanding_bytes[kind], max(self.share_bytes.values()) - both)
 
     def expect(self, frame: int, kind: Kind, size_bytes: int, stream: int | None = None) -> None:
         """A frame is about to be fetched ahead."""
@@ -93,9 +91,11 @@ class Ledger:
             self.settle(frame)
         return stale, streams
 
-    def drop(self, kind: Kind) -> list[int]:
-        """Nothing of this kind is expected any more; what was. It is settled."""
-        left = list(self._entries[kind])
-        for frame in left:
-            self.settle(frame)
-        return left
+    def frames(self, kind: Kind) -> list[int]:
+        """Those that are outstanding."""
+        return list(self._entries[kind])
+
+    def drop(self, kind: Kind) -> None:
+        """Nothing of this kind will come or be used."""
+        self._entries[kind].clear()
+        self.outstanding_bytes[kind] = 0

@@ -7,6 +7,7 @@ at hand is not seen here, so a loop over short slices shows itself once a frame.
 Invariants:
 - nothing is read ahead of a first touch, nor of a second one elsewhere;
 - a stream reads further ahead only when its reader has waited, and less far when what it brought was not used;
+- it is ahead by a quarter of what it has read, or by one read: a loop that ends early has cost little in vain;
 - what is read ahead are whole reads as they are expected: half of one would save no request.
 """
 
@@ -48,10 +49,11 @@ class Ahead:
 class _Stream:
     """Reads that follow one another, by the same step in characters, or frame by frame."""
 
-    __slots__ = ("ahead", "in_frames", "last", "name", "reads_ahead", "step")
+    __slots__ = ("ahead", "in_frames", "last", "name", "reads", "reads_ahead", "step")
 
     def __init__(self, name: int, last: Read, step: int, in_frames: bool):
         self.name = name
+        self.reads = 2
         self.last = last
         self.step = step
         """To the next read: characters, or 1 and -1 in frames."""
@@ -109,6 +111,7 @@ class Streams:
             if stream.takes(read):
                 if stream.last != read:
                     stream.last = read
+                    stream.reads += 1
                     while stream.ahead and stream.passed(stream.ahead[0]):
                         stream.ahead.popleft()
                     if waited:
@@ -145,7 +148,7 @@ class Streams:
 
     def _extend(self, stream: _Stream, reads: int, room: int) -> list[Ahead]:
         found: list[Ahead] = []
-        while len(stream.ahead) < reads:
+        while len(stream.ahead) < min(reads, max(stream.reads // 4, 1)):
             one = self._following(stream)
             if one is None or (size := self._size(one)) > room:
                 break

@@ -1,0 +1,76 @@
+"""Complete code to hints."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Mapping
+from threading import Lock
+
+from monocontext.hints.bounded import plain
+from monocontext.hints.hint import Hint, Ranges
+from monocontext.hints.interpreter import Interpreter
+from monocontext.hints.machine import Names
+from monocontext.hints.trace import Trace
+from monocontext.hints.values import UNKNOWN, Text
+
+MOST_HINTS = 256
+"""Of a reply, and of a block that is read on its own."""
+WORK = 20_000
+"""Nodes of a program that are looked at, again in each round of a loop: some 30 ms."""
+_MOST_SOURCE = 200_000
+"""Characters of a block."""
+
+_lock = Lock()
+
+
+def read_block(
+    source: str | ast.Module,
+    characters: int,
+    *,
+    lines: int | None = None,
+    names: Iterable[str] = ("context",),
+    known: Mapping[str, object] | None = None,
+) -> list[Hint]:
+    """What a complete block will read, in the order of execution, each once, at most 256. Never raises.
+
+    `characters` and `lines` are those of the context, which the block knows by `names`; `known` are plain values of
+    its namespace: numbers, strings, tuples and lists of them. Of source that is no Python nothing is said.
+    """
+    tree = parse(source) if isinstance(source, str) else source
+    if tree is None:
+        return []
+    trace = Trace(characters, lines, WORK)
+    scope: Names = {name: made for name, value in (known or {}).items() if (made := plain(value)) is not UNKNOWN}
+    scope |= {name: Text(0, characters) for name in names}
+    Interpreter(trace, scope).follow(tree)
+    return distinct(trace.hints, MOST_HINTS)
+
+
+def distinct(hints: Iterable[Hint], most: int) -> list[Hint]:
+    """Each once, the first of them."""
+    seen: dict[object, Hint] = {}
+    for hint in hints:
+        if len(seen) == most:
+            break
+        seen.setdefault(identity(hint), hint)
+    return list(seen.values())
+
+
+def identity(hint: Hint) -> object:
+    """What makes two hints the same: where they point, not how sure they are."""
+    return (hint.start, hint.width, hint.step, hint.count) if isinstance(hint, Ranges) else hint
+
+
+def parse(source: str) -> ast.Module | None:
+    r"""The tree; None if it is no Python, or too much of it. `"\d"` in it prints no warning."""
+    if len(source) > _MOST_SOURCE:
+        return None
+    try:
+        if "\\" not in source:
+            return ast.parse(source)
+        with _lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the latter: nested too deeply for the parser
+        return None

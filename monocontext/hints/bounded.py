@@ -1,0 +1,205 @@
+"""Operations on plain values, none of which can take long or much memory: what would is `UNKNOWN`. Never raises."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+from monocontext.hints.values import UNKNOWN, Items, Loaded, Text
+
+MOST_BITS = 128
+"""Of a number: `9**9**9` is not worked out."""
+MOST_CHARACTERS = 1 << 16
+"""Of a string: needles and patterns are short, `"a" * 10**9` is not made."""
+MOST_ITEMS = 4096
+"""Of a list."""
+
+_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+# fmt: off
+_TEXT_METHODS = frozenset({
+    "lower", "upper", "casefold", "swapcase", "title", "capitalize", "strip", "lstrip", "rstrip", "removeprefix",
+    "removesuffix", "split", "rsplit", "splitlines", "partition", "rpartition", "startswith", "endswith", "find",
+    "rfind", "count", "isdigit", "isalpha", "isupper", "islower", "isspace",
+})
+# fmt: on
+_FIELD = re.compile(r"[,_]?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?")
+_PLAIN_FORMAT = re.compile(r"(?:[^{}]|\{\w*\}|\{\{|\}\})*")
+_PLAIN_PERCENT = re.compile(r"(?:[^%]|%[sdrf%])*")
+
+Number = int | float
+
+
+def plain(value: object) -> object:
+    """The value, if it is a plain one of bounded size."""
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return value if value.bit_length() <= MOST_BITS else UNKNOWN
+        case float():
+            return value
+        case str():
+            return value if len(value) <= MOST_CHARACTERS else UNKNOWN
+        case tuple():
+            return tuple(plain(item) for item in value) if len(value) <= MOST_ITEMS else UNKNOWN
+        case list() | set() | frozenset():
+            return Items([plain(item) for item in value]) if len(value) <= MOST_ITEMS else UNKNOWN
+    return UNKNOWN
+
+
+def is_plain(value: object) -> bool:
+    """Whether the value stands for itself, all through."""
+    if isinstance(value, tuple):
+        return all(is_plain(item) for item in value)
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> object:
+    """What the function makes of plain arguments; `UNKNOWN` where the program would meet an exception."""
+    try:
+        return plain(function(*arguments))
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return UNKNOWN
+
+
+def binary(kind: type[ast.operator], left: object, right: object) -> object:
+    """`left op right`."""
+    if isinstance(left, Number) and isinstance(right, Number):
+        if kind is ast.Pow:
+            return _power(left, right)
+        if kind in (ast.LShift, ast.RShift):
+            fits = isinstance(left, int) and isinstance(right, int) and 0 <= right <= MOST_BITS
+            return attempt(operator.lshift if kind is ast.LShift else operator.rshift, left, right) if fits else UNKNOWN
+        return attempt(_NUMBERS[kind], left, right) if kind in _NUMBERS else UNKNOWN
+    if kind is ast.Add:
+        return _joined(left, right)
+    if kind is ast.Mult:
+        return _repeated(left, right)
+    if kind is ast.Mod and isinstance(left, str) and _PLAIN_PERCENT.fullmatch(left) and is_plain(right):
+        return attempt(operator.mod, left, right)
+    return UNKNOWN
+
+
+def _power(base: Number, exponent: Number) -> object:
+    whole = isinstance(base, int) and isinstance(exponent, int)
+    if whole and not (0 <= exponent <= MOST_BITS and exponent * int(base).bit_length() <= MOST_BITS):
+        return UNKNOWN
+    return attempt(operator.pow, base, exponent)
+
+
+def _joined(left: object, right: object) -> object:
+    match left, right:
+        case (str(), str()) | (tuple(), tuple()):
+            return plain(left + right)  # type: ignore[operator]
+        case Items(items=list() as a), Items(items=list() as b):
+            return Items(a + b) if len(a) + len(b) <= MOST_ITEMS else UNKNOWN
+        case (Loaded() | str(), Loaded() | str()):
+            lengths = [side.length if isinstance(side, Loaded) else len(side) for side in (left, right)]
+            return Loaded(None if None in lengths else sum(filter(None, lengths)))
+    return UNKNOWN
+
+
+def _repeated(left: object, right: object) -> object:
+    if isinstance(left, int):
+        left, right = right, left
+    if not isinstance(right, int):
+        return UNKNOWN
+    match left:
+        case str() | tuple() if len(left) * max(right, 0) <= MOST_ITEMS:
+            return left * right
+        case Items(items=list() as items) if len(items) * max(right, 0) <= MOST_ITEMS:
+            return Items(items * right)
+    return UNKNOWN
+
+
+def compare(kind: type[ast.cmpop], left: object, right: object) -> object:
+    """`left op right`, a bool or `UNKNOWN`."""
+    if kind in (ast.Is, ast.IsNot):
+        if left is UNKNOWN or right is UNKNOWN or (left is not None and right is not None):
+            return UNKNOWN
+        return (left is right) == (kind is ast.Is)
+    if kind in (ast.In, ast.NotIn):
+        match right:
+            case Items(items=list() as items):
+                found = contains(tuple(items), left)
+            case tuple() | str():
+                found = contains(right, left)
+            case _:
+                found = UNKNOWN
+        return found if found is UNKNOWN else found == (kind is ast.In)
+    if is_plain(left) and is_plain(right):
+        return attempt(_COMPARISONS[kind], left, right)
+    return UNKNOWN
+
+
+def contains(items: tuple[object, ...] | str, wanted: object) -> object:
+    if isinstance(items, tuple):
+        if not all(map(is_plain, items)) or not is_plain(wanted):
+            return UNKNOWN
+    elif not isinstance(wanted, str):
+        return UNKNOWN
+    return attempt(operator.contains, items, wanted)
+
+
+def truth(value: object) -> bool | None:
+    """`bool(value)`; None if it is not known."""
+    match value:
+        case Loaded(length=int() as length):
+            return length > 0
+        case Items():
+            known = value.known_length
+            return None if known is None else known > 0
+        case Text():
+            return value.stop > value.start
+        case None | bool() | int() | float() | str() | tuple() | range():
+            return bool(value)
+    return None
+
+
+def formatted(value: object, conversion: int, spec: object) -> object:
+    """A field of an f-string."""
+    if not is_plain(value) or not isinstance(spec, str) or not _FIELD.fullmatch(spec):
+        return UNKNOWN
+    if conversion in (ord("r"), ord("a")):
+        value = repr(value)
+    return attempt(format, str(value) if isinstance(value, tuple) else value, spec)
+
+
+def text_method(text: str, name: str, arguments: list[object]) -> object:
+    """A method of a string that is known."""
+    match name, arguments:
+        case "join", [Items(items=list() as parts)]:
+            return text_method(text, "join", [tuple(parts)])
+        case "join", [tuple() as parts]:
+            size = sum(len(part) + len(text) for part in parts if isinstance(part, str))
+            fits = all(isinstance(part, str) for part in parts) and size <= MOST_CHARACTERS
+            return attempt(text.join, parts) if fits else UNKNOWN
+        case "replace", [str() as old, str() as new, *_]:
+            return attempt(text.replace, old, new) if (len(text) + 1) * (len(new) + 1) <= 1 << 20 else UNKNOWN
+        case "format", _ if _PLAIN_FORMAT.fullmatch(text) and all(map(is_plain, arguments)):
+            size = sum(len(a) if isinstance(a, str) else 200 for a in arguments) * (text.count("{") + 1)
+            return attempt(text.format, *arguments) if size <= 1 << 20 else UNKNOWN
+    if name in _TEXT_METHODS and all(map(is_plain, arguments)):
+        return attempt(getattr(text, name), *arguments)
+    return UNKNOWN

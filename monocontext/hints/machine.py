@@ -1,0 +1,110 @@
+"""Where following a program stands: its names, its trace, and how to take back what was only tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import cast
+
+from monocontext.hints.builtin_calls import BUILTINS
+from monocontext.hints.trace import Trace
+from monocontext.hints.values import UNKNOWN, Items, LineList, Loaded, Module, Pieces, Table, Text, Unknown
+
+_TYPES = frozenset({"str", "int", "float", "list", "tuple", "dict", "bool", "set"})
+MODULES = frozenset({"re", "math", "json", "io"})
+
+Names = dict[str, object]
+_Saved = tuple[list[object] | dict[object, object] | None, int | None]
+
+
+class Machine:
+    """Names, innermost scope first, and the trace."""
+
+    def __init__(self, trace: Trace, names: Names) -> None:
+        self.trace = trace
+        self.scopes: tuple[Names, ...] = (names,)
+        self.touched: set[Items | Table] = set()
+        self._undo: dict[Items | Table, _Saved] | None = None
+
+    @property
+    def names(self) -> Names:
+        """The innermost scope, where names are bound."""
+        return self.scopes[0]
+
+    def look_up(self, name: str) -> object:
+        for scope in self.scopes:
+            if name in scope:
+                return scope[name]
+        return Module(name) if name in BUILTINS or name in _TYPES or name in MODULES else UNKNOWN
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These may hold anything, except that a text stays the text."""
+        for name in names:
+            if not isinstance(self.names.get(name), Text):
+                self.names[name] = UNKNOWN
+
+    @contextmanager
+    def doubted(self) -> Iterator[None]:
+        """Inside, the program goes only if a condition holds that is not known."""
+        self.trace.doubt += 1
+        try:
+            yield
+        finally:
+            self.trace.doubt -= 1
+
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """Inside, the program is followed for its hints or its outcome; no name and no list is changed by it."""
+        scopes, names, doubt, undo = self.scopes, dict(self.names), self.trace.doubt, self._undo
+        self._undo = {}
+        try:
+            yield
+        finally:
+            for changed, (items, length) in self._undo.items():
+                if isinstance(changed, Items):
+                    changed.items, changed.length = cast("list[object] | None", items), length
+                else:
+                    changed.items = cast("dict[object, object] | None", items)
+            self._undo = undo
+            self.scopes, self.trace.doubt = scopes, doubt
+            restore(self.names, names)
+
+    def touch(self, changing: Items | Table) -> None:
+        """Call before a list or a dictionary is changed."""
+        self.touched.add(changing)
+        if self._undo is not None and changing not in self._undo:
+            kept = changing.items.copy() if changing.items is not None else None
+            self._undo[changing] = (kept, changing.length if isinstance(changing, Items) else None)
+
+
+def restore(names: Names, saved: Mapping[str, object]) -> None:
+    """Make the scope what it was."""
+    names.clear()
+    names.update(saved)
+
+
+def joined(one: Names, other: Names) -> Names:
+    """The names after a condition whose outcome is not known."""
+    names = dict(one)
+    for name, value in other.items():
+        mine = names.get(name, value)
+        names[name] = mine if mine is value or _same(mine, value) else _likelier(mine, value)
+    return names
+
+
+def _same(one: object, other: object) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Items | Table | Unknown):
+        return one is other
+    try:
+        return bool(one == other)
+    except RecursionError:
+        return False
+
+
+def _likelier(one: object, other: object) -> object:
+    for value in (one, other):
+        if isinstance(value, Text | LineList | Pieces):
+            return value
+    return Loaded() if isinstance(one, Loaded | str) and isinstance(other, Loaded | str) else UNKNOWN

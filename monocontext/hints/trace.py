@@ -1,0 +1,54 @@
+"""What following a program has brought up so far: its hints, and how much more it may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from monocontext.hints.hint import Hint, Ranges
+
+MOST_RECORDED = 4096
+"""Hints of one block before progressions are made of them."""
+
+
+class Spent(Exception):
+    """The work that a block may cost is used up. What was found until then counts."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """Hints in the order of execution."""
+
+    characters: int
+    """Of the context."""
+    lines: int | None
+    """Lines of the context, where they are known."""
+    work: int
+    """Nodes of the program that may still be looked at."""
+    hints: list[Hint] = field(default_factory=list)
+    doubt: int = 0
+    """Conditions around the current place that are not known."""
+
+    def spend(self) -> None:
+        """One node."""
+        self.work -= 1
+        if self.work < 0:
+            raise Spent
+
+    def record(self, hint: Hint) -> None:
+        if len(self.hints) >= MOST_RECORDED:
+            raise Spent
+        if self.doubt and isinstance(hint, Ranges) and hint.is_literal:
+            hint = replace(hint, is_literal=False)
+        self.hints.append(hint)
+
+    def record_range(self, start: int, stop: int, *, is_exact: bool = True) -> None:
+        """One slice, given in characters of the context; nothing if it is empty."""
+        start, stop = max(start, 0), min(stop, self.characters)
+        if start < stop:
+            self.record(Ranges(start, stop - start, stop - start, 1, is_literal=is_exact))
+
+    def take(self, mark: int) -> list[Hint]:
+        """The hints since there were `mark` of them, which are no longer part of the trace."""
+        taken = self.hints[mark:]
+        del self.hints[mark:]
+        return taken
