@@ -80,9 +80,11 @@ def _naive_text(frames: int) -> Text:
 
 
 def _naive(text: Text) -> Conversation:
+    """Looks for words of which one is there. Frames of filler are alike, so that where a filter errs in one it errs in
+    all: these words are such that it does not."""
     yield "print(type(context), len(context))\nprint('\\n'.join(context.splitlines()[:20]))\n"
     printed = yield (
-        "for keyword in ['password of the vault', 'passphrase-of', 'secret-vault-key']:\n"
+        "for keyword in ['password of the vault', 'hidden-passphrase', 'secret-vault-key']:\n"
         "    at = context.lower().find(keyword)\n    print(keyword, at)\n"
         "    if at >= 0:\n        print(context.lower()[at - 200:at + 200])\n"
     )

@@ -42,7 +42,7 @@ def judge(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
             continue
         if not program.full_pass:
             found.append(Gate(f"regret of {program.name}", row["regret"], program.regret))
-        if program.full_pass or program.name == "linear chunk scan":
+        if program.full_pass or program.name in ("linear chunk scan", "batched map-reduce"):
             found.append(Gate(f"amplification of {program.name}", row["amplification"], 1.1))
         if program.name == "literal zooms":
             found.append(Gate("stall of literal zooms, seconds", row["stall_seconds"], 0.0))

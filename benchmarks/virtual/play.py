@@ -32,6 +32,11 @@ TOKEN_CHARACTERS = 4
 CACHE_BYTES = 256 << 20
 PROSE_BEFORE = "Let me look at the text.\n\n```repl\n"
 """A reply is some prose and a fenced block."""
+AFTER = (
+    "# What comes next depends on what this shows: if it is what was asked for, answer; if it is not, look\n"
+    "# for another word, or read on around this place, and compare both before deciding.\ndone = False\n"
+)
+"""In published replies some 50 tokens of code follow a literal address before the block runs; so many do here."""
 FENCE = "```\n"
 
 
@@ -45,6 +50,8 @@ class Setting:
     cache_bytes: int = CACHE_BYTES
     filters: bool = True
     hedge: bool = True
+    terse: bool = False
+    """Code that runs as soon as its last address is written: the least that a reader may learn from it."""
 
 
 @dataclass(slots=True)
@@ -104,8 +111,9 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         while True:
             code = conversation.send(printed) if codes else next(conversation)
             codes.append(code)
-            stage.think(code)
-            printed = stage.run(code)
+            whole = code if setting.terse else code + AFTER
+            stage.think(whole)
+            printed = stage.run(whole)
             recorder.turn += 1
     except StopIteration as end:
         answer = end.value

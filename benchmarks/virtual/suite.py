@@ -19,9 +19,9 @@ from benchmarks.virtual.play import Played, Setting, ideal, play
 
 PROGRAMS = FAMILIES + MIXTURES
 POLICIES = ("off", "history", "code", "all")
-CONTROLS = ("oracle", "reactive", "download all", "no index")
-"""Perfect knowledge, perfect parallelism without it, everything before the first look, reading without search filters.
-`off` is the index alone."""
+CONTROLS = ("oracle", "reactive", "download all", "no index", "terse code")
+"""Perfect knowledge, perfect parallelism without it, everything before the first look, reading without search filters,
+and the policy `all` where blocks run as soon as their last address is written. `off` is the index alone."""
 PLAIN_LIMIT_BYTES = 2 * 10**9
 """Up to this size texts are also read without search filters: that is pass after pass, for minutes above it."""
 PASS_LIMIT_BYTES = 20 * 10**9
@@ -89,6 +89,9 @@ def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
         plain = [checked(program, play(program, text, "off", one)) for one in bare]
         rows.append(_row(program, "no index", plan, plain, limits))
     if plan.controls:
+        hasty = [replace(plan.setting(seed), terse=True) for seed in seeds]
+        terse = [checked(program, play(program, text, "all", one)) for one in hasty]
+        rows.append(_row(program, "terse code", plan, terse, limits))
         waits = [download_all(one.operations, distance, text.bytes) for one in ideals]
         rows.append(_bound(program, "download all", plan, waits, limits, text.bytes))
         rows.append(_bound(program, "reactive", plan, [one.reactive for one in limits], limits))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
@@ -64,11 +63,6 @@ def traced(recorder: Recorder) -> type[Monocontext]:
 
     class Traced(Monocontext):
         __slots__ = ()
-
-        def thinking(self) -> Any:
-            return nullcontext()
-
-        def hint(self, delta: str) -> None: ...
 
         def _begin(self, kind: str, start: Any = None, stop: Any = None) -> Operation:
             low, high, _ = slice(start, stop).indices(len(self))

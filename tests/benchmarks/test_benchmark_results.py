@@ -100,7 +100,7 @@ def test_a_run_from_the_command_line(
         main()
     assert ended.value.code == 0
     result = results.read(path)
-    assert {each["policy"] for each in result["rows"]} == {"off", "no index", "download all", "reactive", "oracle"}
+    assert {each["policy"] for each in result["rows"]} == {"off", "no index", "terse code", "download all", "reactive", "oracle"}
     assert result["rows"][0]["mix"]
     assert "re-read and verify" in capsys.readouterr().out
     monkeypatch.setattr("sys.argv", [*words.split(), "--trace"])
