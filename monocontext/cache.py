@@ -115,6 +115,16 @@ class Cache:
             self._probation_bytes += size_bytes
             self._make_room(0, key)
 
+    def expect(self, key: Hashable) -> bool:
+        """What is on probation will be used again soon, and stays as long as what was fetched ahead; whether it was."""
+        found = self._probation.get(key)
+        if found is None:
+            return False
+        self._drop(key)
+        self._expected[key] = found.entry, found.size_bytes
+        self.expected_bytes += found.size_bytes
+        return True
+
     def give_up_first(self, key: Hashable) -> None:
         """What was expected is not any more: it goes before anything else does."""
         found = self._expected.get(key)

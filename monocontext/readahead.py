@@ -157,6 +157,8 @@ class ReadAhead:
         """Somebody has read what was not at hand, or was fetched ahead."""
         if not self.follows_reads:
             return
+        for frame in range(read.first, read.last + 1):
+            self.ledger.settle(frame)
         stale, streams = self.ledger.read()
         self._give_up(stale)
         self.streams.unused(streams)
@@ -319,8 +321,31 @@ class ReadAhead:
             self._add(self.routes.frames(dict.fromkeys((0, self._frames - 1))), Priority.WARM_UP, Kind.GUESSED)
 
     def _follow(self, start: int, stop: int, in_frames: bool, stream: int) -> None:
+        """Fetch what a stream is expected to read, all of it or nothing: a part would be a request more."""
         route = self.routes.frames(range(start, stop)) if in_frames else self.routes.whole(start, stop)
-        self._add(route, Priority.SEQUENTIAL, Kind.GUESSED, stream)
+        course = Course(route, Priority.SEQUENTIAL, Kind.GUESSED, stream=stream)
+        steps = list(route)
+        missing = [step for step in steps if isinstance(step, Frame) and not self._is_at_hand(step, course)]
+        if any(isinstance(step, Gate) for step in steps):  # its index page comes first; it is in time for what follows
+            course.route = iter(steps[:1])
+        elif sum(frame.bytes + _FRAME_BYTES for frame in missing) > self._room_bytes(Kind.GUESSED):
+            return
+        else:
+            course.route = iter(missing)
+            if missing:
+                for frame in steps:
+                    assert isinstance(frame, Frame)
+                    self._hold(frame, course)
+        self._courses.append(course)
+        self.walk()
+
+    def _hold(self, frame: Frame, course: Course) -> None:
+        """Of an expected read this part is in memory: lost by then it would be a request more."""
+        size = frame.bytes + _FRAME_BYTES
+        if frame.number in self.ledger or size > self._room_bytes(Kind.GUESSED):
+            return
+        if self._cache.expect(frame.number):
+            self.ledger.expect(frame.number, Kind.GUESSED, size, course.stream)
 
     def _add(self, route: Route, priority: Priority, kind: Kind, stream: int | None = None) -> None:
         self._courses.append(Course(route, priority, kind, stream=stream))

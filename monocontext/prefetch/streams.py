@@ -63,13 +63,18 @@ class _Stream:
         self.ahead: deque[Ahead] = deque()
         """What was given out and not reached, in the order of its reader."""
 
+    @property
+    def is_walk(self) -> bool:
+        """Whether each read goes on where the last ended."""
+        return self.in_frames or abs(self.step) <= self.last.stop - self.last.start
+
     def takes(self, read: Read) -> bool:
         """Whether a read goes on in this stream. One that walked in characters may go on by frames."""
         last = self.last
         if not self.in_frames:
             if read.start == last.start + self.step or any(one.start == read.start for one in self.ahead):
                 return True
-            if abs(self.step) > last.stop - last.start:
+            if not self.is_walk:
                 return False
         direction = 1 if self.step > 0 else -1
         reached = [read.first if direction > 0 else read.last]
@@ -107,28 +112,8 @@ class Streams:
 
     def read(self, read: Read, waited: bool, room: int) -> list[Ahead]:
         """A read has ended; `waited`: for storage. What to fetch now, of at most `room` characters."""
-        for stream in reversed(self._streams.values()):
-            if stream.takes(read):
-                if stream.last != read:
-                    stream.last = read
-                    stream.reads += 1
-                    while stream.ahead and stream.passed(stream.ahead[0]):
-                        stream.ahead.popleft()
-                    if waited:
-                        stream.reads_ahead = min(max(1, 2 * stream.reads_ahead), MOST_AHEAD)
-                self._streams.move_to_end(stream.name)
-                return self._extend(stream, stream.reads_ahead, room)
-        found = self._recognised(read)
-        if found is None:
-            if read not in self._lone:
-                self._lone.append(read)
-            return []
-        stream = _Stream(next(self._names), read, *found)
-        stream.reads_ahead = 1 if waited else 0
-        self._streams[stream.name] = stream
-        if len(self._streams) > STREAMS:
-            self._streams.popitem(last=False)
-        return self._extend(stream, stream.reads_ahead, room)
+        stream = self._walk_of(read, waited) or self._stride_of(read, waited)
+        return self._extend(stream, stream.reads_ahead, room) if stream else []
 
     def think(self, reads: int, room: int) -> list[Ahead]:
         """There is time: the next reads of each stream, the one first that was read last, as far as there is room."""
@@ -145,6 +130,61 @@ class Streams:
             if stream := self._streams.get(name):
                 stream.reads_ahead //= 2
                 stream.ahead.clear()
+
+    def _walk_of(self, read: Read, waited: bool) -> _Stream | None:
+        """The stream in which a read goes on where another ended."""
+        for stream in reversed(self._streams.values()):
+            if stream.is_walk and stream.takes(read):
+                return self._went_on(stream, read, waited)
+        for lone in reversed(self._lone):
+            for direction in (1, -1):
+                if _goes_on(lone, read, direction):
+                    self._lone.remove(lone)
+                    if read.stop - read.start < self._frame_characters or not _overlap(lone, read):
+                        return self._begun(read, direction, True, waited)
+                    return self._begun(read, read.start - lone.start, False, waited)
+                if _follows(lone, read, direction):
+                    earlier = next((one for one in self._lone if _follows(one, lone, direction)), None)
+                    if earlier is not None:
+                        self._lone.remove(lone)
+                        self._lone.remove(earlier)
+                        return self._begun(read, direction, True, waited)
+        return None
+
+    def _stride_of(self, read: Read, waited: bool) -> _Stream | None:
+        """The stream in which a read is one step from another. Scans that take turns at equal distances look like that
+        too, so each read of a stride may still turn out to begin a walk."""
+        found = next((one for one in reversed(self._streams.values()) if not one.is_walk and one.takes(read)), None)
+        if found is not None:
+            found = self._went_on(found, read, waited)
+        else:
+            starts = {lone.start for lone in self._lone}
+            steps = (read.start - lone.start for lone in reversed(self._lone))
+            step = next((step for step in steps if step and read.start - 2 * step in starts), None)
+            if step is not None:
+                found = self._begun(read, step, False, waited)
+        if read not in self._lone:
+            self._lone.append(read)
+        return found
+
+    def _begun(self, read: Read, step: int, in_frames: bool, waited: bool) -> _Stream:
+        stream = _Stream(next(self._names), read, step, in_frames)
+        stream.reads_ahead = 1 if waited else 0
+        self._streams[stream.name] = stream
+        if len(self._streams) > STREAMS:
+            self._streams.popitem(last=False)
+        return stream
+
+    def _went_on(self, stream: _Stream, read: Read, waited: bool) -> _Stream:
+        if stream.last != read:
+            stream.last = read
+            stream.reads += 1
+            while stream.ahead and stream.passed(stream.ahead[0]):
+                stream.ahead.popleft()
+            if waited:
+                stream.reads_ahead = min(max(1, 2 * stream.reads_ahead), MOST_AHEAD)
+        self._streams.move_to_end(stream.name)
+        return stream
 
     def _extend(self, stream: _Stream, reads: int, room: int) -> list[Ahead]:
         found: list[Ahead] = []
@@ -172,31 +212,6 @@ class Streams:
         """Characters of the frames that it takes, about."""
         each = self._frame_characters
         return each if one.in_frames else -(-(one.stop - one.start) // each) * each
-
-    def _recognised(self, read: Read) -> tuple[int, bool] | None:
-        """The step by which a read goes on from one or two that stood alone, and whether in frames."""
-        for lone in reversed(self._lone):
-            for direction in (1, -1):
-                if _goes_on(lone, read, direction):
-                    self._lone.remove(lone)
-                    if read.stop - read.start < self._frame_characters or not _overlap(lone, read):
-                        return direction, True
-                    return read.start - lone.start, False
-        starts = {lone.start: lone for lone in self._lone}
-        for lone in reversed(self._lone):
-            before = starts.get(2 * lone.start - read.start)
-            if before is not None and before is not lone:
-                self._lone.remove(lone)
-                self._lone.remove(before)
-                return read.start - lone.start, False
-            for direction in (1, -1):
-                if _follows(lone, read, direction):
-                    earlier = next((one for one in self._lone if _follows(one, lone, direction)), None)
-                    if earlier is not None:
-                        self._lone.remove(lone)
-                        self._lone.remove(earlier)
-                        return direction, True
-        return None
 
 
 def _follows(one: Read, other: Read, direction: int) -> bool:
