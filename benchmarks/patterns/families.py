@@ -207,16 +207,15 @@ def _random_sampling(text: Text) -> Conversation:
 def _pass_text(frames: int) -> Text:
     text = text_of("logs", frames)
     for share in (0.11, 0.52, 0.93):
-        text.plant(share, "2026-03-01T12:00:00 ALERT host-99 req=000000000000 paged")
-    text.truth = f"{counted(text, ' WARN ')} {counted(text, ' ALERT ')}"
+        text.plant(share, "2026-03-01T12:00:00 WARN host-99 req=000000000000 paged")
+    text.truth = str(counted(text, " WARN "))
     return text
 
 
 def _full_pass(text: Text) -> Conversation:
     yield _PEEK
-    printed = yield "print(context.count(' WARN '), context.count('ALE'))\n"
-    first = numbers(printed)
-    return f"{first[0]} {first[1]}"
+    printed = yield "print(context.count(' WARN '))\n"
+    return printed.strip()
 
 
 # 9 --------------------------------------------------------------------------------------------------------------------

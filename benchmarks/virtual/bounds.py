@@ -9,7 +9,7 @@ mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.virtual.crew import Distance
@@ -22,6 +22,8 @@ class Bounds:
 
     oracle: float
     reactive: float
+    bounded: float
+    """Of an oracle that may hold no more than a cache of what is not used yet, and none of what was."""
     used_bytes: int
     """That at least one operation looked at, each once."""
 
@@ -30,7 +32,7 @@ class Bounds:
         return (stall_seconds - self.oracle) / max(self.reactive - self.oracle, 0.1)
 
 
-def bounds(operations: Iterable[Operation], distance: Distance, most_bytes: int) -> Bounds:
+def bounds(operations: Sequence[Operation], distance: Distance, most_bytes: int, cache_bytes: int) -> Bounds:
     """From the operations of a run that waited for nothing; `most_bytes` is all there is to fetch."""
     first, mean, speed = distance.first_byte_seconds, distance.mean_seconds, distance.bytes_per_second
     oracle = reactive = 0.0
@@ -43,10 +45,27 @@ def bounds(operations: Iterable[Operation], distance: Distance, most_bytes: int)
         arrives = first + fetched / speed
         oracle += max(0.0, arrives - operation.free_seconds - oracle)
         reactive += mean + new / speed
-    return Bounds(oracle, reactive, fetched)
+    return Bounds(oracle, reactive, _bounded(operations, distance, cache_bytes), fetched)
 
 
-def download_all(operations: Iterable[Operation], distance: Distance, size_bytes: int) -> float:
+def _bounded(operations: Sequence[Operation], distance: Distance, cache_bytes: int) -> float:
+    """Seconds that operations wait where at most `cache_bytes` are ahead of them."""
+    first, speed = distance.first_byte_seconds, distance.bytes_per_second
+    stall = ahead = 0.0
+    free = first  # time in which bytes come begins with the first of them
+    for operation in operations:
+        ahead = min(ahead + max(0.0, operation.free_seconds - free) * speed, cache_bytes)
+        late = max(0.0, free - operation.free_seconds) if operation.used_bytes else 0.0
+        free = max(free, operation.free_seconds)
+        missing = max(0.0, operation.used_bytes - ahead)
+        ahead = max(0.0, ahead - operation.used_bytes)
+        if missing:
+            stall += missing / speed + late
+            free -= late
+    return stall
+
+
+def download_all(operations: Sequence[Operation], distance: Distance, size_bytes: int) -> float:
     """Seconds that the first look at the text waits until all of it is here, asked for at the beginning."""
     for operation in operations:
         return max(0.0, distance.first_byte_seconds + size_bytes / distance.bytes_per_second - operation.free_seconds)

@@ -61,7 +61,7 @@ def _large(name: str, row: Mapping[str, Any], *, prunable: bool, full_pass: bool
             Gate(f"share of frames that {name} did not skip", 1 - row["skipped"], 0.01),
         ]
     if full_pass:
-        return [
-            Gate(f"stall of {name} against the oracle", row["stall_seconds"] / max(row["oracle_seconds"], 0.1), 1.15)
-        ]
+        # The oracle with unlimited memory reads gigabytes while the model thinks: only one within a cache can be met.
+        least = max(row["bounded_oracle_seconds"], 0.1)
+        return [Gate(f"stall of {name} against the oracle with one cache", row["stall_seconds"] / least, 1.15)]
     return []

@@ -19,9 +19,10 @@ from benchmarks.virtual.play import Played, Setting, ideal, play
 
 PROGRAMS = FAMILIES + MIXTURES
 POLICIES = ("off", "history", "code", "all")
-CONTROLS = ("oracle", "reactive", "download all", "no index", "terse code")
-"""Perfect knowledge, perfect parallelism without it, everything before the first look, reading without search filters,
-and the policy `all` where blocks run as soon as their last address is written. `off` is the index alone."""
+CONTROLS = ("oracle", "oracle, one cache", "reactive", "download all", "no index", "terse code")
+"""Perfect knowledge; the same within the memory of a cache; perfect parallelism without it; everything before the first
+look; reading without search filters; `all` where blocks run as soon as their last address is written. `off` is the
+index alone."""
 PLAIN_LIMIT_BYTES = 2 * 10**9
 """Up to this size texts are also read without search filters: that is pass after pass, for minutes above it."""
 PASS_LIMIT_BYTES = 20 * 10**9
@@ -77,8 +78,8 @@ def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
     text = program.text(plan.frames)
     seeds = range(plan.seed, plan.seed + plan.seeds)
     ideals = [checked(program, ideal(program, text, plan.setting(seed))) for seed in seeds]
-    distance = plan.setting(0).distance
-    limits = [bounds(one.operations, distance, text.bytes + one.index_bytes) for one in ideals]
+    distance, cache = plan.setting(0).distance, plan.setting(0).cache_bytes
+    limits = [bounds(one.operations, distance, text.bytes + one.index_bytes, cache) for one in ideals]
     mix = dict(classify(ideals[0].operations, ideals[0].codes, text.characters))
     rows = []
     for policy in plan.policies:
@@ -96,6 +97,7 @@ def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
         rows.append(_bound(program, "download all", plan, waits, limits, text.bytes))
         rows.append(_bound(program, "reactive", plan, [one.reactive for one in limits], limits))
         rows.append(_bound(program, "oracle", plan, [one.oracle for one in limits], limits))
+        rows.append(_bound(program, "oracle, one cache", plan, [one.bounded for one in limits], limits))
     return rows
 
 
@@ -110,8 +112,10 @@ def _replayed(program: Program, plan: Plan) -> list[dict[str, Any]]:
         passes = [each for each in one.operations if each.stop - each.start == text.characters]
         for operation in passes:
             operation.used_bytes = round(operation.used_bytes * times)
-        limits.append(bounds(one.operations, plan.setting(seed).distance, plan.size_bytes))
+        setting = plan.setting(seed)
+        limits.append(bounds(one.operations, setting.distance, plan.size_bytes, setting.cache_bytes))
     found = {"reactive": [one.reactive for one in limits], "oracle": [one.oracle for one in limits]}
+    found["oracle, one cache"] = [one.bounded for one in limits]
     return [_bound(program, policy, plan, waits, limits) | {"replayed": True} for policy, waits in found.items()]
 
 
@@ -163,7 +167,8 @@ def _bound(
         "oracle_seconds": oracle / len(limits),
         "reactive_seconds": reactive / len(limits),
         "hidden": 1 - stall / reactive if reactive else None,
-        "regret": Bounds(oracle, reactive, used).regret(stall),
+        "bounded_oracle_seconds": sum(limit.bounded for limit in limits) / len(limits),
+        "regret": Bounds(oracle, reactive, 0.0, used).regret(stall),
         "bytes": size_bytes if size_bytes is not None else used / len(limits),
         "amplification": size_bytes * len(limits) / used if size_bytes is not None and used else 1.0,
     }

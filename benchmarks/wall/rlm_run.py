@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks import results
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES, Text
+from benchmarks.virtual.play import AFTER
 from benchmarks.virtual.suite import PROGRAMS
 from benchmarks.wall import guard
 from monocontext import Monocontext
@@ -67,7 +68,7 @@ class TypingLM(ScriptedLM):
             code = next(self._talk) if self._printed is None else self._talk.send(self._printed)
         except StopIteration as end:
             return f"FINAL({end.value})"
-        return f"Let me look.\n\n```repl\n{code}```\n"
+        return f"Let me look.\n\n```repl\n{code}{AFTER}```\n"
 
     def complete(
         self,

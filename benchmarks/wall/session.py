@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.logs import BLOCK_BYTES, Logs
+from benchmarks.virtual.play import AFTER
 
 Turn = dict[str, Any]
 """`think` seconds, the `code` that a model would stream, and `steps`: ["slice", start, stop], ["find", needle] or
@@ -61,7 +62,7 @@ def _turns(data: bytes, dice: Random, think_seconds: float) -> Iterator[Turn]:
     size = len(data)
 
     def turn(code: str, *steps: list[Any]) -> Turn:
-        return {"think": round(think_seconds * dice.uniform(0.7, 1.5), 3), "code": code, "steps": list(steps)}
+        return {"think": round(think_seconds * dice.uniform(0.7, 1.5), 3), "code": code + AFTER, "steps": list(steps)}
 
     yield turn("print(len(context))\nprint(context[:2000])\n", ["slice", 0, 2000])
     yield turn("print(context[-2000:])\n", ["slice", size - 2000, size])

@@ -24,7 +24,7 @@ def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program
     setting = SMALL.setting(0)
     text = program.text(setting.frames)
     perfect = suite.checked(program, ideal(program, text, setting))
-    limits = bounds(perfect.operations, setting.distance, text.bytes + perfect.index_bytes)
+    limits = bounds(perfect.operations, setting.distance, text.bytes + perfect.index_bytes, setting.cache_bytes)
     assert limits.oracle < limits.reactive
     for policy in POLICIES:
         played = suite.checked(program, play(program, text, policy, setting))
@@ -89,7 +89,7 @@ def test_ten_gigabytes_take_no_longer_where_little_is_read() -> None:
 def test_a_pass_over_a_terabyte_is_replayed() -> None:
     plan = Plan(size_bytes=10**12, seeds=1, programs=("full pass",), nic_bytes_per_second=600e6)
     rows = {row["policy"]: row for row in suite.run(plan, told=lambda line: None)["rows"]}
-    assert set(rows) == {"reactive", "oracle"}
+    assert set(rows) == {"reactive", "oracle", "oracle, one cache"}
     assert rows["reactive"]["stall_seconds"] == pytest.approx(10**12 / 600e6, rel=0.01)
     assert rows["reactive"]["replayed"]
 
@@ -105,13 +105,15 @@ def test_bounds_by_hand() -> None:
     """100 MB/s and 150 ms: 50 MB after 0.2 s of thinking, 10 MB after another 0.1 s, nothing new, then no room."""
     distance = Distance("const_150", 100e6)
     asked = [operation(0.2, 50_000_000), operation(0.3, 10_000_000), operation(0.3, 0), operation(9.0, 10_000_000)]
-    limits = bounds(asked, distance, 60_000_000)
+    limits = bounds(asked, distance, 60_000_000, 4_000_000)
     assert limits.oracle == pytest.approx((0.65 - 0.2) + 0.0)
     assert limits.reactive == pytest.approx(0.65 + 0.25)
     assert limits.used_bytes == 60_000_000
+    # 0.05 s of bytes come before the first look, of which a cache holds 4 MB; 4 MB more before each of the others.
+    assert limits.bounded == pytest.approx(0.46 + 0.06 + 0.06)
     assert download_all(asked, distance, 200_000_000) == pytest.approx(0.15 + 2.0 - 0.2)
-    assert Bounds(1.0, 3.0, 1).regret(2.0) == 0.5
-    assert bounds([], distance, 0) == Bounds(0.0, 0.0, 0)
+    assert Bounds(1.0, 3.0, 1.0, 1).regret(2.0) == 0.5
+    assert bounds([], distance, 0, 1) == Bounds(0.0, 0.0, 0.0, 0)
 
 
 def request(start: int, size: int) -> Request:

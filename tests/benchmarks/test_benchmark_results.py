@@ -75,7 +75,9 @@ def test_gates_are_what_the_figures_say() -> None:
     ]
     large = {"size_bytes": 10_000_000_000}
     assert [gate.holds for gate in judge([row("grep and zoom", **large, stall_seconds=1.6)])] == [False, True]
-    assert [gate.holds for gate in judge([row("full pass", **large, stall_seconds=11.4, oracle_seconds=10)])] == [True]
+    assert [
+        gate.holds for gate in judge([row("full pass", **large, stall_seconds=11.4, bounded_oracle_seconds=10)])
+    ] == [True]
     assert judge([row("linear chunk scan", "off", regret=9.0)]) == []
     assert str(Gate("x", 2.0, 1.0)) == "FAILS  x: 2.000, at most 1"
 
@@ -100,7 +102,15 @@ def test_a_run_from_the_command_line(
         main()
     assert ended.value.code == 0
     result = results.read(path)
-    assert {each["policy"] for each in result["rows"]} == {"off", "no index", "terse code", "download all", "reactive", "oracle"}
+    assert {each["policy"] for each in result["rows"]} == {
+        "off",
+        "no index",
+        "terse code",
+        "download all",
+        "reactive",
+        "oracle",
+        "oracle, one cache",
+    }
     assert result["rows"][0]["mix"]
     assert "re-read and verify" in capsys.readouterr().out
     monkeypatch.setattr("sys.argv", [*words.split(), "--trace"])
