@@ -1,4 +1,4 @@
-"""`python -m benchmarks virtual | peers | rlm | report | plots | latency | passes | corpora | search`."""
+"""`python -m benchmarks virtual | peers | rlm | report | plots | hints | latency | passes | corpora | search`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import corpora, harness, latency, passes, search
+from benchmarks import corpora, harness, hints, latency, passes, search
 from benchmarks.search import Plan
 
 _DEFAULT = Plan()
@@ -33,6 +33,9 @@ def main() -> None:
     command.add_argument("--peer-rounds", type=int, default=_DEFAULT.peer_rounds, help="of each other way")
     command.add_argument("--seed", type=int, default=_DEFAULT.seed, help="of the needles")
     command.add_argument("--json", type=Path, help="write the result there as well")
+    command = commands.add_parser("hints", help="what it costs to read along with a reply of the model")
+    command.add_argument("--rounds", type=int, default=3, help="times each reply is fed; the best of each call counts")
+    command.add_argument("--json", type=Path, help="write the result there as well")
     arguments = parser.parse_args()
     match arguments.command:
         case name if name in harness.COMMANDS:
@@ -41,6 +44,8 @@ def main() -> None:
             latency.main(arguments.latency_ms / 1000, arguments.rounds, arguments.json)
         case "passes":
             passes.main()
+        case "hints":
+            hints.main(arguments.rounds, arguments.json)
         case "corpora":
             corpora.main(arguments.corpora, arguments.size)
         case "search":

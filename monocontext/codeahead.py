@@ -38,7 +38,6 @@ class CodeAhead:
             self._reply_begins = False
             self._hints.begin()
             self._reader.turn()
-            self._reader.expect(())
         if hints := self._hints.feed(delta):
             self._expect(hints)
 

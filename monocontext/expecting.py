@@ -71,8 +71,7 @@ class Expecting(FrameTable):
 
     def turn(self) -> None:
         """A new reply of the model begins: what earlier code was expected to read is not expected any more."""
-        with self._lock:
-            self._ahead.turn()
+        self._ahead_of(self._ahead.turn)
 
     def expect(self, courses: Iterable[Course], *, runs_now: bool = False) -> None:
         """Fetch ahead what code will read (returns at once). `runs_now`: before what any other code will."""

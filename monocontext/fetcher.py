@@ -235,6 +235,8 @@ class Fetcher:
                 self._hedging.answered(fetch, self._workers.now() - began)
             if fetch.done:
                 return {}
+            if self._closed and (fetch.speculative or not fetch.waiters):
+                raise self._closed_error()  # decoding for nobody would start the threads again that were given back
         if etag and (recorded or not blob.local):
             _check_version(request, etag, blob)
         if len(blob.data) != request.stored_bytes:

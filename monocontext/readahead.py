@@ -138,6 +138,9 @@ class ReadAhead:
         self._cancel(left)
         self._give_up(left)
         self._used.clear()
+        if self.follows_reads:
+            self._warm_up()
+            self.walk()
 
     def expect(self, courses: Iterable[Course], *, runs_now: bool = False) -> None:
         """Code will read this. `runs_now`: before all that other code will read."""
@@ -146,8 +149,6 @@ class ReadAhead:
         added = list(courses)
         if runs_now:
             self._used.clear()
-        if self.follows_reads:
-            self._warm_up()
         self._courses = added + self._courses if runs_now else self._courses + added
         self.walk()
 

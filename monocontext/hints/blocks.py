@@ -16,8 +16,8 @@ from monocontext.hints.values import UNKNOWN, Text
 
 MOST_HINTS = 256
 """Of a reply, and of a block that is read on its own."""
-WORK = 20_000
-"""Nodes of a program that are looked at, again in each round of a loop: some 30 ms."""
+WORK = 10_000
+"""Nodes of a program that are looked at, again in each round of a loop: some 20 ms."""
 _MOST_SOURCE = 200_000
 """Characters of a block."""
 
@@ -35,7 +35,7 @@ def read_block(
     """What a complete block will read, in the order of execution, each once, at most 256. Never raises.
 
     `characters` and `lines` are those of the context, which the block knows by `names`; `known` are plain values of
-    its namespace: numbers, strings, tuples and lists of them. Of source that is no Python nothing is said.
+    its namespace: numbers, strings, tuples, lists, dictionaries of them. Of source that is no Python nothing is said.
     """
     tree = parse(source) if isinstance(source, str) else source
     if tree is None:
@@ -63,12 +63,10 @@ def identity(hint: Hint) -> object:
 
 
 def parse(source: str) -> ast.Module | None:
-    r"""The tree; None if it is no Python, or too much of it. `"\d"` in it prints no warning."""
+    r"""The tree; None if it is no Python, or too much of it. No warning is printed of what models write, as `"\d"`."""
     if len(source) > _MOST_SOURCE:
         return None
     try:
-        if "\\" not in source:
-            return ast.parse(source)
         with _lock, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(source)

@@ -8,14 +8,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from monocontext.hints.values import UNKNOWN, Items, Loaded, Text
+from monocontext.hints.values import UNKNOWN, Items, Loaded, Table, Text
 
 MOST_BITS = 128
 """Of a number: `9**9**9` is not worked out."""
 MOST_CHARACTERS = 1 << 16
 """Of a string: needles and patterns are short, `"a" * 10**9` is not made."""
 MOST_ITEMS = 4096
-"""Of a list."""
+"""Of a list, or of all tuples within a tuple."""
+MOST_TOTAL = 1 << 20
+"""Characters of all strings within a value."""
+_MOST_NESTED = 4
+_SCALARS = frozenset({type(None), bool, int, float, str})
 
 _NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -51,28 +55,57 @@ Number = int | float
 
 
 def plain(value: object) -> object:
-    """The value, if it is a plain one of bounded size."""
-    match value:
-        case None | bool():
-            return value
-        case int():
-            return value if value.bit_length() <= MOST_BITS else UNKNOWN
-        case float():
-            return value
-        case str():
-            return value if len(value) <= MOST_CHARACTERS else UNKNOWN
-        case tuple():
-            return tuple(plain(item) for item in value) if len(value) <= MOST_ITEMS else UNKNOWN
-        case list() | set() | frozenset():
-            return Items([plain(item) for item in value]) if len(value) <= MOST_ITEMS else UNKNOWN
-    return UNKNOWN
+    """The value as far as it is plain and of bounded size; what is not, also within it, is `UNKNOWN`."""
+    return _plain(value, _Allowance(), 0)
 
 
 def is_plain(value: object) -> bool:
-    """Whether the value stands for itself, all through."""
-    if isinstance(value, tuple):
-        return all(is_plain(item) for item in value)
-    return value is None or isinstance(value, bool | int | float | str)
+    """Whether the value stands for itself, all through, and working with it is cheap."""
+    if type(value) in _SCALARS:
+        return True
+    nodes, allowance = [value], _Allowance()
+    while nodes:  # tuples that hold the same tuple twice are small in memory and endless to walk through
+        node = nodes.pop()
+        if not allowance.takes(node):
+            return False
+        if type(node) is tuple:
+            nodes.extend(node)
+        elif type(node) not in _SCALARS:
+            return False
+    return True
+
+
+class _Allowance:
+    """How much a value may hold altogether."""
+
+    def __init__(self) -> None:
+        self.items = MOST_ITEMS + 1
+        self.characters = MOST_TOTAL
+
+    def takes(self, value: object) -> bool:
+        self.items -= 1
+        self.characters -= len(value) if type(value) is str else 0
+        return self.items >= 0 and self.characters >= 0
+
+
+def _plain(value: object, allowance: _Allowance, depth: int) -> object:
+    kind = type(value)
+    if not allowance.takes(value) or depth > _MOST_NESTED:
+        return UNKNOWN
+    if isinstance(value, int):
+        return value if kind in _SCALARS and value.bit_length() <= MOST_BITS else UNKNOWN
+    if isinstance(value, str):
+        return value if kind is str and len(value) <= MOST_CHARACTERS else UNKNOWN
+    if kind in _SCALARS:
+        return value
+    if isinstance(value, tuple | list | set | frozenset | dict):
+        if kind not in (tuple, list, set, frozenset, dict) or len(value) > MOST_ITEMS:
+            return UNKNOWN
+        if isinstance(value, dict):
+            return Table({key: _plain(item, allowance, depth + 1) for key, item in value.items() if is_plain(key)})
+        items = [_plain(item, allowance, depth + 1) for item in value]
+        return tuple(items) if kind is tuple else Items(items)
+    return UNKNOWN
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> object:
@@ -110,8 +143,10 @@ def _power(base: Number, exponent: Number) -> object:
 
 def _joined(left: object, right: object) -> object:
     match left, right:
-        case (str(), str()) | (tuple(), tuple()):
-            return plain(left + right)  # type: ignore[operator]
+        case str(), str():
+            return plain(left + right)
+        case tuple(), tuple():
+            return left + right if len(left) + len(right) <= MOST_ITEMS else UNKNOWN
         case Items(items=list() as a), Items(items=list() as b):
             return Items(a + b) if len(a) + len(b) <= MOST_ITEMS else UNKNOWN
         case (Loaded() | str(), Loaded() | str()):

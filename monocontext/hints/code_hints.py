@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from monocontext.hints.blocks import MOST_HINTS, WORK, identity, parse
+from monocontext.hints.bounded import is_plain, plain
 from monocontext.hints.fences import Fences
 from monocontext.hints.hint import Hint
 from monocontext.hints.interpreter import Interpreter
 from monocontext.hints.machine import Names
 from monocontext.hints.source import Source
-from monocontext.hints.trace import Trace
-from monocontext.hints.values import LineList, Text
+from monocontext.hints.trace import Trace, Unready
+from monocontext.hints.values import UNKNOWN, LineList, Text
 
+_REPLY_WORK = 5 * WORK
+"""Nodes that the blocks of a reply may look at together; one of them as many as `read_block`."""
 _DRAFT_WORK = 2_000
 """Nodes that one draft may look at."""
 _SUBSCRIPT_WORK = 100
@@ -54,6 +57,13 @@ class CodeHints:
         self._fences.begin()
         self._follower.begin()
 
+    def know(self, values: Mapping[str, object]) -> None:
+        """What names of the namespace really hold, after code ran: `at = context.find(...)` is known from then on.
+
+        Numbers, strings, tuples, lists and dictionaries of them are taken over; others are passed over.
+        """
+        self._follower.know(values)
+
     def feed(self, delta: str) -> list[Hint]:
         """What became known by this piece of the reply; each hint once a reply, at most 256 of them."""
         self._fences.push(delta)
@@ -77,15 +87,24 @@ class _Follower:
         self._block: list[str] = []
         self._block_size = 0
         self._is_whole = True
+        self._work_left = 0
         self.begin()
 
     def begin(self) -> None:
         if len(self._names) > _MOST_NAMES:
             for name in list(self._names)[: len(self._names) - _MOST_NAMES]:
                 del self._names[name]
-        self._trace.work = WORK
+        self._work_left = _REPLY_WORK
         self._seen: set[object] = set()
         self._found: list[Hint] = []
+
+    def know(self, values: Mapping[str, object]) -> None:
+        for name, value in values.items():
+            made = plain(value)
+            if made is not UNKNOWN:
+                self._names[name] = made
+            elif is_plain(self._names.get(name, UNKNOWN)):  # of which we thought otherwise
+                self._names[name] = UNKNOWN
 
     def take(self) -> list[Hint]:
         found, self._found = self._found, []
@@ -94,6 +113,8 @@ class _Follower:
     def begin_block(self) -> None:
         self._names.update(self._contexts)  # a REPL puts its reserved names back before each cell
         self._before = dict(self._names)
+        self._trace.work = min(WORK, self._work_left)
+        self._work_left -= self._trace.work
         self._block.clear()
         self._block_size = 0
         self._is_whole = True
@@ -138,14 +159,18 @@ class _Follower:
             self._names.update(self._before)
             self._interpreter.follow(tree)
             self._collect()
+        self._work_left += max(self._trace.work, 0)
         self._block.clear()
 
     def _try(self, tree: ast.Module, most_work: int) -> None:
         left = self._trace.work
         self._trace.work = work = most_work if most_work < _DRAFT_WORK else min(most_work, left)
         self._interpreter.is_draft = most_work == _DRAFT_WORK
-        with self._interpreter.tried():
-            self._interpreter.follow(tree)
+        try:
+            with self._interpreter.tried():
+                self._interpreter.follow(tree)
+        except Unready:
+            self._trace.take(0)
         self._interpreter.is_draft = False
         self._trace.work = left - (work - max(self._trace.work, 0))
         self._collect()

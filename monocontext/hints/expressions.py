@@ -10,7 +10,7 @@ from typing import Any
 from monocontext.hints import bounded, builtin_calls, reads
 from monocontext.hints.bounded import MOST_ITEMS, is_plain, plain, truth
 from monocontext.hints.machine import Machine, Names
-from monocontext.hints.trace import Spent, Trace
+from monocontext.hints.trace import Trace, Unready
 from monocontext.hints.values import (
     UNKNOWN,
     Compiled,
@@ -186,7 +186,7 @@ class Expressions(Machine):
         if known is not None:
             self.decisions.append(known)
             if self.is_draft and len(self.owed) > 1:
-                raise Spent  # what the loop goes on to change is not written yet
+                raise Unready
         return known
 
     def _IfExp(self, node: ast.IfExp) -> object:

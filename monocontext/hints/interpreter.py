@@ -173,7 +173,7 @@ class Interpreter(Repetition):
 
     def _arms(self, arms: Sequence[tuple[ast.pattern | None, Sequence[ast.stmt]]]) -> Flow | None:
         """One of these is gone through; which one is not known."""
-        before = dict(self.names)
+        before = self.copy_names()
         after: dict[str, object] | None = None
         left: list[Flow] = []
         for pattern, statements in arms:
@@ -184,7 +184,7 @@ class Interpreter(Repetition):
             if flow is not None:
                 left.append(flow)
             else:
-                after = dict(self.names) if after is None else joined(after, self.names)
+                after = self.copy_names() if after is None else joined(after, self.names)
         if after is None:
             return left[0]
         restore(self.names, after)
@@ -207,15 +207,15 @@ class Interpreter(Repetition):
     _AsyncWith = _With
 
     def _Try(self, node: ast.Try) -> Flow | None:
-        before = dict(self.names)
+        before = self.copy_names()
         flow = self.block([*node.body, *node.orelse])
-        after = dict(self.names)
+        after = self.copy_names()
         for handler in node.handlers:
             restore(self.names, joined(before, after))
             with self.doubted():
                 caught = self.block(handler.body)
             if flow is Flow.RAISE and caught is None:
-                flow, after = None, dict(self.names)
+                flow, after = None, self.copy_names()
             elif caught is None:
                 after = joined(after, self.names)
         restore(self.names, after)
@@ -230,6 +230,7 @@ class Interpreter(Repetition):
         leaving: list[Flow] = []
 
         def turn(item: object) -> object:
+            leaving.clear()  # a round that was only tried may have left
             self.assign(node.target, item)
             flow = self.block(node.body)
             if flow is not None and flow is not Flow.CONTINUE:

@@ -24,7 +24,7 @@ MOST_ROUNDS = 256
 _LISTED = 16
 """Hints of a loop that are left in the order of reading; more become one progression for each place in the body."""
 _APART = 64
-"""Ranges of a loop within a loop that are listed one by one, where they are no progression."""
+"""Progressions that a loop within a loop may become."""
 
 Round = Sequence[Hint]
 
@@ -42,6 +42,13 @@ def distances(rounds: Sequence[Round]) -> list[int] | None:
     return moves
 
 
+def is_moved(last: Round, moves: Sequence[int], rounds: int, found: Round) -> bool:
+    """Whether `found` is what the moves say of the round that comes `rounds` rounds after the last one."""
+    if len(found) != len(last):
+        return False
+    return all(_distance(a, b) == move * rounds for a, b, move in zip(last, found, moves, strict=True))
+
+
 def continued(last: Round, moves: Sequence[int], rounds: int, characters: int) -> list[list[Hint]]:
     """For each hint of the last round, those of the `rounds` rounds after it, as the moves say, within the text."""
     return [_onward(hint, move, rounds, characters) for hint, move in zip(last, moves, strict=True)]
@@ -55,6 +62,9 @@ def _onward(hint: Hint, move: int, rounds: int, characters: int) -> list[Hint]:
             return clipped(hint.start + move, hint.width, move, rounds, characters)
         case Ranges() if move == hint.step * hint.count:
             return clipped(hint.start + move, hint.width, hint.step, hint.count * rounds, characters)
+        case Ranges() if hint.count <= rounds:
+            starts = (hint.start + k * hint.step + move for k in range(min(hint.count, _APART)))
+            return [cut for start in starts for cut in clipped(start, hint.width, move, rounds, characters)]
         case Ranges():
             starts = (hint.start + k * move for k in range(1, min(rounds, _APART) + 1))
             return [cut for start in starts for cut in clipped(start, hint.width, hint.step, hint.count, characters)]

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
+from monocontext.hints.bounded import is_plain
 from monocontext.hints.builtin_calls import BUILTINS
 from monocontext.hints.trace import Trace
 from monocontext.hints.values import UNKNOWN, Items, LineList, Loaded, Module, Pieces, Table, Text, Unknown
 
 _TYPES = frozenset({"str", "int", "float", "list", "tuple", "dict", "bool", "set"})
 MODULES = frozenset({"re", "math", "json", "io"})
+
+_NAMES_A_NODE = 16
+"""Names that are copied in the time in which one node is looked at."""
 
 Names = dict[str, object]
 _Saved = tuple[list[object] | dict[object, object] | None, int | None]
@@ -36,6 +40,11 @@ class Machine:
             if name in scope:
                 return scope[name]
         return Module(name) if name in BUILTINS or name in _TYPES or name in MODULES else UNKNOWN
+
+    def copy_names(self) -> Names:
+        """The innermost scope as it is now."""
+        self.trace.spend(1 + len(self.names) // _NAMES_A_NODE)
+        return dict(self.names)
 
     def forget(self, names: Iterable[str]) -> None:
         """These may hold anything, except that a text stays the text."""
@@ -97,10 +106,7 @@ def _same(one: object, other: object) -> bool:
         return False
     if isinstance(one, Items | Table | Unknown):
         return one is other
-    try:
-        return bool(one == other)
-    except RecursionError:
-        return False
+    return bool(one == other) if not isinstance(one, tuple) or (is_plain(one) and is_plain(other)) else False
 
 
 def _likelier(one: object, other: object) -> object:

@@ -9,9 +9,18 @@ from itertools import pairwise
 from monocontext.hints.bounded import MOST_ITEMS
 from monocontext.hints.expressions import Expressions
 from monocontext.hints.hint import Hint
-from monocontext.hints.loops import ALIKE, DECIDED_PROBES, MOST_ROUNDS, PROBES, compressed, continued, distances
+from monocontext.hints.loops import (
+    ALIKE,
+    DECIDED_PROBES,
+    MOST_ROUNDS,
+    PROBES,
+    compressed,
+    continued,
+    distances,
+    is_moved,
+)
 from monocontext.hints.machine import Names
-from monocontext.hints.trace import Trace
+from monocontext.hints.trace import Spent, Trace
 from monocontext.hints.values import UNKNOWN, Items, Loaded, Run, Table, Text, progression
 
 _ALL_FOLLOWED = 32
@@ -79,7 +88,9 @@ class Repetition(Expressions):
                     self.trace.hints += compressed(rounds)
                     return Items(None)
                 if run.count > _ALL_FOLLOWED and PROBES <= count < run.count - 1:
-                    if history.is_settled(count) and not skipped and distances(rounds[-ALIKE:]) is not None:
+                    moves = distances(rounds[-ALIKE:]) if history.is_settled(count) and not skipped else None
+                    ahead = (run.count - count) // 2
+                    if moves is not None and self._goes_on(rounds[-1], moves, ahead, history, body, run.item):
                         break
                     if count >= MOST_ROUNDS:
                         self.trace.hints += compressed(rounds)
@@ -88,9 +99,33 @@ class Repetition(Expressions):
             else:
                 self.trace.hints += compressed(rounds)
                 return Items(values)
+        except Spent:
+            self._keep(rounds, mark)
+            raise
         finally:
             history.close()
         return self._jump(run, count, rounds, values, turn, history)
+
+    def _goes_on(
+        self,
+        last: list[Hint],
+        moves: list[int],
+        ahead: int,
+        history: _History,
+        body: Callable[[object], object],
+        item: Callable[[int], object],
+    ) -> bool:
+        """Try one of the rounds to come: ranges that enter the text later, or a condition, show there."""
+        mark, decided = len(self.trace.hints), len(self.decisions)
+        with self.tried():
+            history.shift(ahead - 1)
+            body(item(history.rounds + ahead - 1))
+            del self.decisions[decided:]
+        return is_moved(last, moves, ahead, self.trace.take(mark))
+
+    def _keep(self, rounds: list[list[Hint]], mark: int) -> None:
+        """What the rounds brought up until the work was used up, in place of what is left of it in the trace."""
+        self.trace.hints += compressed([*rounds, self.trace.take(mark)])
 
     def _jump(
         self,
@@ -141,16 +176,24 @@ class Repetition(Expressions):
                 history.note()
                 settled = history.is_settled(len(rounds)) and not jumped
                 moves = distances(rounds[-ALIKE:]) if settled else None
+                if moves is not None and not any(moves) and history.is_still():
+                    break
                 if moves is not None and history.is_even():
                     more = self._rounds_left(test, turn, history, again)
                     if more is None:
                         break
-                    if more:
+                    ahead = (more + 1) // 2
+                    goes_on = self._goes_on(rounds[-1], moves, ahead, history, lambda _: turn(), int)
+                    again()
+                    if more and goes_on:
                         onward = continued(rounds[-1], moves, more, self.trace.characters)
                         history.advance(more)
                         jumped = len(rounds)
             if not ended:
                 self.forget(names)
+        except Spent:
+            self._keep(rounds, mark)
+            raise
         finally:
             history.close()
         split = jumped or len(rounds)
@@ -165,7 +208,7 @@ class Repetition(Expressions):
         again: Callable[[], None],
     ) -> int | None:
         """After how many more rounds like these the loop is still on; None if it does not end that way."""
-        mark = len(self.trace.hints)
+        mark, decided = len(self.trace.hints), len(self.decisions)
 
         def is_on(rounds: int, *, whole: bool) -> bool:
             with self.tried():
@@ -173,6 +216,7 @@ class Repetition(Expressions):
                 on = test() is True and (not whole or turn())
             again()
             self.trace.take(mark)
+            del self.decisions[decided:]
             return on
 
         for whole in (False, True):
@@ -195,14 +239,18 @@ class _History:
         self._outer = machine.touched
         machine.touched = set()
         self._states: list[tuple[Names, _Lengths]] = []
+        self.rounds = 0
+        self._moves: dict[str, int | None] = {}
         self._decided: list[tuple[bool, ...]] = []
         self._mark = len(machine.decisions)
 
     def note(self) -> None:
         """A round has ended."""
         lengths = {items: items.known_length for items in self._machine.touched if isinstance(items, Items)}
-        self._states.append((dict(self._names), lengths))
+        self._states.append((self._machine.copy_names(), lengths))
         del self._states[:-ALIKE]
+        self._moves.clear()
+        self.rounds += 1
         self._decided.append(tuple(self._machine.decisions[self._mark :]))
         del self._machine.decisions[self._mark :]
 
@@ -216,6 +264,10 @@ class _History:
         """The loop has ended."""
         self._outer |= self._machine.touched
         self._machine.touched = self._outer
+
+    def is_still(self) -> bool:
+        """Whether no name changes any more: a loop that goes on so does not end, as far as one can see."""
+        return all(self._move(name) == 0 for name in self._names)
 
     def is_even(self) -> bool:
         """Whether some number moves, and all that move do so evenly."""
@@ -268,6 +320,11 @@ class _History:
 
     def _move(self, name: str) -> int | None:
         """How far a number moves in a round; 0 if the value stays; None if it changes in another way."""
+        if name not in self._moves:
+            self._moves[name] = self._moved(name)
+        return self._moves[name]
+
+    def _moved(self, name: str) -> int | None:
         values = [state[0].get(name, UNKNOWN) for state in self._states]
         if all(value is values[0] for value in values):
             return 0

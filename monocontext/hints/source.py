@@ -141,7 +141,8 @@ class Source:
         named = _SUBSCRIPTED.search("".join(self._text[max(opened - _MOST_NAME, 0) : opened]))
         if named is not None:
             inside = "".join(self._text[opened + 1 : -1])
-            self._reader.read_subscript(named[0], inside, in_compound=bool(self._compound))
+            in_compound = bool(self._compound) and self._is_part("".join(self._text[:8]))
+            self._reader.read_subscript(named[0], inside, in_compound=in_compound)
 
     def _end_line(self) -> None:
         line = "".join(self._text)
@@ -150,13 +151,16 @@ class Source:
         self._quote, self._quotes, self._escaped, self._comment = "", 0, False, False
         if not line.strip():
             return
-        indented = line[0] in " \t"
-        if self._compound and not indented and not _GOES_ON.match(line) and not self._compound[-1].startswith("@"):
+        if self._compound and not self._is_part(line):
             self._end_compound()
-        if self._compound or (not indented and _COMPOUND.match(line)):
+        if self._compound or _COMPOUND.match(line):
             self._grow(line)
         else:
             self._reader.read_statement(line.strip())
+
+    def _is_part(self, line: str) -> bool:
+        """Whether the line belongs to the compound statement before it."""
+        return line[0] in " \t" or self._compound[-1].startswith("@") or _GOES_ON.match(line) is not None
 
     def _grow(self, line: str) -> None:
         self._compound_size += len(line) + 1

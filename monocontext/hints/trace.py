@@ -14,6 +14,10 @@ class Spent(Exception):
     """The work that a block may cost is used up. What was found until then counts."""
 
 
+class Unready(Exception):
+    """A draft decides something in a loop, and what the loop goes on to change is not written yet: say nothing."""
+
+
 @dataclass(slots=True)
 class Trace:
     """Hints in the order of execution."""
@@ -28,9 +32,9 @@ class Trace:
     doubt: int = 0
     """Conditions around the current place that are not known."""
 
-    def spend(self) -> None:
-        """One node."""
-        self.work -= 1
+    def spend(self, nodes: int = 1) -> None:
+        """Work, counted in nodes of the program."""
+        self.work -= nodes
         if self.work < 0:
             raise Spent
 

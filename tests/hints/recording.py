@@ -78,7 +78,7 @@ class Recording:
 
     def _look(self, name: str, needle: str, *bounds: int | None) -> int:
         start, stop, _ = slice(*(*bounds, None, None)[:2]).indices(len(self._text))
-        if needle:
+        if 0 < len(needle) <= stop - start:  # else there is nothing to look at
             self._log.append(Needle(needle, self._folded, name[0] == "r", start, max(start, stop)))
         return int(getattr(self._text, name)(needle, *bounds))
 

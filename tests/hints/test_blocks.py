@@ -53,7 +53,7 @@ def test_literal_zooms_are_read_as_told() -> None:
                 right += next(iter(hint)) in real
                 wrong += [(source, hint)] if next(iter(hint)) not in real else []
     assert not wrong
-    assert right > 70
+    assert right > 35
 
 
 def _short(hint: Hint) -> str:

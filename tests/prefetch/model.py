@@ -36,7 +36,7 @@ def stored(filters: bool = True) -> MemoryStore:
 
 
 class Model:
-    """Thinks, writes, and runs what it wrote. `waited` is what its code has waited for storage."""
+    """Thinks, writes, and runs what it wrote. `waited` is what its code has waited for storage since it was opened."""
 
     def __init__(self, prefetch: str, *, filters: bool = True, **options: Any):
         link = Link(CONNECTION_BYTES_PER_SECOND, 100e6)
@@ -52,11 +52,15 @@ class Model:
         self.kit = self.context.repl_namespace()
         known = vars(builtins) | self.kit.names | {"print": lambda *_: None}
         self.names: dict[str, Any] = {"__builtins__": known, "context": self.context, "llm_query": self.ask}
-        self.waited = 0.0
+        self._opening = self.context.stats.wait_seconds
 
     @property
     def reader(self) -> Any:
         return self.context._reader
+
+    @property
+    def waited(self) -> float:
+        return self.context.stats.wait_seconds - self._opening
 
     @property
     def gets(self) -> int:
@@ -88,6 +92,4 @@ class Model:
         before = self.context.stats.wait_seconds
         tree = self.kit.transform(ast.parse(code))
         exec(compile(tree, "<cell>", "exec"), self.names)
-        waited = self.context.stats.wait_seconds - before
-        self.waited += waited
-        return waited
+        return self.context.stats.wait_seconds - before

@@ -51,7 +51,7 @@ def test_eight_scans_that_take_turns_in_a_small_cache() -> None:
                 at = scan * (CHARACTERS // 8) + k * size
                 assert model.context[at : at + size] == text()[at : at + size]
         assert not worst
-        return model, model.context.stats.wait_seconds
+        return model, model.waited
 
     without, waited_without = scans("off")
     ahead, waited = scans("history")
@@ -99,7 +99,7 @@ def test_walks_are_recognised(name: str) -> None:
         for k in range(40):
             at = walk(k)
             assert model.context[at : at + width] == text()[at : at + width]
-        return model.context.stats.wait_seconds, model
+        return model.waited, model
 
     without, _ = wait("off")
     waited, model = wait("history")
@@ -112,9 +112,9 @@ def test_thinking_between_the_pieces_of_a_walk_hides_them_all() -> None:
     model = Model("history")
     waits = []
     for k in range(20):
-        before = model.context.stats.wait_seconds
+        before = model.waited
         _ = model.context[k * 50_000 : (k + 1) * 50_000]
-        waits.append(model.context.stats.wait_seconds - before)
+        waits.append(model.waited - before)
         model.ask("think of it")
     assert waits[2:] == [0.0] * 18
     assert model.moved_bytes <= 1.1 * model.context.stats.bytes_used + 3 * 50_000
@@ -132,7 +132,7 @@ def test_random_reads_are_not_harmed() -> None:
         return model
 
     without, ahead = read("off"), read("all")
-    assert ahead.context.stats.wait_seconds <= 1.02 * without.context.stats.wait_seconds
+    assert ahead.waited <= 1.02 * without.waited
     assert ahead.moved_bytes <= 1.02 * without.moved_bytes + 2 * FRAME  # and the head and the tail
 
 
@@ -147,7 +147,7 @@ def test_bisection_is_not_harmed() -> None:
         return model
 
     without, ahead = read("off"), read("all")
-    assert ahead.context.stats.wait_seconds <= without.context.stats.wait_seconds
+    assert ahead.waited <= without.waited
     assert ahead.gets == without.gets
 
 
