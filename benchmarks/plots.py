@@ -23,12 +23,12 @@ def write(folder: Path, place: Path) -> list[Path]:
     found = results.newest(folder)
     place.mkdir(parents=True, exist_ok=True)
     made = []
-    sizes = {name: result for name, result in found.items() if result["benchmark"] == "virtual"}
-    if "virtual-0.2GB" in sizes:
-        made.append(_bars(sizes["virtual-0.2GB"], place / "think-and-stall.svg"))
-        made.append(_waste(sizes["virtual-0.2GB"], place / "bytes-against-stall.svg"))
-    if len(sizes) > 1:
-        made.append(_by_size(list(sizes.values()), place / "stall-against-size.svg"))
+    far = found.get("virtual-0.2GB-far_150")
+    if far is not None:
+        made += [_bars(far, place / "think-and-stall.svg"), _waste(far, place / "bytes-against-stall.svg")]
+    near = [each for name, each in found.items() if name.startswith("virtual-") and name.endswith("-s3_standard_hot")]
+    if len(near) > 1:
+        made.append(_by_size(near, place / "stall-against-size.svg"))
     made.append(_latencies(place / "slice-latency.svg"))
     made.append(_timeline(place / "timeline.svg"))
     return made
@@ -81,7 +81,7 @@ def _by_size(found: Sequence[Mapping[str, Any]], path: Path) -> Path:
                 points.append((result["setting"]["size_bytes"] / 1e9, max(waits[len(waits) // 2], 1e-3)))
         if points:
             axes.loglog(*zip(*points, strict=True), marker="o", label=policy, color=_COLOURS.get(policy))
-    axes.set_xlabel("GB of text")
+    axes.set_xlabel("GB of text (s3_standard_hot, 600 MB/s)")
     axes.set_ylabel("seconds of stall, median program (at least 1 ms)")
     axes.legend()
     return _save(figure, path)

@@ -1,6 +1,6 @@
 """Tables in docs/benchmarks.md, generated from results: what stands between two markers is replaced, nothing else.
 
-<!-- harness: virtual-0.2GB --> ... <!-- harness: end -->
+<!-- harness: virtual-0.2GB-far_150 --> ... <!-- harness: end -->
 """
 
 from __future__ import annotations

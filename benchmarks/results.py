@@ -1,6 +1,6 @@
 """Results as JSON with a version: written beside the run, read by the report and the plots.
 
-results/<date>-<commit>-<benchmark>-<size>.json: {benchmark, version, machine, commit, seed, setting, rows, ...}
+results/<date>-<commit>-<label>.json: {benchmark, version, machine, commit, seed, setting, rows, ...}
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def make(
 
 
 def write(result: Mapping[str, Any], path: Path | None = None) -> Path:
-    """Write a result, by default to a file named after its day, commit, benchmark and size."""
+    """Write a result, by default to a file named after its day, commit and label."""
     day = result["machine"]["date"][:10]
     path = path or FOLDER / f"{day}-{result['commit']}-{label(result)}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,13 +54,15 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def label(result: Mapping[str, Any]) -> str:
-    """`virtual-0.2GB`: what of the same label may take each other's place."""
+    """`virtual-0.2GB-far_150`: what of the same label may take each other's place."""
     setting = result["setting"]
     words = [result["benchmark"]]
     if "size_bytes" in setting:
         words.append(f"{setting['size_bytes'] / 1e9:g}GB")
     if setting.get("server", "stand-in") != "stand-in":
         words.append(setting["server"])
+    elif "profile" in setting:
+        words.append(setting["profile"])
     return "-".join(words)
 
 

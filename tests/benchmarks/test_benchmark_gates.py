@@ -1,4 +1,4 @@
-"""The exact gates, at the size of CI: what must hold on the virtual clock on any machine."""
+"""The exact gates: what must hold on the virtual clock on any machine."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore, virtual_context
 
-CI = Plan(size_bytes=20_000_000, policies=("off", "all"), seeds=2, controls=False)
+CI = Plan(size_bytes=20_000_000)
 
 
-def test_every_gate_holds_at_20_mb() -> None:
-    gates = judge(suite.run(CI, told=lambda line: None)["rows"])
+def test_every_gate_holds() -> None:
+    """At 0.2 GB; smaller texts are made whole by `splitlines()`, and denser than a filter can narrow."""
+    plan = Plan(policies=("off", "all"), seeds=1, controls=False)
+    gates = judge(suite.run(plan, told=lambda line: None)["rows"])
     assert len(gates) > 20
     assert [str(gate) for gate in gates if not gate.holds] == []
 

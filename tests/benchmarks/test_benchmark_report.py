@@ -14,7 +14,7 @@ from benchmarks.virtual.suite import Plan
 
 MARKED = """# Measured
 
-<!-- harness: virtual-0.004GB -->
+<!-- harness: virtual-0.004GB-far_150 -->
 stale text
 <!-- harness: end -->
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_table_takes_the_place_of_the_old_one(folder: Path, tmp_path: Path) -> None:
     document = tmp_path / "benchmarks.md"
     document.write_text(MARKED)
-    assert report.write(folder, document) == ["virtual-0.004GB"]
+    assert report.write(folder, document) == ["virtual-0.004GB-far_150"]
     said = document.read_text()
     assert "stale" not in said
     assert said.endswith("kept\n<!-- harness: peers-0.2GB -->\n<!-- harness: end -->\n")

@@ -36,17 +36,17 @@ def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
         results.read(path)
 
 
-def test_files_are_named_by_day_commit_benchmark_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_named_by_day_commit_and_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    result = results.make("virtual", 0, {"size_bytes": 200_000_000}, [])
+    result = results.make("virtual", 0, {"size_bytes": 200_000_000, "profile": "far_150"}, [])
     path = results.write(result)
-    assert path.name == f"{result['machine']['date'][:10]}-{result['commit']}-virtual-0.2GB.json"
+    assert path.name == f"{result['machine']['date'][:10]}-{result['commit']}-virtual-0.2GB-far_150.json"
     later = {**result, "commit": "later", "machine": {**result["machine"], "date": "2999-01-01T00:00:00+00:00"}}
     results.write(later)
     results.write(results.make("peers", 0, {"size_bytes": 10**9, "server": "seaweedfs"}, []))
     found = results.newest(tmp_path)
-    assert set(found) == {"virtual-0.2GB", "peers-1GB-seaweedfs"}
-    assert found["virtual-0.2GB"]["commit"] == "later"
+    assert set(found) == {"virtual-0.2GB-far_150", "peers-1GB-seaweedfs"}
+    assert found["virtual-0.2GB-far_150"]["commit"] == "later"
 
 
 def row(program: str, policy: str = "all", **more: object) -> dict[str, object]:
