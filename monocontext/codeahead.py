@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 
 from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Whole, read_block
@@ -27,6 +27,7 @@ class CodeAhead:
         self._is_whole = start == 0 and stop == reader.characters
         self._hints = CodeHints(self._characters, lines=reader.manifest.lines if self._is_whole else None)
         self._reply_begins = True
+        self._used_bytes = 0
 
     def reply_begins(self) -> None:
         """The next hint is the beginning of a reply."""
@@ -34,23 +35,39 @@ class CodeAhead:
 
     def hint(self, delta: str) -> None:
         """The next piece of a reply."""
-        if self._reply_begins:
+        with self._reader.lock:
+            begins = self._reply_begins or self._has_run()
             self._reply_begins = False
-            self._hints.begin()
+            if begins:
+                self._hints.begin()
+            hints = self._hints.feed(delta)
+        if begins:
             self._reader.turn()
-        if hints := self._hints.feed(delta):
+        if hints:
             self._expect(hints)
+
+    def _has_run(self) -> bool:
+        """Whether code has read since the last hint; while nobody says when a model is at work, that ends a reply."""
+        used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
+        return used != self._used_bytes and not self._reader.is_thinking
 
     def reply_ends(self) -> None:
         """The reply is complete."""
-        if hints := self._hints.end():
+        with self._reader.lock:
+            hints = self._hints.end()
+        if hints:
             self._expect(hints)
 
-    def block(self, tree: ast.Module) -> None:
-        """This block runs next."""
+    def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
+        """This block runs next, where names hold `known`."""
         self._reply_begins = True
         lines = self._reader.manifest.lines if self._is_whole else None
-        self._expect(read_block(tree, self._characters, lines=lines), runs_now=True)
+        self._expect(read_block(tree, self._characters, lines=lines, known=_of_code(known)), runs_now=True)
+
+    def ran(self, known: Mapping[str, object]) -> None:
+        """A block has run: where the next looks may follow from what names hold now."""
+        with self._reader.lock:
+            self._hints.know(_of_code(known))
 
     def _expect(self, hints: Iterable[Hint], *, runs_now: bool = False) -> None:
         self._reader.expect([course for hint in hints for course in self._courses(hint)], runs_now=runs_now)
@@ -89,6 +106,11 @@ class CodeAhead:
         except (re.error, ValueError, OverflowError, RecursionError):
             return
         yield from self._reader.routes.search(found.need, start, stop, found.within_line, False)
+
+
+def _of_code(names: Mapping[str, object]) -> dict[str, object]:
+    """What code has named, without what its host gave it."""
+    return {name: value for name, value in list(names.items()) if not name.startswith("__")}
 
 
 def _scan(route: Route) -> Course:
@@ -132,4 +154,4 @@ def pairs_of(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def prefetch(reader: Reader, pairs: Iterable[tuple[int, int]]) -> None:
     """Fetch these characters of what a reader reads, in this order."""
     route = (step for start, stop in pairs for step in reader.routes.whole(start, stop))
-    reader.expect([Course(route, Priority.LITERAL_HINT, Kind.KNOWN)])
+    reader.expect([Course(route, Priority.LITERAL_HINT, Kind.ASKED)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from monocontext.asking import Asking
@@ -69,6 +70,11 @@ class Expecting(FrameTable):
         with self._lock:
             return self._ahead.end_thinking()
 
+    @property
+    def is_thinking(self) -> bool:
+        """Whether a model is known to be at work."""
+        return self._ahead.think.is_thinking
+
     def turn(self) -> None:
         """A new reply of the model begins: what earlier code was expected to read is not expected any more."""
         self._ahead_of(self._ahead.turn)
@@ -76,6 +82,11 @@ class Expecting(FrameTable):
     def expect(self, courses: Iterable[Course], *, runs_now: bool = False) -> None:
         """Fetch ahead what code will read (returns at once). `runs_now`: before what any other code will."""
         self._ahead_of(lambda: self._ahead.expect(courses, runs_now=runs_now))
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """Held while a state of the reader is touched, and over a fork."""
+        return self._quick_lock
 
     @property
     def routes(self) -> Routes:

@@ -216,10 +216,10 @@ class Fetcher:
                 fetch.error = failed
             self._hedging.forget(fetch)
             self._scheduler.finish(fetch)
+            self._lock.notify_all()
             if not self._closed and fetch.done:
                 self._landed(fetch)
             started = [] if self._closed else self._start()
-            self._lock.notify_all()
         self._send(started)
 
     def _get(self, fetch: Fetch, began: float | None = None) -> dict[Hashable, Any]:

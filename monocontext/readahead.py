@@ -127,7 +127,7 @@ class ReadAhead:
         """The model is done, its code runs: guesses that have not started are dropped. Whether it was the last."""
         if not self.think.end(self._now()):
             return False
-        self._courses = [course for course in self._courses if course.kind is Kind.KNOWN]
+        self._courses = [course for course in self._courses if course.kind is not Kind.GUESSED]
         self._cancel(self.ledger.frames(Kind.GUESSED))
         return True
 
@@ -186,8 +186,7 @@ class ReadAhead:
 
     def found(self, character: int, frame: int) -> None:
         """A search found something here: a window around it is likely read next."""
-        if self.follows_reads:
-            self.hits.found(character)
+        if self.follows_reads and self.hits.found(character):
             self._cache.hold(frame)
 
     # -- what requests do ------------------------------------------------------------------------------------------
@@ -215,7 +214,8 @@ class ReadAhead:
             self.walk()
 
     def lost(self) -> None:
-        """In the child of a fork: what was under way will not come."""
+        """In the child of a fork: what was under way will not come, and other threads are not here."""
+        self.think.forget()
         for number in [number for number in self._under_way if number not in self._scheduler]:
             self._arrive(number)
             self.ledger.settle(number)
@@ -231,12 +231,14 @@ class ReadAhead:
 
     def walk(self) -> None:
         """Go on as far as budgets allow, the most certain first."""
-        limit = self._under_way_limit()
-        if not self._courses or self._under_way_bytes > limit * 3 // 4:
+        if not self._courses:
             return
+        most = self._under_way_limit()
         wanted: dict[Priority, list[Need]] = {}
         for course in sorted(self._courses, key=lambda course: course.priority):
-            if course.kind is Kind.KNOWN and self._waits_for_room(course):
+            # A loop under way does not hold up a single slice that comes after it.
+            limit = 2 * most if course.priority <= Priority.LITERAL_HINT else most
+            if self._under_way_bytes > limit * 3 // 4 or self._waits_for_room(course):
                 continue
             with self._forgetting(course):
                 self._walk_one(course, limit, wanted.setdefault(course.priority, []))
@@ -288,6 +290,8 @@ class ReadAhead:
     def _waits_for_room(self, course: Course) -> bool:
         """Whether it would go on by a frame only, where a little later it can by many."""
         room = self._room_bytes(course.kind)
+        if course.kind is Kind.GUESSED:
+            return room <= 0
         return bool(self._under_way) and room < min(BATCH_BYTES, self.ledger.share_bytes[course.kind] // 4)
 
     def _room_bytes(self, kind: Kind) -> int:

@@ -431,8 +431,7 @@ class Monocontext(StrLike, Sequence[str]):
         code (no GET). See `monocontext.namespace`."""
         from monocontext.namespace import Kit
 
-        code = self._code_ahead()
-        return Kit(on_block=code.block if code else None)
+        return Kit(follower=self._code_ahead())
 
     # -- reading ahead ---------------------------------------------------------------------------------------------
 

@@ -2,11 +2,10 @@
 
 A context may offer any of these; a `str`, a list or a dict offers none, and nothing is lost:
 
-    thinking()          context manager, held while a model is being waited for, the root or the one that cells ask:
-                        time to read ahead. May be held several times over, by several threads
+    thinking()          context manager, held while the root model is being waited for: time to read ahead
     hint(delta)         is fed the reply as it streams, so that what its code will read can be fetched before it runs
     repl_namespace()    gives `.names`, a dict of names for the namespace, and `.transform(tree) -> tree`, a pass over
-                        each cell's `ast.Module`
+                        each cell's `ast.Module`; if it has `.ran(namespace)`, that is told what names hold after a cell
     stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far
 """
 
@@ -15,11 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from typing import Any, Protocol
 
 
 class NamespaceKit(Protocol):
@@ -35,19 +30,6 @@ def thinking(context: object) -> AbstractContextManager[object]:
     """The context's `thinking()`, or nothing."""
     enter = getattr(context, "thinking", None)
     return enter() if callable(enter) else nullcontext()
-
-
-def held_while(context: object, ask: Callable[P, T]) -> Callable[P, T]:
-    """`ask`, with the context's `thinking()` held while it is under way."""
-    if not callable(getattr(context, "thinking", None)):
-        return ask
-
-    @wraps(ask)
-    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
-        with thinking(context):
-            return ask(*args, **kwargs)
-
-    return asked
 
 
 def hint(context: object) -> Callable[[str], object]:

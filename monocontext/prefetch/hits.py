@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 HITS = 32
-"""The last hits that are remembered: a model looks at some of them, not at ten thousand."""
+"""Hits that are remembered: a model looks at the first ones, not at ten thousand."""
 WINDOW = 2_000
 """Characters on either side that such a window reaches: models take 300 to 1500."""
 
 
 class Hits:
-    """The last hits, as windows of characters. Its owner holds the lock."""
+    """The first hits since a model thought last, as windows of characters. Its owner holds the lock."""
 
     def __init__(self, characters: int):
         self._characters = characters
-        self._windows: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self._windows: dict[tuple[int, int], None] = {}
 
-    def found(self, character: int) -> None:
-        """A search found something that begins here. Of one search the first count, and it says so once each."""
-        window = max(0, character - WINDOW), min(character + WINDOW, self._characters)
-        self._windows[character] = window
-        self._windows.move_to_end(character)
-        if len(self._windows) > HITS:
-            self._windows.popitem(last=False)
+    def found(self, character: int) -> bool:
+        """A search found something that begins here; whether it is remembered."""
+        if len(self._windows) >= HITS:
+            return False
+        self._windows[max(0, character - WINDOW), min(character + WINDOW, self._characters)] = None
+        return True
 
     def windows(self) -> list[tuple[int, int]]:
-        """Those not given before, the newest first; then they are forgotten."""
-        found = list(reversed(self._windows.values()))
+        """Those since the last call, in order; they are forgotten."""
+        found = list(self._windows)
         self._windows.clear()
         return found

@@ -3,7 +3,7 @@
 Bytes count from the moment they are planned until a caller looks at them or nobody expects them any more.
 
 Invariants:
-- of each kind no more is outstanding than its share of the cache, and of both no more than the larger share;
+- of each kind no more is outstanding than its share of the cache, and of all no more than the largest share;
 - a frame is in the ledger once.
 """
 
@@ -16,8 +16,9 @@ from enum import Enum
 GUESSED_SHARE = 0.25
 """Of the cache, for what follows from reads before: windows that grow without a common limit are worse than none as
 soon as they are larger than the cache together (simulated: 14 s of stall, and 10 GB moved for 126 MB of need)."""
-KNOWN_SHARE = 0.5
-"""The same for what code says it will read; all of the cache where the text fits in, since nothing is flushed then."""
+NAMED_SHARE = 0.5
+"""The same for what code or its caller says will be read; all of the cache where the text fits in, since nothing is
+flushed then."""
 STALE_READS = 64
 """Reads elsewhere after which a guess was wrong: four for each of 16 streams."""
 
@@ -27,6 +28,8 @@ class Kind(Enum):
 
     KNOWN = "known"
     """Code says so."""
+    ASKED = "asked"
+    """The caller did, by `prefetch`."""
     GUESSED = "guessed"
     """Reads before it do."""
 
@@ -42,12 +45,10 @@ class Ledger:
     """The books of one reader. Its owner holds the lock."""
 
     def __init__(self, capacity_bytes: int, text_bytes: int):
-        fits = text_bytes <= capacity_bytes
-        self.share_bytes = {
-            Kind.KNOWN: capacity_bytes if fits else int(capacity_bytes * KNOWN_SHARE),
-            Kind.GUESSED: int(capacity_bytes * GUESSED_SHARE),
-        }
-        self.outstanding_bytes = {Kind.KNOWN: 0, Kind.GUESSED: 0}
+        named = capacity_bytes if text_bytes <= capacity_bytes else int(capacity_bytes * NAMED_SHARE)
+        guessed = int(capacity_bytes * GUESSED_SHARE)
+        self.share_bytes = {Kind.KNOWN: named, Kind.ASKED: named, Kind.GUESSED: guessed}
+        self.outstanding_bytes = dict.fromkeys(Kind, 0)
         self._entries: dict[Kind, OrderedDict[int, _Entry]] = {kind: OrderedDict() for kind in Kind}
         self._reads = 0
 
@@ -59,8 +60,8 @@ class Ledger:
 
     def room_bytes(self, kind: Kind) -> int:
         """How much more may be outstanding."""
-        both = sum(self.outstanding_bytes.values())
-        return min(self.share_bytes[kind] - self.outstanding_bytes[kind], max(self.share_bytes.values()) - both)
+        outstanding = sum(self.outstanding_bytes.values())
+        return min(self.share_bytes[kind] - self.outstanding_bytes[kind], max(self.share_bytes.values()) - outstanding)
 
     def expect(self, frame: int, kind: Kind, size_bytes: int, stream: int | None = None) -> None:
         """A frame is about to be fetched ahead."""

@@ -47,12 +47,18 @@ class ThinkTime:
 
     def end(self, now: float) -> bool:
         """A call has ended; whether it was the last under way."""
+        if not self._depth:  # it began before `forget`
+            return False
         self._depth -= 1
         if self._depth:
             return False
         seconds = max(now - self._began, 1e-3)
         self._log_seconds += _WEIGHT * (log(seconds) - self._log_seconds)
         return True
+
+    def forget(self) -> None:
+        """In the child of a fork: whoever held calls of other threads is not here to end them."""
+        self._depth = 0
 
 
 class Bandwidth:

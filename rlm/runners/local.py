@@ -51,6 +51,7 @@ class LocalRunner:
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
         kit = hooks.namespace_kit(context)
         self._transform = kit.transform if kit else None
+        self._ran = getattr(kit, "ran", None)
         names = dict(kit.names) if kit else {}
         # A name that is a builtin replaces the builtin of this namespace; any other becomes a variable.
         shims = {name: names.pop(name) for name in list(names) if hasattr(builtins, name)}
@@ -58,8 +59,8 @@ class LocalRunner:
             "__builtins__": self._builtins(shims),
             "context": context,
             "answer": self._answers.slot,
-            "llm_query": hooks.held_while(context, subcalls.llm_query),
-            "llm_query_batched": hooks.held_while(context, subcalls.llm_query_batched),
+            "llm_query": subcalls.llm_query,
+            "llm_query_batched": subcalls.llm_query_batched,
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
             **self._answers.functions(self._namespace),
@@ -137,6 +138,8 @@ class LocalRunner:
             cell.variables = {name: bounded_repr(value) for name, value in shown.items()}
 
     def _collect(self, cell: _Cell) -> None:
+        if self._ran:
+            self._ran(self._namespace)
         try:
             cell.final_answer = self._answers.collect(self._namespace)
         except AnswerRefused as exc:

@@ -226,20 +226,46 @@ def test_after_refresh_hints_are_of_the_new_text() -> None:
     assert context[-10:] == TEXT[-10:]
 
 
-def test_sub_calls_are_think_time() -> None:
+def test_without_thinking_a_reply_begins_after_code_has_run() -> None:
+    context, _ = opened(prefetch="code")
+    ledger = context._reader._ahead.ledger  # type: ignore[union-attr]
+    for at in (100, 500):
+        context.hint(f"```repl\nx = context[{at}:{at + 300}]\n```\n")
+        wait_until_idle(context)
+        assert len(ledger) == 3
+        assert context[at : at + 10] == TEXT[at : at + 10]
+    assert len(ledger) == 2  # of the second reply
+
+
+def test_a_run_of_rlm_needs_no_setting() -> None:
+    """The second reply looks where the first has found something: what names hold tells where that is."""
     context, _ = opened()
-    seen: list[bool] = []
+    held = []
 
-    def ask(prompt: str) -> str:
-        seen.append(context._reader._ahead.think.is_thinking)  # type: ignore[union-attr]
-        return "fine"
+    def ask(messages: object) -> str:
+        held.append(context._reader._ahead.think.is_thinking)  # type: ignore[union-attr]
+        wait_until_idle(context)
+        return replies.pop(0)
 
-    code = "print(llm_query(context[:50]), llm_query_batched([context[100:150], 'b']))\nanswer['content'] = 'x'"
-    reply = f"```repl\n{code}\n```"
-    rlm = RLM(lm=ScriptedLM([reply, "FINAL(done)"]), sub_lm=ScriptedLM(ask))
-    assert rlm.completion("q", context=context).answer
-    assert seen == [True, True, True]
-    assert not context._reader._ahead.think.is_thinking  # type: ignore[union-attr]
+    code = ["at = context.find('line 0042')", "print(context[at + 300 : at + 350])"]
+    replies = [*(f"```repl\n{block}\nprint(1)\n```" for block in code), "FINAL(done)"]
+    rlm = RLM(lm=ScriptedLM(ask), sub_lm=ScriptedLM(str))
+    assert rlm.completion("q", context=context).answer == "done"
+    assert held == [True] * 3
+    assert context.stats.gets == 1  # the root: all else was on its way before it was asked for
+    assert context.stats.prefetch.bytes_used > 0
+
+
+def test_what_names_hold_after_a_cell_tells_where_the_next_looks() -> None:
+    context, _ = opened(prefetch="code")
+    kit = context.repl_namespace()
+    kit.ran({"at": 420, "context": context, "other": object()})
+    with context.thinking():
+        context.hint("```repl\nprint(context[at + 300 : at + 350])\n")
+    assert within_seconds(lambda: context._reader.holds(7))  # type: ignore[union-attr]
+    kit.transform(ast.parse("print(context[at + 500 : at + 550])"))
+    assert within_seconds(lambda: context._reader.holds(9))  # type: ignore[union-attr]
+    assert context.stats.prefetch.gets == 2
 
 
 def test_hint_costs_little(capsys: pytest.CaptureFixture[str]) -> None:
