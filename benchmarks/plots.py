@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results
-from benchmarks.virtual.crew import Distance
+from benchmarks.virtual.crew import Distance, LinkedCrew
 from benchmarks.virtual.play import Played, Setting, play
 from benchmarks.virtual.suite import POLICIES, PROGRAMS
+from monocontext import Monocontext, publish
+from monocontext.hedging import Hedge
+from monocontext.stores import open_store
 
 FOLDER = Path("docs/plots")
 _COLOURS = {"off": "#b8b8b8", "history": "#e0a050", "code": "#5a9bd4", "all": "#3a7d44"}
 _TIMELINE = "multi-hop search"
-_SLICES = "random sampling"
 
 
 def write(folder: Path, place: Path) -> list[Path]:
@@ -114,25 +116,48 @@ def _played(name: str, policy: str, *, hedge: bool = True, frames: int = 763) ->
 
 
 def _latencies(path: Path) -> Path:
-    """How long slices wait: cold, with second requests and without, and read ahead."""
+    """How long a slice waits: of 50 segments, with second requests and without, and of one frame, read ahead or not."""
     figure, axes = _figure(6, 4)
-    cases = (
-        ("cold, no hedging", _played(_SLICES, "off", hedge=False)),
-        ("cold, hedged", _played(_SLICES, "off")),
-        ("chunks, cold", _played("batched map-reduce", "off")),
-        ("chunks, read ahead", _played("batched map-reduce", "all")),
-    )
-    for name, played in cases:
-        waited = dict.fromkeys(range(len(played.operations)), 0.0)
-        for wait in played.waits:
-            waited[wait.operation] = waited.get(wait.operation, 0.0) + wait.seconds
-        slices = sorted(1000 * waited[number] for number, each in enumerate(played.operations) if each.kind == "slice")
-        axes.step(slices, [(number + 1) / len(slices) for number in range(len(slices))], where="post", label=name)
-    axes.set_xscale("symlog", linthresh=1)
+    cases = {
+        "50 segments, no hedging": _fan_out(None),
+        "50 segments, hedged at p99": _fan_out("p99"),
+        "50 segments, hedged at p95": _fan_out("p95"),
+        "zooms, cold": _slice_waits(_played("literal zooms", "off")),
+        "zooms, read ahead": _slice_waits(_played("literal zooms", "all")),
+    }
+    for name, waits in cases.items():
+        ordered = sorted(1000 * seconds for seconds in waits)
+        axes.step(ordered, [(number + 1) / len(ordered) for number in range(len(ordered))], where="post", label=name)
+    axes.set_xlim(-10, 1000)
     axes.set_xlabel("milliseconds that a slice waits (far_150)")
     axes.set_ylabel("share of slices")
-    axes.legend()
+    axes.legend(loc="lower right")
     return _save(figure, path)
+
+
+def _fan_out(hedge: Hedge | None, slices: int = 400, segments: int = 50) -> list[float]:
+    """Seconds of slices over 50 segments of 100 KB, nothing cached."""
+    size = 100_000
+    text = "".join(f"{number:099d}\n" for number in range(segments * size // 100))
+    store = open_store("memory://plots")
+    publish(text, store, frame_bytes=size, segment_bytes=size, codec="raw", filters=False, replace=True)
+    crew = LinkedCrew(Distance("far_150", 600e6), seed=0)
+    context = Monocontext.open(store, workers=crew, cache_bytes=0, hedge=hedge, prefetch="off")
+    waits = []
+    for _ in range(slices):
+        began = crew.now()
+        if context[:] != text:
+            raise AssertionError("a slice over all segments is not the text")
+        waits.append(crew.now() - began)
+        crew.pass_time(2.0)  # what was asked for twice comes twice: nothing of it is left for the next
+    return waits
+
+
+def _slice_waits(played: Played) -> list[float]:
+    waited = dict.fromkeys(range(len(played.operations)), 0.0)
+    for wait in played.waits:
+        waited[wait.operation] = waited.get(wait.operation, 0.0) + wait.seconds
+    return [waited[number] for number, each in enumerate(played.operations) if each.kind == "slice"]
 
 
 def _timeline(path: Path) -> Path:
@@ -147,6 +172,7 @@ def _timeline(path: Path) -> Path:
         )
         for number, (_, stretches, colour) in enumerate(spans):
             axes.broken_barh([(a, b - a) for a, b in stretches], (2 - number, 0.8), color=colour)
+        axes.set_ylim(0, 3)
         axes.set_yticks([2.4, 1.4, 0.4], [name for name, _, _ in spans])
         axes.set_xlabel("seconds")
         axes.set_title(f"{_TIMELINE}, prefetch {policy}: {played.stall_seconds:.2f} s of stall")
