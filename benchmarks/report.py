@@ -91,7 +91,16 @@ def _virtual(result: Mapping[str, Any]) -> str:
         f"{setting['nic_bytes_per_second'] / 1e6:g} MB/s, mean of {setting['seeds']} runs. "
         "Columns from `regret` on are of the policy `all`.\n\n"
     )
-    return said + _rows(heads, body) + "\n\n" + _gates(result)
+    return said + _rows(heads, body) + "\n\n" + _gates(result) + "\n\n" + _mix(by_program)
+
+
+def _mix(by_program: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """What kinds of addresses the programs look at."""
+    mixes = {program: row["mix"] for program, rows in by_program.items() if (row := rows.get("off"))}
+    if not mixes:
+        return ""
+    said = [f"{program}: {', '.join(f'{n} {name}' for name, n in mix.items())}" for program, mix in mixes.items()]
+    return f"Operations by kind of address: {'; '.join(said)}."
 
 
 def _gates(result: Mapping[str, Any]) -> str:

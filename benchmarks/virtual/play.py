@@ -61,6 +61,8 @@ class Played:
     answer: str
     truth: str
     codes: list[str]
+    outputs: list[str]
+    """What each turn printed."""
     operations: list[Operation]
     waits: list[Wait]
     transfers: list[tuple[float, float, int]]
@@ -107,6 +109,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     conversation = program.talk(text)
     printed = ""
     codes: list[str] = []
+    outputs: list[str] = []
     try:
         while True:
             code = conversation.send(printed) if codes else next(conversation)
@@ -114,6 +117,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
             whole = code if setting.terse else code + AFTER
             stage.think(whole)
             printed = stage.run(whole)
+            outputs.append(printed)
             recorder.turn += 1
     except StopIteration as end:
         answer = end.value
@@ -123,6 +127,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         answer=answer,
         truth=text.truth,
         codes=codes,
+        outputs=outputs,
         operations=recorder.operations,
         waits=crew.waits,
         transfers=crew.transfers,

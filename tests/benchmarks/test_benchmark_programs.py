@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.patterns.ordered import RECORD_BYTES, day_of, last_line, ordered_context
@@ -34,16 +37,31 @@ def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program
         ]
 
 
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_every_turn_prints_what_it_prints_on_a_str(program: Program) -> None:
+    setting = replace(SMALL, size_bytes=4_000_000).setting(0)
+    text = program.text(setting.frames)
+    played = suite.checked(program, play(program, text, "all", setting))
+    whole = Monocontext.open(program.store(text, filters=False))[:]
+    printed: list[str] = []
+    names = {
+        "context": whole,
+        "print": lambda *values: printed.append(" ".join(map(str, values)) + "\n"),
+        "llm_query": program.answer,
+        "llm_query_batched": lambda prompts: [program.answer(prompt) for prompt in prompts],
+    }
+    for code, expected in zip(played.codes, played.outputs, strict=True):
+        printed.clear()
+        exec(code, names)
+        assert "".join(printed).replace("<class 'str'>", "") == re.sub("<class '.*Traced'>", "", expected)
+
+
 def test_the_same_seed_gives_the_same_figures_and_another_one_others() -> None:
     plan = Plan(size_bytes=4_000_000, seeds=1, programs=("grep", "sampling"), policies=("off", "all"))
     once, again = (suite.run(plan, told=lambda line: None)["rows"] for _ in range(2))
-    other = suite.run(Plan(**{**_fields(plan), "seed": 5}), told=lambda line: None)["rows"]
+    other = suite.run(replace(plan, seed=5), told=lambda line: None)["rows"]
     assert once == again
     assert [row["stall_seconds"] for row in once] != [row["stall_seconds"] for row in other]
-
-
-def _fields(plan: Plan) -> dict[str, object]:
-    return {name: getattr(plan, name) for name in plan.__slots__}
 
 
 def test_the_kinds_of_text_are_as_wide_as_they_say() -> None:

@@ -54,7 +54,7 @@ def test_gates_that_do_not_hold_are_printed() -> None:
         {"name": "b", "found": 0, "most": 1, "holds": True},
     ]
     result = {"benchmark": "virtual", "machine": machine, "commit": "c", "seed": 0, "setting": setting, "gates": gates}
-    assert report.table(result | {"rows": []}).endswith("1 of 2 gates hold. Not held: a 2.00 (at most 1).")
+    assert report.table(result | {"rows": []}).strip().endswith("1 of 2 gates hold. Not held: a 2.00 (at most 1).")
 
 
 def test_peers_and_rlm_have_tables_of_their_own() -> None:
