@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(dest="command", required=True)
     harness.add(commands)
-    command = commands.add_parser("latency", help="one slice of 50 segments, behind 150 ms a GET, read in seven ways")
+    command = commands.add_parser("latency", help="one slice of 50 segments, behind 150 ms a GET, read in nine ways")
     command.add_argument("--latency-ms", type=float, default=150.0, help="added to each GET")
     command.add_argument("--rounds", type=int, default=3, help="times each way is measured; the median counts")
     command.add_argument("--json", type=Path, help="write the result there as well")

@@ -74,8 +74,8 @@ class Row:
     us_worst: float
     us_mean: float
     """Of a call with one token."""
-    times_parse: float
-    """All calls together, in parses of the code by `ast`."""
+    times_parse: float | None
+    """All calls together, in parses of the code by `ast`; None for a reply without code."""
 
 
 def main(rounds: int, to: Path | None) -> list[Row]:
@@ -88,9 +88,10 @@ def main(rounds: int, to: Path | None) -> list[Row]:
         f"{'reply':34} {'characters':>10} {'hints':>6} {'median':>7} {'p99':>7} {'worst':>8} {'mean':>6} {'x parse':>8}"
     )
     for row in rows:
+        times = "-" if row.times_parse is None else f"{row.times_parse:.1f}"
         print(
             f"{row.reply:34} {row.characters:10,} {row.hints:6} {row.us_median:7.2f} {row.us_p99:7.1f} "
-            f"{row.us_worst:8.1f} {row.us_mean:6.2f} {row.times_parse:8.1f}"
+            f"{row.us_worst:8.1f} {row.us_mean:6.2f} {times:>8}"
         )
     if to is not None:
         result = {"version": 1, "machine": machine, "rounds": rounds, "rows": [asdict(row) for row in rows]}
@@ -121,17 +122,19 @@ def measure(name: str, reply: str, rounds: int) -> Row:
         us_p99=us[int(len(us) * 0.99)],
         us_worst=us[-1],
         us_mean=total / len(us),
-        times_parse=total / (parse_seconds(reply, rounds) * 1e6),
+        times_parse=total / seconds / 1e6 if (seconds := parse_seconds(reply, rounds)) else None,
     )
 
 
 def parse_seconds(reply: str, rounds: int) -> float:
-    """One parse of the code of a reply; of its prose as a string, where it has none."""
+    """One parse of the code of a reply; 0 where it has none."""
+    if "```" not in reply:
+        return 0
     code = "\n".join(reply.split("```")[1::2]).replace("repl\n", "\n")
     best = float("inf")
     for _ in range(rounds):
         began = time.perf_counter()
-        ast.parse(code or repr(reply))
+        ast.parse(code)
         best = min(best, time.perf_counter() - began)
     return best
 

@@ -1,4 +1,4 @@
-"""The latency table: one slice of 50 segments of 1000 lines, read in seven ways, in one run.
+"""The latency table: one slice of 50 segments of 1000 lines, read in nine ways, in one run.
 
 A real S3 server (SeaweedFS; a directory where there is none) with a fixed time added to each GET and 90 MB/s a
 connection. The first way is DeepRecurse's, re-implemented from its behaviour: one blocking GET a segment, no cache.
@@ -7,6 +7,7 @@ connection. The first way is DeepRecurse's, re-implemented from its behaviour: o
 from __future__ import annotations
 
 import json
+import os
 import random
 import statistics
 import tempfile
@@ -16,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from benchmarks.machine import describe_machine
 from monocontext import Monocontext, publish
@@ -56,9 +58,11 @@ def main(latency_seconds: float, rounds: int, json_path: Path | None = None) -> 
     """Measure, print the table, check that all ways read the same text."""
     text = _text()
     with ExitStack() as stack:
-        root, options, server = stack.enter_context(_server())
-        stores = {name: open_store(f"{root}/{name}", **options) for name in ("legacy", "many", "big", "ranges")}
+        root, server = stack.enter_context(_server())
+        stores = {name: open_store(f"{root}/{name}") for name in ("legacy", "many", "big", "ranges")}
         _upload(stores, text)
+        if server == "SeaweedFS":
+            stores["boto3"] = open_store(f"{root}/many", transport="boto3")
         rows: list[Row] = []
         for way in _ways(stores, latency_seconds):
             taken, counted = [], CountingStore(way.store)
@@ -99,13 +103,13 @@ def _text() -> str:
 
 
 @contextmanager
-def _server() -> Iterator[tuple[str, dict[str, Any], str]]:
+def _server() -> Iterator[tuple[str, str]]:
     if find_weed() is None:
         with tempfile.TemporaryDirectory() as folder:
-            yield folder, {}, "directory"
+            yield folder, "directory"
         return
-    with SeaweedServer() as server:
-        yield f"s3://{server.bucket}", {"client": server.client()}, "SeaweedFS"
+    with SeaweedServer() as server, mock.patch.dict(os.environ, server.environment):
+        yield f"s3://{server.bucket}", "SeaweedFS"
 
 
 def _upload(stores: dict[str, Store], text: str) -> None:
@@ -128,6 +132,8 @@ def _ways(stores: dict[str, Store], latency_seconds: float) -> Iterator[Way]:
     yield Way("one after another (DeepRecurse's way)", slow["legacy"], _one_after_another)
     yield Way("DeepRecurse's manifest, read by us", slow["legacy"], lambda store: _slice(store, unit="lines"))
     yield Way("parallel: 50 segments", slow["many"], _slice)
+    if "boto3" in slow:
+        yield Way("the same, GETs by boto3", slow["boto3"], _slice)
     yield Way("bigger segments, zstd frames", slow["big"], _slice)
     yield Way("one object and byte ranges", slow["ranges"], _slice)
     yield Way("preload: opening with everything", slow["many"], _preload)

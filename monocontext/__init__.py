@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from monocontext.errors import ContextTooLarge, MonocontextError
     from monocontext.manifest import Manifest
+    from monocontext.retained import keep_memory
     from monocontext.text import Monocontext
     from monocontext.writer import append, publish
 
@@ -27,10 +28,11 @@ _HOMES = {
     "Monocontext": "text",
     "MonocontextError": "errors",
     "append": "writer",
+    "keep_memory": "retained",
     "publish": "writer",
 }
 
-__all__ = ["ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "publish"]
+__all__ = ["ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "keep_memory", "publish"]
 
 
 def __getattr__(name: str) -> object:

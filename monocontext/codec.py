@@ -120,9 +120,10 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     where = f"frame {frame.number} of {frame.object}"
     if len(stored) != frame.stored_bytes:
         raise DamagedData(f"{where}: length differs: expected {frame.stored_bytes} stored bytes, found {len(stored)}")
-    if (found := google_crc32c.value(bytes(stored) if isinstance(stored, memoryview) else stored)) != frame.crc32c:
+    body = _held(stored)
+    if (found := google_crc32c.value(body)) != frame.crc32c:
         raise DamagedData(f"{where}: crc32c differs: expected {frame.crc32c:08x}, found {found:08x}")
-    data = bytes(stored) if frame.codec == "raw" else _inflate(stored, frame, where)
+    data = body if frame.codec == "raw" else _inflate(body, frame, where)
     if len(data) != frame.bytes:
         raise DamagedData(f"{where}: expected {frame.bytes} bytes of text, found {len(data)}")
     if frame.flags & ASCII:
@@ -138,7 +139,17 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     return data
 
 
-def _inflate(stored: bytes | memoryview, frame: Frame, where: str) -> bytes:
+def _held(stored: bytes | memoryview) -> bytes:
+    """The bytes of a view, copied unless they are all of the `bytes` that it looks at: a body of one frame stays where
+    the socket put it. A part is copied once, for the checksum as for the cache: google-crc32c takes `bytes` alone, and
+    a frame that is kept must not keep the bodies of its neighbours."""
+    if isinstance(stored, memoryview):
+        whole = stored.obj
+        return whole if isinstance(whole, bytes) and len(whole) == stored.nbytes else bytes(stored)
+    return stored
+
+
+def _inflate(stored: bytes, frame: Frame, where: str) -> bytes:
     decompressor = getattr(_local, "decompressor", None)
     if decompressor is None:
         decompressor = _local.decompressor = zstandard.ZstdDecompressor()

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from monocontext.candidates import Candidates
 from monocontext.needs import Need
-from monocontext.search import Window
+from monocontext.search import Window, overlap
 from monocontext.source import OPEN, Span
 
 PIECE_CHARACTERS = 1 << 18
@@ -33,11 +33,10 @@ class Derivation(Protocol):
     keeps_newlines: bool
     r"""The same, for `\n` alone: it is neither made nor lost nor moved from its line."""
 
-    folds_alike: bool
-    """It changes case at most: what search filters say of the base holds for it too (`filters.fold`)."""
-
-    def mapped(self, text: str, start: int) -> str:
-        """The output for the base's characters from `start` on; where lengths are kept."""
+    @property
+    def mapped(self) -> Callable[[str, int], str] | None:
+        """The output for any stretch of the base: its text, and the character that it begins at. None where more than
+        case changes: what search filters say of the base does not hold for the output then (`filters.fold`)."""
         ...
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
@@ -96,7 +95,7 @@ class Derived:
 
     def candidates(self, need: Need | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         derivation = self._derivation
-        if not derivation.folds_alike:
+        if derivation.mapped is None:
             return None
         if not derivation.keeps_length:  # of places nothing is known, but what is nowhere is nowhere here
             found = derivation.base.candidates(need, 0, None, within_line)
@@ -108,15 +107,15 @@ class Derived:
     def asked_of(self) -> Span | None:
         """The text whose search filters tell of this one, character by character; None: there is none."""
         derivation = self._derivation
-        return derivation.base if derivation.folds_alike and derivation.keeps_length else None
+        return derivation.base if derivation.mapped and derivation.keeps_length else None
 
     def _chosen(self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates) -> Iterator[Window]:
-        base = self._derivation.base
-        if not only.runs:
+        base, mapped = self._derivation.base, self._derivation.mapped
+        if not only.runs or mapped is None:  # only what changes case has candidates, or knows that there are none
             return
         for window in base.windows(start, stop, reverse=reverse, eager=eager, only=only):
             at = window.start - base.start
-            yield Window(at, self._derivation.mapped(window.text, at))
+            yield Window(at, mapped(window.text, at))
 
     def _backwards(self, start: int, stop: int) -> Iterator[Window]:
         at = stop
@@ -192,16 +191,17 @@ class PerCharacter:
         mapping: Callable[[str], str],
         keeps_length: bool,
         keeps_newlines: bool,
-        folds_alike: bool = False,
+        changes_case: bool = False,
     ):
         self.base = base
         self.keeps_length = keeps_length
         self.keeps_newlines = keeps_newlines
-        self.folds_alike = folds_alike
+        self._changes_case = changes_case
         self._mapping = mapping
 
-    def mapped(self, text: str, start: int) -> str:
-        return self._mapping(text)
+    @property
+    def mapped(self) -> Callable[[str, int], str] | None:
+        return (lambda text, start: self._mapping(text)) if self._changes_case else None
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         for text in self.base.texts(state, stop):
@@ -221,7 +221,6 @@ class InContext:
         self.base = base
         self.keeps_length = keeps_length
         self.keeps_newlines = True
-        self.folds_alike = True
         self._mapping = mapping
         self._capitalize = capitalize
 
@@ -277,7 +276,7 @@ class Replaced:
     A state is the end of an occurrence, or a place that none reaches over.
     """
 
-    folds_alike = False
+    mapped = None
 
     def __init__(self, base: Span, old: str, new: str):
         self.base = base
@@ -285,15 +284,12 @@ class Replaced:
         self.keeps_newlines = "\n" not in old + new
         self._old, self._new = old, new
 
-    def mapped(self, text: str, start: int) -> str:
-        return text.replace(self._old, self._new)
-
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         old, new = self._old, self._new
         rest = ""  # what may be the beginning of an occurrence
         for text in self.base.texts(state, stop):
             parts = (rest + text).split(old)
-            held = _overlap(parts[-1], old)
+            held = overlap(parts[-1], old)
             kept = len(parts[-1]) - held
             rest, parts[-1] = parts[-1][kept:], parts[-1][:kept]
             state += sum(map(len, parts)) + len(old) * (len(parts) - 1)
@@ -308,15 +304,12 @@ class Tabs:
 
     keeps_length = False
     keeps_newlines = True
-    folds_alike = False
+    mapped = None
 
     def __init__(self, base: Span, size: int):
         self.base = base
         self._size = size
         self._columns = {0: 0}
-
-    def mapped(self, text: str, start: int) -> str:
-        raise NotImplementedError("columns are counted from the beginning")
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         column = self._columns[state]
@@ -328,11 +321,3 @@ class Tabs:
             state += len(text)
             self._columns[state] = column
             yield expanded, state
-
-
-def _overlap(text: str, needle: str) -> int:
-    """Length of the longest proper prefix of the needle that the text ends with."""
-    for size in range(min(len(needle) - 1, len(text)), 0, -1):
-        if text.endswith(needle[:size]):
-            return size
-    return 0

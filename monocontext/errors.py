@@ -86,3 +86,6 @@ class ContextClosed(MonocontextError, ValueError):
 
 class StoreFailure(MonocontextError, OSError):
     """The store did not answer as it should, and retries did not help."""
+
+    refusals: int = 0
+    """Times that it asked for fewer requests meanwhile."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from monocontext.cache import Cache
-from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, StoreFailure
 from monocontext.hedging import Hedge, Hedging
 from monocontext.plan import Need, Request
 from monocontext.scheduler import Fetch, Priority, Scheduler
@@ -69,7 +69,7 @@ class Fetcher:
         self._quick_lock = workers.lock
         self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
         self._scheduler = Scheduler(workers.max_running, self.window_bytes, self.stats.prefetch)
-        self._hedging = Hedging(hedge)
+        self._hedging = Hedging(hedge, self._scheduler.pressure)
         self._etags: dict[str, str] = {}
         self._closed = False
         self._pid = os.getpid()
@@ -84,7 +84,7 @@ class Fetcher:
             self._lock.notify_all()
         self._workers.close()
 
-    def at_hand(self, key: Hashable) -> Any:
+    def in_memory(self, key: Hashable) -> Any:
         """What is in memory under a key, or None (no GET)."""
         with self._quick_lock:
             return self.cache.get(key)
@@ -206,6 +206,8 @@ class Fetcher:
         except BaseException as error:  # handed to whoever waits
             failed = error
         with self._lock:
+            if isinstance(failed, StoreFailure) and failed.refusals:
+                self._heed(failed.refusals, began)
             if fetch.done:
                 pass  # the other attempt was faster
             elif failed is None:
@@ -231,6 +233,8 @@ class Fetcher:
         blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
         with self._lock:
             self._count(fetch, blob)
+            if not blob.local:
+                self._heed(blob.refusals, began)
             if began is not None and not blob.local:
                 self._hedging.answered(fetch, self._workers.now() - began)
             if fetch.done:
@@ -250,7 +254,7 @@ class Fetcher:
             return {need.key: need.decode(body[at : at + need.stored_bytes]) for need, at in offsets}
 
         try:
-            values = self._workers.decode(decode)
+            values = decode() if request.is_in_place else self._workers.decode(decode)
         except DamagedData:
             if isinstance(store, Keeping):
                 store.forget(key, request.start, request.stored_bytes, etag=etag)
@@ -285,6 +289,15 @@ class Fetcher:
         if fetch.request.object.startswith("filters/") and not fetch.sent_ahead:
             self.stats.search.filter_gets += 1
             self.stats.search.filter_bytes += len(blob.data)
+
+    def _heed(self, refusals: int, sent: float | None) -> None:
+        """Under the lock: what the answer to a request says of how many the store can take."""
+        now, pressure = self._workers.now(), self._scheduler.pressure
+        self.stats.throttled += refusals
+        if refusals:
+            pressure.refused(now if sent is None else sent, now, self._scheduler.running)
+        else:
+            pressure.answered(now)
 
     def _own(self, key: str) -> tuple[RangeReader, str]:
         return self._store, key

@@ -89,7 +89,7 @@ class FrameTable(Fetcher):
         last = self._last_page
         if last is not None and last[0] == number:
             return last[1]
-        found = self.at_hand(-1 - number)
+        found = self.in_memory(-1 - number)
         return found if isinstance(found, Page) else None
 
     def bring(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
@@ -125,7 +125,10 @@ class FrameTable(Fetcher):
         def decode(body: memoryview) -> FrameText:
             return FrameText(frame, codec.decode(body, frame))
 
-        return Need(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag)
+        is_raw = frame.codec == "raw"
+        return Need(
+            frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, decode, frame.etag, is_raw=is_raw
+        )
 
     def close(self) -> None:
         """Drop the cache; later reads raise `ContextClosed`. Idempotent."""

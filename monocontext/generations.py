@@ -8,32 +8,57 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import NamedTuple
 
-from monocontext.errors import AlreadyExists, DamagedData, MonocontextError, NotFound, StoreFailure, UnsupportedFormat
+from monocontext.errors import (
+    AlreadyExists,
+    DamagedData,
+    MonocontextError,
+    NotAContext,
+    NotFound,
+    StoreFailure,
+    UnsupportedFormat,
+)
 from monocontext.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.store import Store
 
 
+class Root(NamedTuple):
+    """A root, and what it took to read it."""
+
+    manifest: Manifest
+    read_bytes: int
+    gets: int
+
+
 def read_root(store: Store) -> tuple[Manifest, int]:
-    """The root that `manifest.json` holds, and the bytes read for it (1 GET).
+    """The root that `manifest.json` holds, and the bytes read for it; costs and errors are those of `find_root`."""
+    root = find_root(store)
+    return root.manifest, root.read_bytes
+
+
+def find_root(store: Store, generation: int | None = None) -> Root:
+    """The root of a generation, or the one that `manifest.json` holds (1 GET; 1 more where it is damaged).
 
     A crash between the first commit and its copy leaves generations without `manifest.json`: then the newest of them
     (2 more requests). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`.
     """
+    if generation is not None:
+        return _read(store, generation_key(generation))
     try:
-        blob = store.get(ROOT_KEY)
+        return _read(store, ROOT_KEY)
+    except NotAContext:
+        raise
     except NotFound:
-        manifest = _newest_listed(store)  # says so itself where even the bucket is missing
-        if manifest is None:
+        found = _newest_listed(store)  # says so itself where even the bucket is missing
+        if found is None:
             raise NotFound(f"no context at {store.url} (no {ROOT_KEY} there)") from None
-        return manifest, len(manifest.to_bytes())
-    return Manifest.from_bytes(blob.data, f"{store.url}/{ROOT_KEY}"), len(blob.data)
+        return found._replace(gets=found.gets + 1)
 
 
 def read_generation(store: Store, generation: int) -> Manifest:
     """One root by its number (1 GET). Raises `NotFound` when it was never committed or is collected."""
-    key = generation_key(generation)
-    return Manifest.from_bytes(store.get(key).data, f"{store.url}/{key}")
+    return find_root(store, generation).manifest
 
 
 def look_ahead(store: Store, manifest: Manifest) -> Manifest:
@@ -52,25 +77,39 @@ def newest(store: Store) -> Manifest | None:
     foreign manifest and `UnsupportedFormat` for a newer one: neither is ever written over.
     """
     try:
-        copy = Manifest.from_bytes(store.get(ROOT_KEY).data, f"{store.url}/{ROOT_KEY}")
+        copy = _read(store, ROOT_KEY).manifest
     except UnsupportedFormat:
         raise
     except (NotFound, DamagedData) as error:
         if isinstance(error, NotFound) and type(error) is not NotFound:
             raise  # NotAContext: something else lives here
-        manifest = _newest_listed(store)
-        if manifest is None and isinstance(error, DamagedData):
+        found = _newest_listed(store)
+        if found is None and isinstance(error, DamagedData):
             raise
-        return manifest
+        return found.manifest if found else None
     return look_ahead(store, copy)
 
 
-def _newest_listed(store: Store) -> Manifest | None:
+def _newest_listed(store: Store) -> Root | None:
     keys = [info.key for info in store.list("generations/")]
     if not keys:
         return None
-    key = max(keys)
-    return Manifest.from_bytes(store.get(key).data, f"{store.url}/{key}")
+    return _read(store, max(keys))
+
+
+def _read(store: Store, key: str) -> Root:
+    """One root; where it makes no sense, once more, and then that counts: what was damaged on the way is whole in the
+    store. One flipped bit may also make a root of a newer format of it, or JSON of another kind."""
+    read_bytes = 0
+    for gets in (1, 2):
+        try:
+            data = store.get(key).data
+            read_bytes += len(data)
+            return Root(Manifest.from_bytes(data, f"{store.url}/{key}"), read_bytes, gets)
+        except (DamagedData, NotAContext):
+            if gets == 2:
+                raise
+    raise AssertionError("unreachable")
 
 
 def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None], Manifest]) -> Manifest:

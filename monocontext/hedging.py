@@ -8,7 +8,7 @@ median of 150 ms: the slowest takes 427 ms on average, 293 when asked again at t
 Invariants:
 - a request is hedged once at most, only while somebody waits for it, and never as speculation;
 - hedges are at most `share` of the answers, and `BURST` on top: when everything is slow, asking twice makes it worse;
-- nothing is hedged before its size class has `LEAST_SAMPLES` answers.
+- nothing is hedged before its size class has `LEAST_SAMPLES` answers, nor while the store refuses what comes to it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Literal
 
+from monocontext.pressure import Pressure
 from monocontext.scheduler import Fetch, Priority
 
 Hedge = Literal["p99", "p95"]
@@ -90,12 +91,13 @@ class _SizeClass:
 class Hedging:
     """Watches the requests of one reader. Its owner holds the lock, and does what `overdue` says."""
 
-    def __init__(self, hedge: Hedge | None) -> None:
+    def __init__(self, hedge: Hedge | None, pressure: Pressure | None = None) -> None:
         if hedge is not None and hedge not in RULES:
             raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
         self._rule = RULES[hedge] if hedge else None
         self._classes: dict[int, _SizeClass] = {}
         self._tokens = BURST
+        self._pressure = pressure
 
     def sent(self, fetch: Fetch, now: float) -> None:
         """A request was sent for the first time; `now` is in seconds on any clock that goes forward."""
@@ -159,7 +161,7 @@ class Hedging:
 
     def _trigger(self, group: _SizeClass) -> float | None:
         rule, latencies = self._rule, group.latencies
-        if rule is None or len(latencies) < LEAST_SAMPLES:
+        if rule is None or len(latencies) < LEAST_SAMPLES or (self._pressure and self._pressure.is_throttled):
             return None
         median = latencies.percentile(50)
         if median < NEAR_SECONDS:

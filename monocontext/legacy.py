@@ -3,7 +3,8 @@
 Semantics kept: segments in the order of `start_line`; a segment's lines are what `str.splitlines` counts, and of them
 the manifest's `line_count` at most; a segment's key is the prefix and its name, without a slash in between, unless the
 name has the prefix already. What is new: segments are read in parallel and cached, lines can be indexed, and an
-object that changes is an error.
+object that changes is an error. What is not covered: hedging, since segments are read whole; and `cache_dir`, since the
+manifest records no versions.
 """
 
 from __future__ import annotations
@@ -82,7 +83,6 @@ def open_deeprecurse(
         if name in options:
             store_options[name] = options[name]
     store = open_store(f"s3://{bucket}", **store_options)
-    cache_bytes = options.get("cache_bytes", 256 << 20)
     checked(options.get("prefetch", "all"))
     return legacy_lines(
         store,
@@ -90,7 +90,7 @@ def open_deeprecurse(
         lambda name: name if name.startswith(prefix) else prefix + name,
         encoding=encoding,
         errors=errors,
-        cache_bytes=cache_bytes,
+        **{name: options[name] for name in ("cache_bytes", "threads", "cache_dir") if name in options},
     )
 
 
@@ -108,11 +108,22 @@ def legacy_lines(
     encoding: str = "utf-8",
     errors: str = "strict",
     cache_bytes: int = 256 << 20,
+    threads: bool = True,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Lines:
-    """The lines of a DeepRecurse context (1 GET, for its manifest)."""
+    """The lines of a DeepRecurse context (1 GET, for its manifest).
+
+    `threads`: `False` starts none, and segments are read by the caller, one after another. Raises `ValueError` for a
+    `cache_dir`.
+    """
+    if cache_dir is not None:
+        raise ValueError(
+            f"cache_dir: the DeepRecurse manifest of {store.url} records no versions of its objects, so nothing can be "
+            f"kept of them; `monocontext index` makes a context of them that can"
+        )
     blob = store.get(manifest_name)
     segments = parse_manifest(blob.data, f"{store.url}/{manifest_name}")
-    context = LegacyContext(store, segments, key_of or below(store), encoding, errors, cache_bytes)
+    context = LegacyContext(store, segments, key_of or below(store), encoding, errors, cache_bytes, threads)
     context.stats.gets, context.stats.bytes_fetched = 1, len(blob.data)
     return Lines(context)
 
@@ -138,8 +149,10 @@ class LegacyContext:
         encoding: str,
         errors: str,
         cache_bytes: int,
+        threads: bool = True,
     ):
         self._store = store
+        self._threads = threads
         self._segments = segments
         self._key_of = key_of
         self._encoding, self._errors = encoding, errors
@@ -174,7 +187,7 @@ class LegacyContext:
         numbers = self._overlapping(start, stop)
         pending: deque[tuple[Segment, Future[_SegmentLines]]] = deque()
         ahead = iter(reversed(numbers) if reverse else numbers)
-        eager = THREADS if stop - start <= 1_000_000 else AHEAD
+        eager = 1 if not self._threads else THREADS if stop - start <= 1_000_000 else AHEAD
         while True:
             while len(pending) < eager and (number := next(ahead, None)) is not None:
                 pending.append((self._segments[number], self._load(number)))
@@ -197,15 +210,20 @@ class LegacyContext:
             cached = self._cache.get(number)
             if isinstance(cached, _SegmentLines):
                 self.stats.hits += 1
-                done: Future[_SegmentLines] = Future()
-                done.set_result(cached)
-                return done
+                return _done(cached)
             self.stats.misses += 1
-            if number not in self._loading:
-                if self._pool is None or self._pid != os.getpid():
-                    self._pool, self._pid = ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext"), os.getpid()
-                self._loading[number] = self._pool.submit(self._fetch, number)
-            return self._loading[number]
+            if self._threads:
+                return self._submit(number)
+        return _done(self._fetch(number))
+
+    def _submit(self, number: int) -> Future[_SegmentLines]:
+        if self._pid != os.getpid():  # in the child of a fork: the threads that load what is loading did not come along
+            self._pool, self._pid = None, os.getpid()
+            self._loading.clear()
+        if number not in self._loading:
+            self._pool = self._pool or ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext")
+            self._loading[number] = self._pool.submit(self._fetch, number)
+        return self._loading[number]
 
     def _fetch(self, number: int) -> _SegmentLines:
         segment = self._segments[number]
@@ -243,3 +261,9 @@ class LegacyContext:
         if pool:
             pool.shutdown(wait=False)
         self._store.close()
+
+
+def _done(lines: _SegmentLines) -> Future[_SegmentLines]:
+    future: Future[_SegmentLines] = Future()
+    future.set_result(lines)
+    return future

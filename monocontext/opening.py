@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from monocontext.errors import ForeignObject, InvalidUrl, NotPicklable
-from monocontext.generations import look_ahead, read_generation, read_root
+from monocontext.generations import find_root, look_ahead
 from monocontext.hedging import Hedge
 from monocontext.manifest import Manifest
 from monocontext.prefetch import Prefetch, checked
@@ -51,14 +51,11 @@ class Opened:
         self._foreign: dict[str, Store] = {}
 
     def reader(self, generation: int | None = None) -> Reader:
-        """Read the root (1 GET) and make a reader of it."""
+        """Read the root (1 GET, 2 where it is damaged) and make a reader of it."""
         began = time.monotonic()
-        if generation is None:
-            manifest, read_bytes = read_root(self.store)
-        else:
-            manifest = read_generation(self.store, generation)
-            read_bytes = len(manifest.to_bytes())
-        return self.read(manifest, Stats(gets=1, bytes_fetched=read_bytes, wait_seconds=time.monotonic() - began))
+        root = find_root(self.store, generation)
+        waited = time.monotonic() - began
+        return self.read(root.manifest, Stats(gets=root.gets, bytes_fetched=root.read_bytes, wait_seconds=waited))
 
     def newer(self, reader: Reader) -> Reader:
         """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).

@@ -266,7 +266,7 @@ class ReadAhead:
             elif not self._is_at_hand(step, course):
                 size = step.bytes + _FRAME_BYTES
                 if size <= self.ledger.share_bytes[course.kind]:
-                    if self._under_way_bytes + size > limit or size > self._room_bytes(course.kind):
+                    if self._under_way_bytes + size > limit or size > self._room_of(course):
                         return
                     self._plan(step, size, course)
                     wanted.append(self._frame_need(step))
@@ -289,10 +289,16 @@ class ReadAhead:
 
     def _waits_for_room(self, course: Course) -> bool:
         """Whether it would go on by a frame only, where a little later it can by many."""
-        room = self._room_bytes(course.kind)
+        room = self._room_of(course)
         if course.kind is Kind.GUESSED:
             return room <= 0
         return bool(self._under_way) and room < min(BATCH_BYTES, self.ledger.share_bytes[course.kind] // 4)
+
+    def _room_of(self, course: Course) -> int:
+        """Where a text is larger than the cache, loops leave an eighth of their share to single slices after them."""
+        room, share = self._room_bytes(course.kind), self.ledger.share_bytes[course.kind]
+        is_loop = course.kind is Kind.KNOWN and course.priority > Priority.LITERAL_HINT
+        return room - share // 8 if is_loop and share < self._cache.capacity_bytes else room
 
     def _room_bytes(self, kind: Kind) -> int:
         room = self.ledger.room_bytes(kind)
@@ -332,7 +338,7 @@ class ReadAhead:
         steps = list(route)
         missing = [step for step in steps if isinstance(step, Frame) and not self._is_at_hand(step, course)]
         if any(isinstance(step, Gate) for step in steps):  # its index page comes first; it is in time for what follows
-            course.route = iter(steps[:1])
+            course.route = iter([step for step in steps if isinstance(step, Gate)])
         elif sum(frame.bytes + _FRAME_BYTES for frame in missing) > self._room_bytes(Kind.GUESSED):
             return
         else:

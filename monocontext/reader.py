@@ -155,15 +155,15 @@ class Reader(Expecting):
                             more = False
                             break
                         batch.append(frame)
-                        ahead_bytes += frame.bytes + frame.stored_bytes
+                        ahead_bytes += _memory_bytes(frame, eager)
                     ahead.extend(zip(batch, self._want([self.frame_need(frame) for frame in batch]), strict=True))
                 if not ahead:
                     return
                 frame, found = ahead[0]
                 text = self._await(frame.number, found) if isinstance(found, Fetch) else found
                 ahead.popleft()
-                ahead_bytes -= frame.bytes + frame.stored_bytes
-                taken_bytes += frame.bytes + frame.stored_bytes
+                ahead_bytes -= _memory_bytes(frame, eager)
+                taken_bytes += _memory_bytes(frame, eager)
                 batch_bytes = min(max(batch_bytes, taken_bytes), self.window_bytes)
                 yield self._use(text)
         finally:
@@ -279,3 +279,9 @@ class Reader(Expecting):
 
     def __repr__(self) -> str:
         return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self._scheduler!r}>"
+
+
+def _memory_bytes(frame: Frame, eager: bool) -> int:
+    """What a frame that is read ahead occupies: its stored form and its text, which are one where raw frames are
+    received in place."""
+    return frame.bytes if eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes

@@ -135,12 +135,12 @@ class Routes:
     def _told(self, need: Sought, within_line: bool) -> Generator[Gate, None, Told | None]:
         """What filters say, remembered where the search itself looks for it."""
         key = ("told", need, within_line)
-        told = self._table.at_hand(key)
+        told = self._table.in_memory(key)
         if isinstance(told, Told):
             return told
         needs = self._asking.blocks(need)
         yield Gate(tuple(needs))
-        blocks = {one.key: block for one in needs if isinstance(block := self._table.at_hand(one.key), Block)}
+        blocks = {one.key: block for one in needs if isinstance(block := self._table.in_memory(one.key), Block)}
         if len(blocks) < len(needs):
             return None
         asked: set[int] = set()

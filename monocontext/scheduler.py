@@ -2,8 +2,8 @@
 
 Invariants:
 - single flight: at any time a key is in at most one fetch that is queued or running;
-- a fetch starts only if a connection is free and its bytes fit the budget, reserved before it starts; one fetch is
-  always let through, so that a text with frames larger than the budget can still be read;
+- a fetch starts only if fewer run than `pressure` allows and its bytes fit the budget, reserved before it starts; one
+  fetch is always let through, so that a text with frames larger than the budget can still be read;
 - order of start: priority, then order of arrival. A caller that wants what is queued at a lower priority raises it, so
   demand never waits behind speculation;
 - a fetch that nobody waits for any more is dropped if it has not started;
@@ -23,6 +23,7 @@ from itertools import count
 from typing import Any
 
 from monocontext.plan import FAN_OUT, PART_BYTES, Need, Request, coalesce
+from monocontext.pressure import Pressure
 from monocontext.stats import PrefetchStats
 
 
@@ -87,7 +88,8 @@ class Scheduler:
     """Queue, reservations and single flight of one reader."""
 
     def __init__(self, max_running: int, budget_bytes: int, stats: PrefetchStats | None = None):
-        self._max_running = max_running
+        self.pressure = Pressure(max_running)
+        """Of the store, which may want fewer at once."""
         self._budget_bytes = budget_bytes
         self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
         self._by_key: dict[Hashable, Fetch] = {}
@@ -125,7 +127,7 @@ class Scheduler:
                     self._leave_share(fetch)
                 if not fetch.started:
                     self._push(fetch, priority)  # the old entry is skipped when it comes up
-        for request in coalesce(missing, self._most_bytes):
+        for request in coalesce(missing, self._most_bytes, self.pressure.limit):
             fetch = Fetch(request, priority)
             fetch.waiters = 1
             for need in request.needs:
@@ -166,7 +168,7 @@ class Scheduler:
     def start(self) -> list[Fetch]:
         """The fetches that may start now, or start `again`; their bytes are reserved."""
         started = []
-        while self._queue and self.running < self._max_running:
+        while self._queue and self.running < self.pressure.limit:
             priority, _, fetch = self._queue[0]
             if priority == _AGAIN:
                 is_stale = fetch.done or fetch.waiters == 0
@@ -244,10 +246,12 @@ class Scheduler:
 
     def _has_share(self, size_bytes: int) -> bool:
         """Whether speculation may have one more connection, and so many bytes."""
+        if self.pressure.is_throttled:
+            return not self.running  # what nobody waits for is the first to be left
         if not self.ahead_running:
             return True
         fits = self.ahead_bytes + size_bytes <= self._budget_bytes // 2
-        return fits and self.ahead_running < self._max_running // 2
+        return fits and self.ahead_running < self.pressure.limit // 2
 
     def _leave_share(self, fetch: Fetch) -> None:
         if fetch.in_share:
@@ -277,4 +281,6 @@ class Scheduler:
         queued = len({id(f) for _, _, f in self._queue if not f.started and f.waiters})
         reserved = f"{self.reserved_bytes:,}/{self._budget_bytes:,} bytes reserved"
         ahead = f" ({self.ahead_running} ahead)" if self.ahead_running else ""
-        return f"<Scheduler {self.running} running{ahead}, {queued} queued, {reserved}>"
+        throttled = f", throttled to {self.pressure.limit} of {self.pressure.maximum}"
+        said = throttled if self.pressure.is_throttled else ""
+        return f"<Scheduler {self.running} running{ahead}, {queued} queued, {reserved}{said}>"

@@ -108,11 +108,19 @@ def bridged(
 def _beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
     """The text behind a window, as far as an occurrence that begins before it may reach; None where none may."""
     data, units = window.data, _as_units(needle, window)
-    reach = len(units) - 1
-    if len(data) >= reach and not any(data.endswith(units[:size]) for size in range(reach, 0, -1)):
+    if len(data) >= len(units) - 1 and not overlap(data, units):
         return None
     text = read(window.stop, min(window.stop + len(needle) - 1, limit))
     return Window(window.stop, text if isinstance(data, str) else text.encode())
+
+
+def overlap(data: Any, units: Any) -> int:
+    """Length of the longest proper prefix of a needle that the data ends with: an occurrence may begin there."""
+    tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
+    at = tail.find(units[:1])
+    while at >= 0 and not units.startswith(tail[at:]):
+        at = tail.find(units[:1], at + 1)
+    return len(tail) - at if at >= 0 else 0
 
 
 def find(windows: Iterable[Window], needle: str) -> int:
@@ -215,3 +223,26 @@ def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
             carry = units[:0]
         rest = data[position:]
         carry = (rest if position else carry + rest)[-(size - 1) :] if size > 1 else carry
+
+
+def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[int]:
+    """The same from right to left, `windows` coming from the end backwards: where `str.rsplit` cuts."""
+    carry: Any = None
+    units: Any = None
+    for window in windows:
+        if units is None:
+            units = _as_units(needle, window)
+        if carry is None or not window.follows:
+            carry = units[:0]
+        data, reach = window.data, len(units) - 1
+        position = len(data)  # nothing from it on may be used again
+        head = data[-reach:] if reach else data[:0]
+        if carry and (at := (head + carry).rfind(units)) >= 0:
+            position = len(data) - len(head) + at
+            yield window.character(position)
+            carry = units[:0]
+        while (at := data.rfind(units, 0, position)) >= 0:
+            yield window.character(at)
+            position = at
+            carry = units[:0]
+        carry = (data[: min(position, reach)] + carry)[:reach]

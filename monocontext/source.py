@@ -118,6 +118,11 @@ class Span:
         windows, only = self._where(needle, start, stop)
         return (self._told(at, only) for at in search.occurrences(windows, needle))
 
+    def occurrences_from_right(self, needle: str) -> Iterator[int]:
+        """The same for the whole span, right to left."""
+        windows, only = self._where(needle, 0, None, reverse=True)
+        return (self._told(at, only) for at in search.occurrences_from_right(windows, needle))
+
     def _where(
         self, needle: str, start: int, stop: int | None, *, reverse: bool = False, eager: bool = False
     ) -> tuple[Iterator[Window], Candidates | None]:

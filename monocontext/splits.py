@@ -280,13 +280,7 @@ class OffsetSplit(LazyList):
 
 def cuts_from_right(span: Span, separator: str, most: int) -> array[int]:
     """Where `rsplit(separator, most)` cuts: occurrences that do not overlap, counted from the right; -1 for all."""
-    cuts = array("Q")
-    stop = len(span)
-    while len(cuts) != most:
-        at = span.rfind(separator, 0, stop)
-        if at < 0:
-            break
-        stop = at
-        cuts.append(stop)
+    found = span.occurrences_from_right(separator)
+    cuts = array("Q", found if most < 0 else islice(found, min(most, sys.maxsize)))
     cuts.reverse()
     return cuts

@@ -77,6 +77,8 @@ class Stats:
     """Stored bytes that those requests brought: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
     """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
+    throttled: int = 0
+    """Times that the store asked for fewer requests (503 SlowDown and its like) and was asked again."""
     disk_hits: int = 0
     """Requests that files of an earlier read answered (`cache_dir`); not part of `gets`."""
     disk_bytes: int = 0
@@ -94,9 +96,11 @@ class Stats:
         rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
         ahead = f"; {self.prefetch}" if self.prefetch.gets or self.prefetch.cancelled else ""
         hedges = f" ({self.hedges:,} hedges)" if self.hedges else ""
+        throttled = f", throttled {self.throttled:,} times" if self.throttled else ""
         disk = f", {self.disk_hits:,} answers of {self.disk_bytes:,} bytes from disk" if self.disk_hits else ""
         search = f"; {self.search}" if self.search.searches else ""
         return (
             f"{self.gets:,} GETs{hedges}, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
-            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited{disk}{ahead}{search}"
+            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited"
+            f"{throttled}{disk}{ahead}{search}"
         )

@@ -29,6 +29,8 @@ class Blob:
     """Length of the whole object."""
     local: bool = False
     """Kept on this machine since an earlier read: no request was made, and the ETag is of that time."""
+    refusals: int = 0
+    """Times that the store asked for fewer requests (503 SlowDown and its like) before it answered this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,11 @@ class StrLike(LazyText):
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Self:
         """A text of this kind over a derived source; `recipe` is how to derive it again in another process."""
 
+    @property
+    @abstractmethod
+    def _kept(self) -> Self:
+        """This text as one that no `refresh` moves: what is made from it stays what it was made from."""
+
     def _whole(self, what: str, instead: str) -> str:
         """The text as one `str`, for `what`; above the limit the error says what to write `instead`."""
         if self._length_up_to(self._limit + 1) > self._limit:
@@ -251,7 +256,7 @@ class StrLike(LazyText):
     def _mapped(self, name: str, mapping: Callable[[str], str]) -> str:
         if self._is_small:
             return mapping(self._whole(name, ""))
-        derivation = PerCharacter(self.span, mapping, self._flags(ASCII), keeps_newlines=True, folds_alike=True)
+        derivation = PerCharacter(self.span, mapping, self._flags(ASCII), keeps_newlines=True, changes_case=True)
         return self._derive(derivation, name)
 
     def swapcase(self) -> str:
@@ -326,7 +331,7 @@ class StrLike(LazyText):
 
     def _lazy(self, span: Span, call: tuple[Any, ...]) -> str:
         """A lazy result, said to be the `str` that it stands for."""
-        return cast(str, self._over(span, (self, *call)))
+        return cast(str, self._over(span, (self._kept, *call)))
 
     def _flags(self, flag: int) -> bool:
         """Whether all frames of this text have a flag (no GET beyond the index pages)."""
@@ -418,7 +423,7 @@ class StrLike(LazyText):
             return self._whole("split", "").split(given, most)
         if most < 0:
             parts = split_spaces(self.span) if given is None else split_on(self.span, given)
-            return parts.made_by(self, "split", given)
+            return parts.made_by(self._kept, "split", given)
         return self._split_words(most) if given is None else self._split_first(given, most)
 
     def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
@@ -433,7 +438,7 @@ class StrLike(LazyText):
             return self.split(given)
         cuts = cuts_from_right(self.span, given, most)
         if most < 0:
-            return OffsetSplit(self.span, cuts, len(given)).made_by(self, "rsplit", given)
+            return OffsetSplit(self.span, cuts, len(given)).made_by(self._kept, "rsplit", given)
         starts = [0, *(cut + len(given) for cut in cuts)]
         return [self._part(low, high) for low, high in zip(starts, [*cuts, len(self)], strict=True)]
 
@@ -483,7 +488,7 @@ class StrLike(LazyText):
         """A list; above the limit a lazy one that streams."""
         if self._is_small:
             return self._whole("splitlines", "").splitlines(keepends)
-        return split_ends(self.span, bool(keepends)).made_by(self, "splitlines", bool(keepends))
+        return split_ends(self.span, bool(keepends)).made_by(self._kept, "splitlines", bool(keepends))
 
     # -- joining ---------------------------------------------------------------------------------------------------
 
@@ -502,7 +507,8 @@ class StrLike(LazyText):
         if sum(map(len, parts)) <= self._limit:
             return "".join(_span(part).read(0, len(part)) for part in parts)
         rope = Rope(_span(part) for part in parts)
-        return cast(str, self._over(Span(rope, 0, rope.characters), ("", "join", parts)))
+        kept = tuple(part._kept if isinstance(part, StrLike) else part for part in parts)
+        return cast(str, self._over(Span(rope, 0, rope.characters), ("", "join", kept)))
 
     def __mul__(self, times: SupportsIndex) -> str:
         """Repeated, up to the limit."""

@@ -84,7 +84,7 @@ class Monocontext(StrLike, Sequence[str]):
         """DeepRecurse's constructor: `Monocontext("bucket", "prefix/")` (1 GET).
 
         On a DeepRecurse manifest the result is addressed in lines, as the original's; on a context of ours it is what
-        `Monocontext.open` returns. `enable_logging` is accepted and ignored: see `stats`.
+        `Monocontext.open` returns; options are those of `open`. `enable_logging` is accepted and ignored: see `stats`.
         """
         from monocontext.legacy import open_deeprecurse
 
@@ -165,7 +165,7 @@ class Monocontext(StrLike, Sequence[str]):
             if unit == "lines":
                 from monocontext.legacy import legacy_lines
 
-                return legacy_lines(store, cache_bytes=cache_bytes)
+                return legacy_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
             raise
         text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
@@ -300,7 +300,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     def _view(self, start: int, stop: int) -> Monocontext:
         if start == 0 and stop in (OPEN, self._stop - self._start):
-            return self
+            return self._kept
         span = Span(self._source, self._start + start, OPEN if stop == OPEN else self._start + stop)
         return self._of(span, self._limit, self._opened, self._recipe)
 
@@ -314,6 +314,12 @@ class Monocontext(StrLike, Sequence[str]):
 
     def _rest(self, start: int) -> Monocontext:
         return self._view(start, len(self))
+
+    @property
+    def _kept(self) -> Monocontext:
+        if self._opened is None or not self._is_whole:
+            return self
+        return self._of(self.span, self._limit, self._opened, self._recipe)
 
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
         return self._of(span, self._limit, None, recipe)
@@ -340,20 +346,7 @@ class Monocontext(StrLike, Sequence[str]):
         """
         if characters < 1:
             raise ValueError(f"chunks takes 1 character or more, not {characters}")
-        rest = ""
-        for text in self.span.texts():
-            rest += text
-            start = 0
-            while len(rest) - start > characters:
-                stop = start + characters
-                newline = rest.rfind("\n", stop - characters // 8, stop)
-                if newline >= 0:
-                    stop = newline + 1
-                yield rest[start:stop]
-                start = stop
-            rest = rest[start:]
-        if rest:
-            yield rest
+        return _pieces(self.span.texts(), characters)
 
     @property
     def lines(self) -> Lines:
@@ -443,7 +436,8 @@ class Monocontext(StrLike, Sequence[str]):
         dropped. The first time the head and the tail of the text are fetched too. A `hint` that follows begins a new
         reply of the model.
         """
-        return Thinking(self._reader, self._code_ahead())
+        reader = self._reader
+        return Thinking(reader if isinstance(reader, Reader) else None, self._code_ahead())
 
     def hint(self, delta: str) -> None:
         """The next piece of what a model writes, as it streams in: what its code will read is fetched before it runs.
@@ -461,15 +455,15 @@ class Monocontext(StrLike, Sequence[str]):
         What does not fit in half of the cache (all of it where the text fits in) is fetched as the rest is used. What
         lies behind the end is passed over. `ValueError` for what is not a pair of 0 <= start <= stop.
         """
-        pairs = pairs_of(ranges)
-        if self._reader is not None:
+        pairs, reader = pairs_of(ranges), self._reader
+        if isinstance(reader, Reader):
             size = len(self)
-            prefetch(self._reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
+            prefetch(reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
 
     def _code_ahead(self) -> CodeAhead | None:
         """None where no code is followed: a derived text, `prefetch="off"`, a reader without threads."""
         reader = self._reader
-        if self._code is None and reader is not None and reader.follows_code:
+        if self._code is None and isinstance(reader, Reader) and reader.follows_code:
             self._code = CodeAhead(reader, self._start, self._stop, self._limit)
         return self._code
 
@@ -567,6 +561,24 @@ def _clipped(low: int, high: int, size: int, data: Any) -> tuple[int, int, Any]:
     if low >= 0 and high <= size:
         return low, high, data
     return (max(low, 0), min(high, size), data[max(-low, 0) : min(high, size) - low])
+
+
+def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
+    """The texts joined, cut anew: at most so many characters, after a newline where one is in the last eighth."""
+    rest = ""
+    for text in texts:
+        rest += text
+        start = 0
+        while len(rest) - start > characters:
+            stop = start + characters
+            newline = rest.rfind("\n", stop - characters // 8, stop)
+            if newline >= 0:
+                stop = newline + 1
+            yield rest[start:stop]
+            start = stop
+        rest = rest[start:]
+    if rest:
+        yield rest
 
 
 def _stepped(windows: Iterable[Window], positions: range, base: int) -> str:

@@ -34,10 +34,10 @@ ENOUGH_ROWS = 6
 """Rows that suffice to ask the columns of the frames in which a match begins, not of those that hold the literal."""
 SPARSE = 16
 """Where more than one frame in so many holds a literal, it is not followed back to where its matches may begin."""
-
-
 FEW = 64
+"""So many may hold it in any text: their records lie in a few index pages."""
 MOST_FOLLOWED = 10_000
+"""And no more in a large text: each is looked up, 2 us, and on a large text brings an index page with it."""
 
 
 class Records(Protocol):

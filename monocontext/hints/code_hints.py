@@ -24,8 +24,6 @@ _SUBSCRIPT_WORK = 100
 """Nodes of one subscript, had also when the work of a reply is used up."""
 _MOST_NAMES = 500
 """Names that are kept from reply to reply."""
-_MOST_BLOCK = 200_000
-"""Characters of a block that are kept, to be read once more as a whole if a statement of it could not be."""
 
 _NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*")
 
@@ -83,10 +81,6 @@ class _Follower:
         self._names: Names = {name: Text(0, characters) for name in names}
         self._contexts = dict(self._names)
         self._interpreter = Interpreter(self._trace, self._names)
-        self._before: Names = {}
-        self._block: list[str] = []
-        self._block_size = 0
-        self._is_whole = True
         self._work_left = 0
         self.begin()
 
@@ -112,23 +106,14 @@ class _Follower:
 
     def begin_block(self) -> None:
         self._names.update(self._contexts)  # a REPL puts its reserved names back before each cell
-        self._before = dict(self._names)
         self._trace.work = min(WORK, self._work_left)
         self._work_left -= self._trace.work
-        self._block.clear()
-        self._block_size = 0
-        self._is_whole = True
 
     def read_statement(self, source: str) -> None:
-        if self._block_size < _MOST_BLOCK:
-            self._block.append(source)
-            self._block_size += len(source) + 1
         tree = parse(source)
-        if tree is None:
-            self._is_whole = False
-            return
-        self._interpreter.follow(tree)
-        self._collect()
+        if tree is not None:
+            self._interpreter.follow(tree)
+            self._collect()
 
     def read_draft(self, source: str, latest: str) -> None:
         if not any(isinstance(self._names.get(name), Text | LineList) for name in set(_NAME.findall(latest))):
@@ -152,15 +137,7 @@ class _Follower:
             self._trace.work = work
 
     def end_block(self) -> None:
-        """The exact reading of a block of which some statement could not be read on its own."""
-        tree = None if self._is_whole else parse("\n".join(self._block))
-        if tree is not None:
-            self._names.clear()
-            self._names.update(self._before)
-            self._interpreter.follow(tree)
-            self._collect()
         self._work_left += max(self._trace.work, 0)
-        self._block.clear()
 
     def _try(self, tree: ast.Module, most_work: int) -> None:
         left = self._trace.work

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from monocontext.hints.bounded import is_plain, truth
+from monocontext.hints.expressions import FLAGS
 from monocontext.hints.machine import Names, joined, restore
 from monocontext.hints.repetition import Repetition
 from monocontext.hints.trace import Spent
@@ -133,7 +134,8 @@ class Interpreter(Repetition):
             path = f"{node.module}.{alias.name}"
             if path == "monocontext.regex":
                 path = "re"
-            self.names[alias.asname or alias.name] = Module(path)
+            flag = FLAGS.get(alias.name) if node.module == "re" else None
+            self.names[alias.asname or alias.name] = Module(path) if flag is None else flag
 
     def _Global(self, node: ast.Global | ast.Nonlocal) -> None:
         for scope in self.scopes[1:]:

@@ -24,7 +24,7 @@ MOST_ROUNDS = 256
 _LISTED = 16
 """Hints of a loop that are left in the order of reading; more become one progression for each place in the body."""
 _APART = 64
-"""Progressions that a loop within a loop may become."""
+"""Progressions that a loop within a loop may become; runs of lines, with gaps between them, that a loop may."""
 
 Round = Sequence[Hint]
 
@@ -68,6 +68,9 @@ def _onward(hint: Hint, move: int, rounds: int, characters: int) -> list[Hint]:
         case Ranges():
             starts = (hint.start + k * move for k in range(1, min(rounds, _APART) + 1))
             return [cut for start in starts for cut in clipped(start, hint.width, hint.step, hint.count, characters)]
+        case Lines(start, stop) if abs(move) > stop - start:
+            starts = (start + k * move for k in range(1, min(rounds, _APART) + 1))
+            return [Lines(low, low + stop - start) for low in starts if low >= 0]
         case Lines():
             moved = abs(move) * rounds
             low = hint.start - moved if move < 0 else hint.stop

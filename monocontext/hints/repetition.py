@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 from monocontext.hints.bounded import MOST_ITEMS
+from monocontext.hints.calls import Calls
 from monocontext.hints.expressions import Expressions
 from monocontext.hints.hint import Hint
 from monocontext.hints.loops import (
@@ -31,7 +32,7 @@ _ENDLESS = 1 << 45
 _Lengths = dict[Items, int | None]
 
 
-class Repetition(Expressions):
+class Repetition(Calls):
     """Follows loops."""
 
     LEAVE = object()
@@ -85,7 +86,7 @@ class Repetition(Expressions):
                 going = turn(count)
                 count += 1
                 if not going:
-                    self.trace.hints += compressed(rounds)
+                    self.trace.extend(compressed(rounds))
                     return Items(None)
                 if run.count > _ALL_FOLLOWED and PROBES <= count < run.count - 1:
                     moves = distances(rounds[-ALIKE:]) if history.is_settled(count) and not skipped else None
@@ -93,11 +94,11 @@ class Repetition(Expressions):
                     if moves is not None and self._goes_on(rounds[-1], moves, ahead, history, body, run.item):
                         break
                     if count >= MOST_ROUNDS:
-                        self.trace.hints += compressed(rounds)
+                        self.trace.extend(compressed(rounds))
                         history.give_up()
                         return Items(None, None if skipped else run.count)
             else:
-                self.trace.hints += compressed(rounds)
+                self.trace.extend(compressed(rounds))
                 return Items(values)
         except Spent:
             self._keep(rounds, mark)
@@ -125,7 +126,7 @@ class Repetition(Expressions):
 
     def _keep(self, rounds: list[list[Hint]], mark: int) -> None:
         """What the rounds brought up until the work was used up, in place of what is left of it in the trace."""
-        self.trace.hints += compressed([*rounds, self.trace.take(mark)])
+        self.trace.extend(compressed([*rounds, self.trace.take(mark)]))
 
     def _jump(
         self,
@@ -143,7 +144,7 @@ class Repetition(Expressions):
         history.advance(between)
         made = _extended(values, between)
         turn(run.count - 1)
-        self.trace.hints += compressed(rounds[:count], onward, rounds[count:])
+        self.trace.extend(compressed(rounds[:count], onward, rounds[count:]))
         return made
 
     def repeat_while(
@@ -197,7 +198,7 @@ class Repetition(Expressions):
         finally:
             history.close()
         split = jumped or len(rounds)
-        self.trace.hints += compressed(rounds[:split], onward, rounds[split:])
+        self.trace.extend(compressed(rounds[:split], onward, rounds[split:]))
         return ended
 
     def _rounds_left(

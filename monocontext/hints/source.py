@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-MOST_STATEMENT = 1 << 16
+MOST_STATEMENT = 1 << 15
 """Characters of a statement; the rest of a longer one is dropped."""
 _MOST_DRAFT = 1 << 13
 _MOST_BRACKETS = 200

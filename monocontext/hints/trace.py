@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from monocontext.hints.hint import Hint, Ranges
+from monocontext.hints.hint import Hint, Lines, Ranges
 
 MOST_RECORDED = 4096
 """Hints of one block before progressions are made of them."""
@@ -50,6 +51,15 @@ class Trace:
         start, stop = max(start, 0), min(stop, self.characters)
         if start < stop:
             self.record(Ranges(start, stop - start, stop - start, 1, is_literal=is_exact))
+
+    def extend(self, hints: Iterable[Hint]) -> None:
+        """Those of a whole loop; its lines end where the text ends."""
+        for hint in hints:
+            if isinstance(hint, Lines) and self.lines is not None and hint.stop > self.lines:
+                if hint.start >= self.lines:
+                    continue
+                hint = Lines(hint.start, self.lines)
+            self.hints.append(hint)
 
     def take(self, mark: int) -> list[Hint]:
         """The hints since there were `mark` of them, which are no longer part of the trace."""

@@ -15,6 +15,7 @@ from monocontext.regex.plan import Plan, plan, plan_to_end
 from monocontext.regex.results import Tally, collect, cut, materialized, substitute, template
 from monocontext.regex.rewrite import Marked
 from monocontext.regex.stream import Scan, fullmatch_at, match_at
+from monocontext.source import Span
 from monocontext.strlike import StrLike
 
 
@@ -179,12 +180,13 @@ class Pattern(metaclass=ABCMeta):
 
     def _iterate(self, text: StrLike, pos: int, endpos: int) -> Iterator[Match]:
         low, high = self._bounds(text, pos, endpos)
-        return self._matches(text, low, high)
+        return self._matches(text, text.span, low, high)
 
-    def _matches(self, text: StrLike, low: int, high: int) -> Iterator[Match]:
+    def _matches(self, text: StrLike, span: Span, low: int, high: int) -> Iterator[Match]:
+        """`span` is where the text lay when it was asked for: a `refresh` may move it before the first match is."""
         if low > high:
             return
-        scan = Scan(self._planned, text.span, text._limit, low, high, narrow=True)
+        scan = Scan(self._planned, span, text._limit, low, high, narrow=True)
         subject = self._subject(text, low, high)
         for found in scan.hits():
             if found is not None:

@@ -75,7 +75,8 @@ class S3Store:
         with typed(url, etag=etag):
             transport = self._connection.transport(self._address.place)
             if transport is None:
-                return read_by_boto3(self._connection.client(), self._target(key), url, span, etag)
+                connection = self._connection
+                return read_by_boto3(connection.client(), self._target(key), url, span, etag, connection.refusals)
             return read_by_transport(transport, self._root + key, url, span, etag)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from monocontext.stores.s3_origin import S3Origin
+from monocontext.stores.s3_refusals import Refusals
 from monocontext.stores.s3_route import authorities, is_overheard, learn_route, listeners
 from monocontext.transport import MAX_IDLE, Client, Dialler, Pool
 
@@ -72,6 +73,10 @@ class S3Connection:
         self.options = options
         self.given = client
         """A client made by the caller, who then answers for forks."""
+        self.refusals = Refusals()
+        """What servers said to the boto3 client."""
+        if client is not None:
+            self.refusals.listen(client)
         self._held = _Held()
 
     def client(self) -> Any:
@@ -105,6 +110,7 @@ class S3Connection:
             with held.lock:
                 if held.client is None:
                     client = _connect(self.options)
+                    self.refusals.listen(client)
                     held.listeners = listeners(client)
                     held.client = client
         return held
@@ -127,7 +133,21 @@ class S3Connection:
         if held.pool is not None:
             held.pool.close()
         if held.client is not None and held.process == os.getpid():
-            held.client.close()
+            _hang_up(held.client)
+
+
+def _hang_up(client: Any) -> None:
+    """Close a client with its sockets. botocore only forgets its pools, and those that an error's traceback refers to
+    live on, sockets and all, until the collector comes by."""
+    # Not public: what a version of botocore lacks is left out.
+    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+    managers = [getattr(session, "_manager", None), *getattr(session, "_proxy_managers", {}).values()]
+    pools = [manager.pools for manager in managers if manager is not None]
+    found = [each.get(key) for each in pools for key in each.keys()]  # noqa: SIM118  (it has no iteration of its own)
+    client.close()
+    for pool in found:
+        if pool is not None:
+            pool.close()
 
 
 def _tls(client: Any) -> SSLContext:
@@ -137,9 +157,24 @@ def _tls(client: Any) -> SSLContext:
     return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)
 
 
-def _connect(options: S3Options) -> Any:
+@cache
+def _models() -> Any:
+    """What botocore reads from its files to make a client. Each session would read it anew, and a client takes a
+    session of its own: shared, that would hand on credentials that were refused."""
+    return import_module("botocore.session").get_session().get_component("data_loader")
+
+
+def _session(profile: str | None) -> Any:
     # boto3 and botocore carry no types; brought in like this they are `Any`, here and nowhere else.
-    session = import_module("boto3.session").Session(profile_name=options.profile)
+    inner, models = import_module("botocore.session").get_session(), _models()
+    inner.register_component("data_loader", models)
+    session = import_module("boto3.session").Session(profile_name=profile, botocore_session=inner)
+    models.search_paths[:] = dict.fromkeys(models.search_paths)  # each session of boto3 appends its own folder
+    return session
+
+
+def _connect(options: S3Options) -> Any:
+    session = _session(options.profile)
 
     def make(style: str) -> Any:
         botocore = import_module("botocore")
@@ -166,8 +201,7 @@ def _connect(options: S3Options) -> Any:
     if is_aws(client):
         return client
     # The endpoint came from the environment or a profile, by rules that are botocore's: ask it what it found.
-    with suppress(Exception):
-        client.close()
+    _hang_up(client)
     return make("path")
 
 

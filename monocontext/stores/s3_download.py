@@ -25,6 +25,8 @@ class Download:
             raise ContextChanged(f"{url} was replaced: expected ETag {etag!r}, which no server gives")
         self.etag = etag
         """The version that is read, as soon as it is known."""
+        self.refusals = 0
+        """Times that the server asked for fewer requests."""
         self._url = url
         self._span = span
         self._total_bytes: int | None = None
@@ -84,6 +86,9 @@ class Download:
         else:
             self._landing.filled_bytes += count
 
+    def refused(self) -> None:
+        self.refusals += 1
+
     def end(self) -> None:
         if self._landing is None:
             self._total_bytes = self.received_bytes
@@ -95,4 +100,5 @@ class Download:
         """What arrived, once it has ended."""
         assert self.etag is not None
         assert self._total_bytes is not None
-        return Blob(self._landing.take() if self._landing else b"".join(self._pieces), self.etag, self._total_bytes)
+        data = self._landing.take() if self._landing else b"".join(self._pieces)
+        return Blob(data, self.etag, self._total_bytes, refusals=self.refusals)

@@ -18,7 +18,7 @@ from monocontext.errors import (
     StoreFailure,
 )
 from monocontext.stores.checks import absent
-from monocontext.transport import Refused
+from monocontext.transport import Refused, is_throttling
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
@@ -116,4 +116,6 @@ def _refusal(
         return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
     if status in (301, 307) or code in _ELSEWHERE:
         return StoreFailure(f"{url} lies in another region, give region=: {said}")
-    return StoreFailure(f"{url}: {said}")
+    failure = StoreFailure(f"{url}: {said}")
+    failure.refusals = int(is_throttling(status, code))
+    return failure

@@ -12,6 +12,7 @@ from monocontext.stores.checks import check_version
 from monocontext.stores.s3_answers import Span, bare_etag, check_answer
 from monocontext.stores.s3_download import Download
 from monocontext.stores.s3_errors import is_cut, refusal
+from monocontext.stores.s3_refusals import Refusals
 from monocontext.transport import Client, Refused
 
 # botocore repeats a request that failed before its body; a body that is cut on the way is ours to ask for again.
@@ -25,24 +26,30 @@ def read_by_transport(client: Client, key: str, url: str, span: Span | None, eta
     try:
         client.get(key, download, span[1] if span else 0)
     except Refused as refused:
-        raise refusal(refused, url, download.etag) from refused
+        error = refusal(refused, url, download.etag)
+        if isinstance(error, StoreFailure):
+            error.refusals = download.refusals
+        raise error from refused
     return download.blob()
 
 
-def read_by_boto3(client: Any, target: dict[str, str], url: str, span: Span | None, etag: str | None) -> Blob:
+def read_by_boto3(
+    client: Any, target: dict[str, str], url: str, span: Span | None, etag: str | None, refusals: Refusals
+) -> Blob:
     """The same through boto3 (1 GET; all is asked for again after a body was cut)."""
     request = dict(target)
     if span is not None:
         request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
     if etag is not None:
         request["IfMatch"] = f'"{etag}"'
+    refusals.take()  # of whatever this thread did before
     answer, total_bytes, data = _whole_body(client, request, url, span)
     found = bare_etag(answer.get("ETag"), url)
     check_version(url, etag, found)  # some servers ignore If-Match
     expected = span[1] if span else answer.get("ContentLength")
     if len(data) != expected:
         raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
-    return Blob(data, found, len(data) if total_bytes is None else total_bytes)
+    return Blob(data, found, len(data) if total_bytes is None else total_bytes, refusals=refusals.take())
 
 
 def _whole_body(client: Any, request: dict[str, str], url: str, span: Span | None) -> tuple[Any, int | None, bytes]:

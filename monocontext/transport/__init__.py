@@ -2,7 +2,7 @@
 
     client   one GET, whatever comes between
     |-- route, signing, refusal      where, who, and what a server says instead of an object; pure
-    |-- retry, patience              when to ask again, how long to wait; pure
+    |-- retry, patience, pace        when to ask again, how long to wait, how slow is too slow; pure
     |-- pool -> dial -> connection   sockets: kept, opened, used
     `-- body -> http11, landing      bytes off the wire and into their place
 
@@ -18,7 +18,7 @@ from monocontext.transport.dial import Dialler
 from monocontext.transport.http11 import Head
 from monocontext.transport.landing import Landing
 from monocontext.transport.pool import MAX_IDLE, Pool
-from monocontext.transport.refusal import Refused
+from monocontext.transport.refusal import Refused, is_throttling
 from monocontext.transport.route import DEFAULT_PORTS, Endpoint, Origin, Proxy, Route
 from monocontext.transport.signing import Credentials
 
@@ -38,4 +38,5 @@ __all__ = [
     "Route",
     "Sink",
     "Unanswered",
+    "is_throttling",
 ]

@@ -5,7 +5,7 @@ What is done about what:
 | what happens | what follows |
 |---|---|
 | a kept connection was closed while it waited | at once on a new one |
-| no byte for as long as patience lasts | the rest, at once, on a new connection to another address |
+| no byte for as long as patience lasts, or hardly any | the rest, at once, on a new connection to another address |
 | the connection breaks, or does not open | the rest, after a pause |
 | 500, 502, 503, 504, 429, also inside a 200 | again, after a pause |
 | 307 and its like; 301 or 400 that names a region | there, once each |
@@ -29,6 +29,7 @@ from monocontext.errors import MonocontextError
 from monocontext.transport.body import Body, Cut
 from monocontext.transport.connection import Address, Connection
 from monocontext.transport.http11 import BadReply, Head, request_head
+from monocontext.transport.pace import Pace
 from monocontext.transport.patience import Overdue, Patience, Wait
 from monocontext.transport.pool import Pool
 from monocontext.transport.refusal import MAX_ERROR_BYTES, Refused, is_disguised
@@ -60,6 +61,10 @@ class Sink(Protocol):
 
     def advance(self, count: int) -> None:
         """So many bytes were written to the beginning of `place()`. Raises when there are more than belong there."""
+        ...
+
+    def refused(self) -> None:
+        """The server asked for fewer requests; it may be asked again."""
         ...
 
     def end(self) -> None:
@@ -106,6 +111,7 @@ class Client:
         self.pool = pool
         self.budget = Budget(time.monotonic)
         self.patience = Patience(silence_seconds)
+        self.pace = Pace()
         self._origin = origin
         self._attempts = attempts
         self._silence_seconds = silence_seconds
@@ -132,6 +138,8 @@ class Client:
             except MonocontextError:  # some are kin to OSError
                 raise
             except Refused as refused:
+                if refused.is_throttling:
+                    sink.refused()
                 if self._mend(refused, errand):
                     continue
                 if not refused.passes or not self._may_retry(attempt, errand):
@@ -160,7 +168,8 @@ class Client:
         """One exchange: whatever went wrong, the connection is back in the pool or closed."""
         waits_out = is_last or not self.budget.can_pay()
         seconds = self._silence_seconds if waits_out else self.patience.after(errand.silences)
-        wait = Wait(seconds, self._silence_seconds, errand.until, time.monotonic, self.budget.can_pay)
+        pace = None if waits_out else self.pace
+        wait = Wait(seconds, self._silence_seconds, errand.until, time.monotonic, self.budget.can_pay, pace)
         connection, head = self._send(errand, sink, wait)
         refused: Refused | None = None
         try:
@@ -169,6 +178,7 @@ class Client:
                 refused = Refused(head, body.read(MAX_ERROR_BYTES))
             else:
                 _fill(sink, head, body, errand)
+                wait.ended()
         except BaseException:
             errand.avoid = connection.address
             self.pool.discard(connection)
@@ -247,8 +257,6 @@ def _fill(sink: Sink, head: Head, body: Body, errand: _Errand) -> None:
     try:
         while count := _read(body, sink):
             sink.advance(count)
-            if time.monotonic() > errand.until:  # a byte now and then is no silence
-                raise Overdue("the deadline passed")
     except (Cut, BadReply, ConnectionError):
         errand.cuts += 1
         raise

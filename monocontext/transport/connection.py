@@ -81,7 +81,7 @@ class Connection:
             except TimeoutError:
                 self._socket.settimeout(wait.on())
             else:
-                wait.heard()
+                wait.heard(count)
                 return count
 
     def is_quiet(self) -> bool:

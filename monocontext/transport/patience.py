@@ -1,12 +1,15 @@
 """How long silence is ordinary: learned from the time to the first byte of the requests before. Pure.
 
 A body that stalls is what makes today's readers wait 16 to 61 s. Giving up early costs one more request, waiting costs
-everything that depends on the answer; so patience is short, and doubles for a request that meets silence again.
+everything that depends on the answer; so patience is short, and doubles for a request that meets silence again. What
+drips is given up like what is silent: bytes that arrived stay, and the rest is asked for elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+from monocontext.transport.pace import LEAST_SAMPLE_BYTES, Pace
 
 LEAST_SECONDS = 1.0
 """Ten times the slowest of a hundred first bytes on S3 (p99 100-230 ms), and half of the two seconds to recover in."""
@@ -49,7 +52,7 @@ class Patience:
 
 
 class Stalled(TimeoutError):
-    """Nothing came for as long as patience lasts; another connection may be luckier."""
+    """Nothing, or hardly anything, came for as long as patience lasts; another connection may be luckier."""
 
 
 class Overdue(TimeoutError):
@@ -57,7 +60,11 @@ class Overdue(TimeoutError):
 
 
 class Wait:
-    """The silences of one exchange: how long to wait for the next byte, and when to stop waiting."""
+    """The silences of one exchange: how long to wait for the next byte, and when to stop waiting.
+
+    Bytes are counted over half of the patience at a time. The first half is not judged: a new connection doubles its
+    pace with each round trip, and begins with 14 KB.
+    """
 
     def __init__(
         self,
@@ -66,6 +73,7 @@ class Wait:
         until: float,
         clock: Callable[[], float],
         can_retry: Callable[[], bool],
+        pace: Pace | None = None,
     ) -> None:
         self._seconds = seconds
         self._longest = longest_seconds
@@ -73,6 +81,11 @@ class Wait:
         self._clock = clock
         self._can_retry = can_retry
         self._silent = 0.0
+        self._pace = pace
+        self._began: float | None = None
+        self._count = 0
+        self._counted_since = 0.0
+        self._counted = 0
 
     def seconds(self) -> float:
         """For the next byte. Raises `Overdue`."""
@@ -89,6 +102,26 @@ class Wait:
             raise Stalled(f"no byte for {self._silent:.1f} s")
         return seconds
 
-    def heard(self) -> None:
-        """Something came."""
+    def heard(self, count: int) -> None:
+        """So many bytes came. Raises `Overdue`; `Stalled` where they come too slowly and a retry can be paid for."""
         self._silent = 0.0
+        now = self._clock()
+        if now > self._until:  # a byte now and then is no silence
+            raise Overdue("the deadline passed")
+        if self._began is None:
+            self._began = self._counted_since = now
+        self._count += count
+        self._counted += count
+        seconds = now - self._counted_since
+        if self._pace is None or seconds * 2 < self._seconds:
+            return
+        is_first, counted = self._counted_since == self._began, self._counted
+        self._pace.learn(counted, seconds)
+        self._counted_since, self._counted = now, 0
+        if not is_first and counted < self._pace.slowest * seconds and self._can_retry():
+            raise Stalled(f"only {counted:,} bytes in {seconds:.1f} s")
+
+    def ended(self) -> None:
+        """The answer is here whole."""
+        if self._pace is not None and self._began is not None and self._count >= LEAST_SAMPLE_BYTES:
+            self._pace.learn(self._count, self._clock() - self._began)

@@ -12,6 +12,8 @@ MAX_ERROR_BYTES = 64 << 10
 """Read of an error's body; S3's take a few hundred bytes."""
 _PASSING_STATUS = frozenset({408, 429, 500, 502, 503, 504})
 _PASSING_CODE = frozenset({"InternalError", "RequestTimeout", "ServiceUnavailable", "SlowDown", "ThrottlingException"})
+_THROTTLING_STATUS = frozenset({429, 503})
+_THROTTLING_CODE = frozenset({"RequestLimitExceeded", "ServiceUnavailable", "SlowDown", "ThrottlingException"})
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"})
 _SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
 _ELSEWHERE = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
@@ -35,6 +37,11 @@ class Refused(Exception):
     def passes(self) -> bool:
         """Whether the same request may succeed a little later. By status where there is one: bodies may be anything."""
         return self.status in _PASSING_STATUS or self.code in _PASSING_CODE
+
+    @property
+    def is_throttling(self) -> bool:
+        """Whether the server wants fewer requests. By status too: the bodies of some gateways are no XML."""
+        return is_throttling(self.status, self.code)
 
     @property
     def is_expired(self) -> bool:
@@ -61,6 +68,11 @@ class Refused(Exception):
     def location(self) -> str | None:
         """The URL to ask at this once."""
         return self.head.headers.get("location") if self.status in (302, 307, 308) else None
+
+
+def is_throttling(status: int, code: str) -> bool:
+    """Whether an answer asks for fewer requests."""
+    return status in _THROTTLING_STATUS or code in _THROTTLING_CODE
 
 
 def is_disguised(head: Head) -> bool:

@@ -209,7 +209,7 @@ def test_the_first_answer_counts_and_the_other_is_dropped() -> None:
     assert workers.now() - began == pytest.approx(0.3 + 0.1)
     scheduler = context._reader._scheduler  # type: ignore[union-attr]
     assert (scheduler.running, len(scheduler._by_key)) == (1, 0)  # the slow one is still on its way, and counted
-    assert scheduler.reserved_bytes == 2 * PIECE
+    assert scheduler.reserved_bytes == PIECE  # a raw frame is received in place
     assert (context.stats.gets, context.stats.hedges) == (gets + 1, 1)
     workers.pass_time(10)
     wait_until_idle(context)
@@ -285,7 +285,7 @@ def test_a_hedge_waits_for_a_connection_and_goes_first() -> None:
 def test_both_attempts_are_within_the_budget() -> None:
     context, workers = opened(Script(n50=5.0))
     scheduler = context._reader._scheduler  # type: ignore[union-attr]
-    scheduler._budget_bytes = 3 * PIECE  # a request takes two of them
+    scheduler._budget_bytes = 3 * PIECE // 2
     began = workers.now()
     assert context[:10] == TEXT[:10]
     assert workers.now() - began == pytest.approx(5.0)

@@ -117,3 +117,30 @@ def test_what_does_not_fit_a_part_goes_alone() -> None:
     large = Need(0, "a", 0, MAX_PART_BYTES * 2, 1, bytes)
     small = [Need(1, "a", MAX_PART_BYTES * 2, 10, 10, bytes), Need(2, "a", MAX_PART_BYTES * 2 + 10, 10, 10, bytes)]
     assert [len(request.needs) for request in coalesce([large, *small])] == [1, 2]
+
+
+def test_what_a_request_occupies() -> None:
+    raw, packed = (Need(i, "a", i * 100, 100, 100 + 200 * i, bytes, is_raw=i == 0) for i in (0, 1))
+    assert [each.memory_bytes for each in coalesce([raw])] == [100]
+    assert [each.memory_bytes for each in coalesce([packed])] == [400]
+    assert [each.memory_bytes for each in coalesce([raw, packed])] == [600]
+
+
+def test_where_requests_would_wait_for_each_other_wider_gaps_are_read_over() -> None:
+    """100 needs of 10 KB, 200 KB apart: one request each while that many may run, few large ones when not."""
+    apart = [Need(i, "a", i * 200_000, 10_000, 10_000, bytes) for i in range(100)]
+    assert len(coalesce(apart)) == len(coalesce(apart, at_once=100)) == 100
+    fewer = coalesce(apart, at_once=64)
+    assert len(fewer) == math.ceil(100 / 6)  # six lie within the MiB of one part
+    assert {need.key for each in fewer for need in each.needs} == set(range(100))
+    assert max(each.stored_bytes for each in fewer) <= PART_BYTES
+    wide = [need._replace(offset=need.key * (8 * GAP_BYTES + 10_001)) for need in apart]  # type: ignore[operator]
+    assert len(coalesce(wide, at_once=1)) == 100, "a gap of more than 1 MiB is never read over"
+
+
+@given(needs(), st.integers(1, 8))
+def test_at_once_leaves_nothing_out(wanted: list[Need], at_once: int) -> None:
+    found, plain = coalesce(wanted, at_once=at_once), coalesce(wanted)
+    assert sorted(need.key for each in found for need in each.needs) == sorted(need.key for need in wanted)  # type: ignore[type-var]
+    assert len(found) <= len(plain)
+    assert (len(plain) > at_once) or found == plain

@@ -27,7 +27,7 @@ from monocontext.testing.http_faults import (
 )
 
 from .faulted import TEXT, opened, serve
-from .gauges import assert_idle, pool, watch_budget
+from .gauges import assert_idle, open_sockets, pool, watch_budget
 
 THREADS = 64
 LENGTHS = (1, 100, 100, 1_000, 5_000, 60_000)
@@ -58,7 +58,7 @@ OFTEN = (
 )
 def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> None:
     errors: Counter[str] = Counter()
-    before = threading.active_count()
+    before, sockets_before = threading.active_count(), open_sockets()
     with serve() as server, opened(server, transport=way, cache_bytes=300 << 10) as context:
         for fault in OFTEN:
             server.faults.add(fault, share=0.01, times=None)
@@ -89,6 +89,7 @@ def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> N
         server.faults.clear()
         assert "".join(context.chunks(50_000)) == TEXT
         assert_idle(context)
+        budget()
         context.close()
         assert sockets is None or (sockets.lent, sockets.idle) == (0, 0)
         gc.collect()  # what boto3 broke off hangs in cycles, sockets and all
@@ -98,8 +99,8 @@ def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> N
             time.sleep(0.01)
         assert server.in_flight == 0
     end = time.monotonic() + 5
-    while threading.active_count() > before:
-        assert time.monotonic() < end, threading.enumerate()
+    while threading.active_count() > before or open_sockets() > sockets_before:
+        assert time.monotonic() < end, (threading.enumerate(), open_sockets(), sockets_before)
         time.sleep(0.01)
     with capsys.disabled():
         print(

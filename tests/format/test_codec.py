@@ -37,6 +37,22 @@ def test_round_trip(text: str, codec: str) -> None:
         assert stored == text.encode()
 
 
+def test_a_raw_body_of_one_frame_is_not_copied() -> None:
+    """It is received in place; of a body of several frames each is copied once, so that it does not keep the others."""
+    stored, frame = encoded(TEXT, "raw")
+    body = b"".join([stored])
+    assert decode(body, frame) is body
+    assert decode(memoryview(body), frame) is body
+    two = body + body
+    part = decode(memoryview(two)[len(body) :], frame)
+    assert part == body
+    assert part is not body
+    changing = bytearray(body)
+    kept = decode(memoryview(changing), frame)
+    changing[:] = bytes(len(changing))
+    assert kept == body
+
+
 def refused(stored: bytes, frame: Frame, what: str) -> None:
     with pytest.raises(DamagedData, match=WHERE + what):
         decode(stored, frame)

@@ -200,6 +200,9 @@ EXACT = {
     "findall": 'import re\nprint(re.findall(r"ERROR host-(\\d+)", context)[:10])',
     "search with flags": 'import re\nprint(re.search(r"timeout after\\s+(\\d+)", context, re.IGNORECASE | re.DOTALL))',
     "flags by keyword": 'import re\nprint(len(re.findall("section", context, flags=re.I)))',
+    "from re": "from re import findall, IGNORECASE, S\nprint(findall('error.*after', context, IGNORECASE | S)[:2])",
+    "number of pieces": 'docs = context.split("## Section")\nprint(len(docs), len(docs[0]))',
+    "words": "print(len(context.split()))",
     "compiled": """
         import re
         pat = re.compile(r"^## Section (\\d+)$", re.M)

@@ -6,7 +6,7 @@ import pytest
 
 from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, read_block
 from tests.hints.model_blocks import DEPENDENT, EXACT
-from tests.hints.recording import make_text, reads_of, told
+from tests.hints.recording import Read, make_text, reads_of, told
 
 TEXT = make_text(999_703)
 LINES = len(TEXT.splitlines())
@@ -41,6 +41,19 @@ def test_what_depends_on_the_text_is_not_guessed(name: str) -> None:
     assert {_short(hint) for hint in _fed(source)} == {
         _short(hint) for hint in read_block(source, len(TEXT), lines=LINES)
     }
+
+
+@pytest.mark.parametrize(("width", "step"), [(500, 500), (700, 500), (10, 900)])
+def test_lines_in_batches(width: int, step: int) -> None:
+    """Batches that touch may be told as one."""
+    source = f"lines = context.splitlines()\nfor i in range(0, len(lines), {step}):\n    lines[i:i + {width}]"
+
+    def numbers(reads: list[Read]) -> set[int]:
+        return {number for read in reads if isinstance(read, Lines) for number in range(read.start, read.stop)}
+
+    hints = read_block(source, len(TEXT), lines=LINES)
+    assert len(hints) < 50
+    assert numbers(told(hints)) == numbers(reads_of(source, TEXT))
 
 
 def test_literal_zooms_are_read_as_told() -> None:

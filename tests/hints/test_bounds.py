@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monocontext.hints import CodeHints, Ranges, blocks, read_block
+from monocontext.hints.trace import Trace
 
 N = 10**12
 
@@ -183,20 +184,67 @@ KINDS = ["statements", "one loop", "one expression", "one string", "one line", "
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_grows_with_the_reply_not_with_its_square(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = 0
-    real = ast.parse
+    parsed = nodes = 0
+    parse, spend = ast.parse, Trace.spend
 
-    def counted(source: str) -> ast.Module:
+    def counted_parse(source: str) -> ast.Module:
         nonlocal parsed
         parsed += len(source)
-        return real(source)
+        return parse(source)
 
-    monkeypatch.setattr(blocks.ast, "parse", counted)
-    reply = ("" if kind == "prose" else "```repl\n") + _reply_of(kind, 100_000)
-    stream = CodeHints(N)
-    for i in range(0, len(reply), 4):
-        stream.feed(reply[i : i + 4])
-    stream.end()
-    assert parsed <= 5 * len(reply)
-    looked_at = blocks.WORK * 5 - stream._follower._work_left
-    assert looked_at <= blocks.WORK * 5
+    def counted_spend(trace: Trace, some: int = 1) -> None:
+        nonlocal nodes
+        nodes += some
+        spend(trace, some)
+
+    monkeypatch.setattr(blocks.ast, "parse", counted_parse)
+    monkeypatch.setattr(Trace, "spend", counted_spend)
+    work = []
+    for size in (50_000, 100_000):
+        parsed = nodes = 0
+        reply = ("" if kind == "prose" else "```repl\n") + _reply_of(kind, size)
+        stream = CodeHints(N)
+        for i in range(0, len(reply), 4):
+            stream.feed(reply[i : i + 4])
+        stream.end()
+        assert parsed <= 4 * len(reply)
+        assert nodes <= 5 * blocks.WORK + len(reply)  # the latter: subscripts, told also when the work is used up
+        work.append((parsed, nodes))
+    assert work[1][0] <= 2.2 * work[0][0] + 1000
+
+
+LOOPS = {
+    "for": ("for i in range(0, len(context), 100_000):\n    part = context[i:i + 100_000]", 1),
+    "comprehension": ("parts = [context[i:i + 100_000] for i in range(0, len(context), 100_000)]", 1),
+    "while": ("i = 0\nwhile i < len(context):\n    part = context[i:i + 100_000]\n    i += 100_000", 1),
+    "while with a break": (
+        "i = 0\nwhile True:\n    part = context[i:i + 100_000]\n    if not part:\n        break\n    i += len(part)",
+        1,
+    ),
+    "overlapping": ("for i in range(0, len(context), 80_000):\n    part = context[max(0, i - 50):i + 100_000]", 4),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_long_loop_costs_what_a_short_one_costs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, most_hints = LOOPS[name]
+    nodes = 0
+    spend = Trace.spend
+
+    def counted(trace: Trace, some: int = 1) -> None:
+        nonlocal nodes
+        nodes += some
+        spend(trace, some)
+
+    monkeypatch.setattr(Trace, "spend", counted)
+    work = []
+    for characters in (10**7, 10**12):
+        nodes = 0
+        hints = read_block(source, characters)
+        assert len(hints) <= most_hints
+        assert sum(hint.count for hint in hints if isinstance(hint, Ranges)) == characters // (
+            80_000 if name == "overlapping" else 100_000
+        )
+        work.append(nodes)
+    assert work[1] < 1500
+    assert work[1] < 1.1 * work[0]

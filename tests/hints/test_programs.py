@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from monocontext.hints import read_block
+from monocontext.hints import CodeHints, read_block
 from tests.hints.recording import make_text, reads_of, told
 
 TEXT = make_text(60_011)
@@ -114,3 +114,6 @@ def test_a_program_reads_what_was_told(parts: list[str]) -> None:
     hints = read_block(source, N, lines=LINES)
     if len(hints) < 256:
         assert set(told(hints)) == set(reads_of(source, TEXT))
+        stream = CodeHints(N, lines=LINES, fenced=False)
+        early = stream.feed(source) + stream.end()
+        assert len(early) == 256 or set(told(early)) >= set(told(hints))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,6 +192,40 @@ def test_segments_are_read_at_the_same_time() -> None:
     assert opened(*simple(), wrap=Together)[:] == "".join(WHOLE)
 
 
+def test_without_threads() -> None:
+    rows, texts = simple()
+    before = threading.active_count()
+    lines = opened(rows, texts, threads=False)
+    assert lines[2:14] == reference(rows, texts, 2, 14)
+    assert list(reversed(lines)) == list(lines)[::-1]
+    assert (lines.stats.gets, threading.active_count()) == (1 + len(rows), before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_what_is_loading_at_a_fork_is_loaded_anew_in_the_child() -> None:
+    """The thread that loads it is the parent's."""
+    rows, texts = simple(segments=1)
+    lines = opened(rows, texts)
+    expected = reference(rows, texts, None, None)
+    assert lines[:1] == reference(rows, texts, 0, 1)
+    context: Any = lines._reader
+    context._cache.clear()
+    context._loading[0] = Future()  # as it is while a request is under way
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(10)
+        os._exit(0 if lines[:] == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_folder_to_keep_it_in_is_refused(tmp_path: Path) -> None:
+    rows, texts = simple()
+    with pytest.raises(ValueError, match="records no versions of its objects"):
+        opened(rows, texts, cache_dir=tmp_path)
+
+
 def test_one_request_for_many_readers() -> None:
     gate = threading.Event()
     counting: list[CountingStore] = []
@@ -340,6 +377,16 @@ def test_the_constructor_of_deeprecurse(moto_s3: str, put: Callable[[str, bytes]
     context = Monocontext(moto_s3, "logs/")
     assert len(context) == 20
     assert (context[2:7], context[-3:], context[:]) == ("".join(WHOLE[2:7]), "".join(WHOLE[-3:]), "".join(WHOLE))
+
+
+def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
+    put_context(put, "old/options/")
+    before = threading.active_count()
+    lines = Monocontext(moto_s3, "old/options/", threads=False)
+    assert lines[0:2]
+    assert threading.active_count() == before
+    with pytest.raises(ValueError, match="cache_dir"):
+        Monocontext(moto_s3, "old/options/", cache_dir="unused")
 
 
 def test_names_that_have_the_prefix(moto_s3: str, put: Callable[[str, bytes], None]) -> None:

@@ -94,7 +94,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert cache.used_bytes <= cache.capacity_bytes
         assert cache.expected_bytes == sum(size for _, size in cache._expected.values())
         assert all(key in ledger for key in cache._expected)
-        assert scheduler.ahead_running <= scheduler._max_running // 2
+        assert scheduler.ahead_running <= scheduler.pressure.maximum // 2
 
     def teardown(self) -> None:
         if hasattr(self, "model"):

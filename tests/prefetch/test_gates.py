@@ -219,6 +219,13 @@ def test_a_wrong_hint_costs_bounded_bytes_and_no_result() -> None:
     assert ledger.outstanding_bytes[Kind.KNOWN] == 0
 
 
+def test_a_loop_leaves_room_for_the_slice_after_it() -> None:
+    code = "for at in range(0, len(context), 50_000):\n    print(context[at : at + 50_000])"
+    model = Model("all", cache_bytes=100 * FRAME)
+    assert model.writes(f"{code}\nx = context[7_000_000:7_001_000]", runs=False) == 0.0
+    assert model.reader.holds(7_000_000 // FRAME)
+
+
 def test_demand_does_not_wait_behind_speculation_when_a_cell_starts() -> None:
     """The model is done before what was guessed has come; a read elsewhere takes what it takes alone, but for its
     share of the link."""

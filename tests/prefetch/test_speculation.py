@@ -149,6 +149,18 @@ def test_after_a_fork_speculation_is_forgotten() -> None:
     assert at_rest(scheduler)
 
 
+def test_a_store_that_refuses_is_asked_for_nothing_ahead_while_anything_runs() -> None:
+    scheduler = Scheduler(CONNECTIONS, BUDGET)
+    demand = scheduler.want([need(0)], Priority.DEMAND)
+    scheduler.start()
+    scheduler.pressure.refused(0.0, 1.0, 3)
+    assert scheduler.pressure.is_throttled
+    scheduler.speculate([need(1), need(2)], Priority.LITERAL_HINT)
+    assert scheduler.start() == []
+    finish(scheduler, demand[0])
+    assert len(scheduler.start()) == 1  # one at a time, so that it is noticed when the store is well again
+
+
 def test_the_instrument_panel_tells_speculation() -> None:
     scheduler = Scheduler(CONNECTIONS, BUDGET)
     scheduler.speculate([need(0)], Priority.WARM_UP)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 import sys
 import threading
 import uuid
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from monocontext import Monocontext
+from monocontext import Monocontext, regex
 from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, StoreFailure, UnsupportedFormat
 from monocontext.generations import read_generation, read_root
 from monocontext.manifest import ROOT_KEY, generation_key
@@ -517,3 +520,45 @@ def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie() ->
     assert Manifest.from_bytes(store.get(ROOT_KEY).data).extra == {"shelf": "of generation 1"}
     assert append("more", store).extra == {}
     assert text_of(store) == OLD + "more"
+
+
+def test_iterators_belong_to_the_generation_that_they_were_made_in() -> None:
+    """Those too that have given nothing yet when the text moves."""
+    store = memory()
+    publish(OLD, store, frame_bytes=50)
+    context = Monocontext.open(store)
+    made = [
+        iter(context),
+        context.chunks(7),
+        iter(context.lines),
+        (hit.line for hit in context.grep("line", max_hits=1)),
+        (match.span() for match in regex.finditer("li", context)),
+    ]
+    expected: list[list[Any]] = [
+        [*items] for items in (OLD, Monocontext.open(store).chunks(7), OLD.splitlines(keepends=True))
+    ]
+    expected += [OLD.splitlines()[:1], [match.span() for match in re.finditer("li", OLD)]]
+    publish("x a\n", store, replace=True)
+    context.refresh()
+    assert [list(each) for each in made] == expected
+
+
+def test_what_was_made_of_the_whole_text_before_a_refresh_stays(tmp_path: Path) -> None:
+    """A view of everything is no other name of the text that moves, and a pickle of what is derived is not either."""
+    publish(OLD, tmp_path, frame_bytes=50)
+    context = Monocontext.open(tmp_path, materialize_limit=40)
+    made = [
+        (context.view(), OLD),
+        (context[:], OLD),
+        (context.strip("\0"), OLD),
+        (context.lower(), OLD.lower()),
+        (context + "!", OLD + "!"),
+        (context.split(), OLD.split()),
+        (context.rsplit("aa"), OLD.rsplit("aa")),
+    ]
+    publish("something shorter", tmp_path, replace=True)
+    context.refresh()
+    for lazy, expected in made:
+        again = pickle.loads(pickle.dumps(lazy))
+        for each in (lazy, again):
+            assert ("".join(each) if isinstance(expected, str) else list(each)) == expected

@@ -375,7 +375,7 @@ def _(patch: Patch) -> None:
 
 @mutant("replace misses what lies over an edge", "replace")
 def _(patch: Patch) -> None:
-    patch.setattr(derived, "_overlap", lambda text, needle: 0)
+    patch.setattr(derived, "overlap", lambda text, needle: 0)
 
 
 @mutant("replace with a count goes one further", "replace")

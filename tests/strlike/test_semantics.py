@@ -24,16 +24,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from monocontext import Monocontext
+from monocontext import Monocontext, search
 from monocontext.errors import ContextTooLarge
+from monocontext.source import Span
 from monocontext.splits import LazyList
 
 from .big import FRAME_BYTES, MIB, Big
-from .subject import stored
+from .subject import read, stored
 
 PAGE = Path(__file__, "../../../docs/semantics.md").resolve().read_text()
 FAR = 5 * 10**9
@@ -255,6 +257,25 @@ def test_rsplit_at_a_separator_that_overlaps_itself() -> None:
     parts = context.rsplit("aa")
     assert isinstance(parts, LazyList)
     assert parts == SMALL.rsplit("aa") != SMALL.split("aa")
+
+
+@pytest.mark.parametrize("separator", ["a", "aa", "aba", "abab", "é", "éaé", "ab" * 8])
+def test_rsplit_goes_through_the_text_once(separator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many separators there are, and however frames cut them."""
+    random = Random(separator)
+    passes = []
+    real = Span.windows
+    for frame_bytes in (1, 2, 3, 7, 100):
+        text = "".join(random.choices(["a", "ab", "aba", "é"], k=300))
+        with monkeypatch.context() as patch:
+            patch.setattr(Span, "windows", lambda *args, **more: passes.append(args) or real(*args, **more))
+            parts = stored(text, frame_bytes, limit=3).rsplit(separator)
+        assert parts == text.rsplit(separator)
+        for most in (1, 2, 7, 10**9):
+            assert read(stored(text, frame_bytes, limit=3).rsplit(separator, most)) == read(
+                text.rsplit(separator, most)
+            )
+    assert len(passes) == (5 if search.has_border(separator) else 0)  # else it is `split`, which waits to be asked
 
 
 def test_repr_differs(big: Big) -> None:

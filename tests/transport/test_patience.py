@@ -7,6 +7,7 @@ import random
 import pytest
 
 from monocontext.testing import profile
+from monocontext.transport.pace import SLOWEST_BYTES_PER_SECOND, Pace
 from monocontext.transport.patience import LEAST_SECONDS, Overdue, Patience, Stalled, Wait
 from monocontext.transport.retry import FLOOR, Budget, next_pause
 
@@ -99,7 +100,7 @@ def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
         Wait(1.0, 10.0, time.now + 60, time, lambda: True).on()
     poor = Wait(1.0, 3.0, time.now + 60, time, lambda: False)
     assert [poor.on(), poor.on()] == [1.0, 1.0]
-    poor.heard()
+    poor.heard(1)
     assert [poor.on(), poor.on()] == [1.0, 1.0]
     with pytest.raises(Stalled, match=r"no byte for 3\.0 s"):
         poor.on()
@@ -114,3 +115,79 @@ def test_no_wait_passes_the_deadline() -> None:
     time.now += 0.5
     with pytest.raises(Overdue):
         wait.on()
+
+
+# -- slow bodies -------------------------------------------------------------------------------------------------------
+
+
+def arriving(wait: Wait, time: Time, bytes_per_second: float, seconds: float, step: float = 0.1) -> float:
+    """A body that comes at some pace for so long; returns when it is given up, counted from now."""
+    began = time.now
+    while time.now < began + seconds:
+        time.now += step
+        wait.heard(round(bytes_per_second * step))
+    return time.now - began
+
+
+def test_a_body_that_drips_is_given_up_after_a_second() -> None:
+    time = Time()
+    wait = Wait(1.0, 10.0, time.now + 60, time, lambda: True, Pace())
+    with pytest.raises(Stalled, match=r"only \d+ bytes in 0\.\d s"):
+        arriving(wait, time, 100, 60)
+    assert 101.0 < time.now < 101.5
+
+
+def test_a_body_at_any_ordinary_pace_is_not() -> None:
+    for pace in (300e3, 1e6, 90e6):
+        time = Time()
+        arriving(Wait(1.0, 10.0, time.now + 60, time, lambda: True, Pace()), time, pace, 30)
+
+
+def test_a_new_connection_may_begin_slowly() -> None:
+    """14 KB in the first round trip, twice as much in each that follows: at 250 ms 210 KB in the first second."""
+    time = Time()
+    wait = Wait(1.0, 10.0, time.now + 60, time, lambda: True, Pace())
+    for trip in range(8):
+        wait.heard(14_000 << trip)
+        time.now += 0.25
+
+
+def test_all_bodies_of_a_thin_line_are_slow() -> None:
+    """16 at once, 15 KB a second each: after half a second all have said so, and none is given up."""
+    time, pace = Time(), Pace()
+    for _ in range(16):
+        pace.learn(90_000_000, 1.0)
+    assert pace.slowest == SLOWEST_BYTES_PER_SECOND
+    waits = [Wait(1.0, 10.0, time.now + 60, time, lambda: True, pace) for _ in range(32)]
+    for _ in range(100):
+        time.now += 0.1
+        for wait in waits:
+            wait.heard(1500)
+    assert pace.slowest == pytest.approx(750, rel=0.05)
+
+
+def test_one_of_many_bodies_that_drips_is_given_up() -> None:
+    time, pace = Time(), Pace()
+    for _ in range(49):
+        pace.learn(1 << 20, 0.012)
+    with pytest.raises(Stalled):
+        arriving(Wait(1.0, 10.0, time.now + 60, time, lambda: True, pace), time, 200_000, 60)
+
+
+def test_without_a_retry_to_pay_with_what_drips_is_waited_for() -> None:
+    time = Time()
+    arriving(Wait(1.0, 10.0, time.now + 60, time, lambda: False, Pace()), time, 100, 30)
+    arriving(Wait(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 30)  # the last attempt
+    with pytest.raises(Overdue):
+        arriving(Wait(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 61)
+
+
+def test_small_bodies_say_nothing_of_pace() -> None:
+    time, pace = Time(), Pace()
+    for size in (100, 64 << 10):
+        wait = Wait(1.0, 10.0, time.now + 60, time, lambda: True, pace)
+        wait.heard(0)
+        time.now += 0.01
+        wait.heard(size)
+        wait.ended()
+    assert list(pace._paces) == [pytest.approx((64 << 10) / 0.01)]

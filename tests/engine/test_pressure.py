@@ -1,0 +1,212 @@
+"""Fewer requests for a store that refuses them: the state machine, the engine on a virtual clock, and over HTTP."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.errors import StoreFailure
+from monocontext.hedging import LEAST_SAMPLES, Hedging
+from monocontext.plan import Need
+from monocontext.pressure import Pressure
+from monocontext.scheduler import Priority, Scheduler
+from monocontext.store import Blob
+from monocontext.stores.memory import MemoryStore
+from monocontext.testing import FaultyStore, S3StandIn, SimulatedWorkers
+from monocontext.testing.http_faults import slow_down
+from monocontext.workers import ThreadWorkers
+
+from .counted import memory
+
+TEXT = "".join(f"{number:09d}\n" for number in range(20_000))
+
+
+# -- alone -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_wave_of_refusals_halves_once() -> None:
+    pressure = Pressure(64)
+    assert (pressure.limit, pressure.is_throttled) == (64, False)
+    assert pressure.refused(sent=0.0, now=0.1, running=64)
+    assert not any(pressure.refused(sent=0.05, now=0.1 + i / 1000, running=64) for i in range(63))
+    assert pressure.limit == 32
+    assert pressure.refused(sent=0.1, now=0.2, running=32)
+    assert (pressure.limit, pressure.is_throttled) == (16, True)
+    assert repr(pressure) == "<Pressure 16/64 requests at once>"
+
+
+def test_half_of_what_ran_is_what_is_left() -> None:
+    pressure = Pressure(64)
+    pressure.refused(0.0, 0.1, running=10)
+    assert pressure.limit == 5
+
+
+def test_one_is_always_allowed() -> None:
+    pressure = Pressure(64)
+    for round_trip in range(20):
+        pressure.refused(float(round_trip), round_trip + 0.5, running=1)
+        assert pressure.limit >= 1
+    assert pressure.limit == 1
+
+
+def test_it_grows_by_one_for_each_window_of_answers() -> None:
+    pressure = Pressure(8)
+    pressure.refused(0.0, 0.0, running=8)
+    limits = []
+    for _ in range(40):
+        pressure.answered(now=0.0)
+        limits.append(pressure.limit)
+    # 4 answers at a limit of 4, 5 at 5, and so on: a little more, since the limit grows within a window.
+    assert [limits.index(limit) + 1 for limit in (5, 6, 7, 8)] == pytest.approx([4, 9, 15, 22], abs=2)
+    assert (limits[-1], pressure.is_throttled) == (8, False)
+
+
+def test_a_reader_that_asks_now_and_then_is_back_by_time() -> None:
+    pressure = Pressure(64)
+    pressure.refused(0.0, 0.0, running=64)
+    pressure.answered(10.0)
+    assert pressure.limit == 42
+    pressure.answered(100.0)
+    assert (pressure.limit, pressure.is_throttled) == (64, False)
+    pressure.answered(50.0)  # clocks of threads may be read in another order
+    assert pressure.limit == 64
+
+
+def test_nothing_is_hedged_while_throttled() -> None:
+    pressure = Pressure(4)
+    hedging, scheduler = Hedging("p95", pressure), Scheduler(4, 1 << 20)
+    need = Need("a", "object", 0, 100, 100, bytes)
+    fetch = scheduler.want([need], Priority.DEMAND)["a"]
+    for _ in range(LEAST_SAMPLES):
+        hedging.answered(fetch, 0.1)
+    hedging.sent(fetch, 0.0)
+    assert (hedging.trigger(100), hedging.next_due()) == (0.1, 0.1)
+    pressure.refused(0.0, 0.0, running=4)
+    assert (hedging.trigger(100), hedging.next_due(), hedging.overdue(9.0)) == (None, None, [])
+    pressure.answered(60.0)
+    assert hedging.overdue(60.0) == [fetch]
+
+
+# -- in the engine, on a virtual clock ---------------------------------------------------------------------------------
+
+
+def many(frames: int) -> MemoryStore:
+    store = memory()
+    publish(TEXT[: frames * 100], store, frame_bytes=100, segment_bytes=100, codec="raw")
+    return store
+
+
+def refused(blob: Blob) -> Blob:
+    return replace(blob, refusals=1)
+
+
+def test_a_scripted_burst_exactly() -> None:
+    """Each GET takes a second; those of the first two seconds are refused once each: 8 at a time, 4, 2, and back."""
+    burst = {*range(1, 13)}  # after the root: the first wave of 8, and the second, of 4
+    store = FaultyStore(many(60), lambda number, request: refused if number in burst else None)
+    workers = SimulatedWorkers(lambda request: 1.0, max_running=8)
+    context = Monocontext.open(store, workers=workers)
+    scheduler = context._reader._scheduler  # type: ignore[union-attr]
+    running: list[tuple[float, int]] = []
+    submit = workers.submit
+
+    def counted(request: object, job: Callable[[], None]) -> None:
+        running.append((workers.now(), scheduler.running))
+        submit(request, job)  # type: ignore[arg-type]
+
+    workers.submit = counted  # type: ignore[method-assign, assignment]
+    assert context[:6000] == TEXT[:6000]
+    most = {}
+    for now, count in running:
+        most[round(now)] = max(most.get(round(now), 0), count)
+    assert [most[second] for second in range(5)] == [8, 4, 2, 3, 4]
+    assert max(most.values()) == 8
+    assert (context.stats.throttled, context.stats.gets) == (12, 61)
+    assert "throttled 12 times" in str(context.stats)
+    assert most[max(most)] == 8 or scheduler.pressure.limit == 8, "recovered"
+    assert "throttled to" not in repr(scheduler)
+
+
+def test_the_scheduler_says_so() -> None:
+    scheduler = Scheduler(64, 1000)
+    assert repr(scheduler) == "<Scheduler 0 running, 0 queued, 0/1,000 bytes reserved>"
+    scheduler.pressure.refused(0.0, 0.0, running=20)
+    assert repr(scheduler) == "<Scheduler 0 running, 0 queued, 0/1,000 bytes reserved, throttled to 10 of 64>"
+
+
+def test_a_refusal_that_lasts_counts_as_well() -> None:
+    error = StoreFailure("HTTP 503 SlowDown")
+    error.refusals = 4
+
+    def fault(blob: Blob) -> Blob:
+        raise error
+
+    context = Monocontext.open(
+        FaultyStore(many(2), [None, fault]), workers=SimulatedWorkers(lambda request: 1.0, max_running=8)
+    )
+    with pytest.raises(StoreFailure, match="SlowDown"):
+        context[:10]
+    assert context.stats.throttled == 4
+    assert context._reader._scheduler.pressure.limit == 1  # type: ignore[union-attr]
+    assert context[:10] == TEXT[:10]
+
+
+# -- over HTTP ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["own", "boto3", "given client"])
+def test_requests_in_flight_fall_and_recover(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first wave meets 503s that retries outlast: nobody sees an error, and the next wave is smaller."""
+    for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}.items():
+        monkeypatch.setenv(name, value)
+    with S3StandIn() as server:
+        store = MemoryStore(server.store.url.removeprefix("memory://"), "ctx")
+        publish(TEXT, store, frame_bytes=100, segment_bytes=1000, codec="raw")
+        options: dict[str, object] = {"endpoint": server.endpoint}
+        if way == "given client":
+            import boto3
+
+            options = {"client": boto3.client("s3", endpoint_url=server.endpoint, region_name="us-east-1")}
+        elif way == "boto3":
+            options["transport"] = "boto3"
+        with Monocontext.open(server.url("ctx"), workers=ThreadWorkers(16), **options) as context:
+            assert context[:5] == TEXT[:5]  # routes, models and threads are there
+            pressure = context._reader._scheduler.pressure  # type: ignore[union-attr]
+            rule = server.faults.add(slow_down(), key="*/segments/*", times=24)
+            limits = watch(lambda: pressure.limit)
+            assert context[:60_000] == TEXT[:60_000]
+            least = min(limits())
+            assert rule.struck == 24
+            assert 1 <= least <= 8
+            assert 1 <= context.stats.throttled <= 24
+            for _ in range(20):
+                context._reader.cache.clear()  # type: ignore[union-attr]
+                assert context[60_000:160_000] == TEXT[60_000:160_000]
+                if not pressure.is_throttled:
+                    break
+            assert pressure.limit == pressure.maximum == 16
+
+
+def watch(gauge: Callable[[], int]) -> Callable[[], list[int]]:
+    """Look at a gauge all the time, until the function that this gives is called for what was seen."""
+    seen, ended = [gauge()], threading.Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            seen.append(gauge())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+
+    def end() -> list[int]:
+        ended.set()
+        thread.join()
+        return [*seen, gauge()]
+
+    return end

@@ -1,0 +1,65 @@
+"""Slice, find, re, iterate, append, refresh, evict, fork, fault in any order, against a plain `str`: no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from monocontext.testing import S3StandIn
+
+from .stateful import Likeness
+from .worlds import BehindHttp, InMemory
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3StandIn]:
+    with S3StandIn() as serving:
+        yield serving
+
+
+def campaign(machine: type[Likeness], runs: int, steps: int) -> None:
+    profile = settings(
+        max_examples=runs, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(machine, settings=profile)  # type: ignore[no-untyped-call]
+
+
+def in_memory() -> type[Likeness]:
+    class OfMemory(Likeness):
+        make_world = InMemory
+
+    return OfMemory
+
+
+def behind(server: S3StandIn, **more: object) -> type[Likeness]:
+    class OfServer(Likeness):
+        make_world = staticmethod(lambda: BehindHttp(server))
+
+    for name, value in more.items():
+        setattr(OfServer, name, value)
+    return OfServer
+
+
+def test_a_text_in_memory() -> None:
+    campaign(in_memory(), 100, 20)
+
+
+def test_a_text_behind_s3(server: S3StandIn) -> None:
+    campaign(behind(server), 12, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_text_in_memory_for_long() -> None:
+    campaign(in_memory(), 1500, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_text_behind_s3_for_long(server: S3StandIn) -> None:
+    campaign(behind(server, rare=frozenset()), 200, 60)
