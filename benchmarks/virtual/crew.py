@@ -13,7 +13,10 @@ from monocontext.plan import Request
 from monocontext.store import Blob, Store
 from monocontext.testing import SimulatedWorkers, VirtualClock, WrappedStore, profile
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, Link
+from monocontext.transport.patience import Patience
 
+LONGEST_SILENCE_SECONDS = 10.0
+"""The default of the transport."""
 PIECE_BYTES = 256 << 10
 """A body travels in pieces, so that requests share the link fairly; larger pieces hog it."""
 
@@ -66,6 +69,7 @@ class LinkedCrew(SimulatedWorkers):
         self._profile = profile(distance.profile)
         self._link = Link(CONNECTION_BYTES_PER_SECOND, distance.nic_bytes_per_second)
         self._seed = seed
+        self._patience = Patience(LONGEST_SILENCE_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
         self.operation = -1
         """Whoever waits now waits for this operation."""
@@ -76,9 +80,22 @@ class LinkedCrew(SimulatedWorkers):
     def submit(self, request: Request, job: Callable[[], None]) -> None:
         sent = self.clock.now()
         place = request.object, request.start
+        first, silent = self._first_byte(place), 0.0
+        silences = 0
+        while first > (patience := self._patience.after(silences)) and patience < LONGEST_SILENCE_SECONDS:
+            silent += patience
+            silences += 1
+            first = self._first_byte(place)
+
+        def answered() -> None:
+            self._patience.learn(first)
+            self._carry(request.stored_bytes, sent, job, 0)
+
+        self._at(sent + silent + first, answered)
+
+    def _first_byte(self, place: tuple[str, int]) -> float:
         self._asked[place] += 1
-        seconds = self._profile.seconds(Random(f"{self._seed} {place} {self._asked[place]}"))
-        self._at(sent + seconds, lambda: self._carry(request.stored_bytes, sent, job, 0))
+        return self._profile.seconds(Random(f"{self._seed} {place} {self._asked[place]}"))
 
     def _carry(self, size: int, sent: float, job: Callable[[], None], done: int) -> None:
         """The next piece of a body whose first `done` bytes are here."""
