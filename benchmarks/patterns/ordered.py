@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 
 import google_crc32c
 
@@ -32,6 +33,7 @@ def day_of(number: int) -> int:
     return 2 * number + (number * 2654435761 >> 7) % 2
 
 
+@lru_cache(maxsize=1)
 def ordered_context(records: int) -> VirtualStore:
     """A store with a context of so many records, each a frame."""
     common = int(google_crc32c.value(_BODY))

@@ -28,6 +28,8 @@ class Text:
     planted: dict[int, str] = field(default_factory=dict)
     truth: str = ""
     """The answer that a program over this text must give."""
+    _stores: dict[bool, VirtualStore] = field(default_factory=dict, repr=False)
+    """By whether it has filters: a terabyte takes a minute to lay out."""
 
     @property
     def characters(self) -> int:
@@ -40,6 +42,7 @@ class Text:
 
     def plant(self, place: float, *lines: str) -> int:
         """Put lines at `place`, a share of the whole, over lines of filler; gives the character they start at."""
+        self._stores.clear()
         at = int(place * (self.characters - 1)) // self.width * self.width
         for number, line in enumerate(lines):
             self._overwrite(at + number * self.width, line)
@@ -54,7 +57,10 @@ class Text:
 
     def store(self, *, filters: bool) -> VirtualStore:
         """The context as a store, published raw: a stored byte is a byte of text."""
-        return virtual_context(self.frames, self.filler, self.planted, filters=filters, distinct=True)
+        if filters not in self._stores:
+            made = virtual_context(self.frames, self.filler, self.planted, filters=filters, distinct=True)
+            self._stores[filters] = made
+        return self._stores[filters]
 
 
 def text_of(kind: str, frames: int) -> Text:
