@@ -121,10 +121,11 @@ def _peers(result: Mapping[str, Any]) -> str:
     )
     said = (
         f"Wall clock: {setting['size_bytes'] / 1e6:g} MB, {where}, median of {setting['rounds']} interleaved rounds, "
-        f"{setting['thinks']:.0f} s of thinking in a session. {_guarded(guards, result['judged'])}\n\n"
+        f"{setting['thinks']:.0f} s of thinking in a session; MB of bodies that were sent to their end, none where the "
+        f"server does not count. {_guarded(guards, result['judged'])}\n\n"
     )
-    heads = ["seconds of waiting", "all", "open", "first look", "5 MB slice", "20 zooms", "10 chunks", "find"]
-    heads += ["requests", "MB", "peak MiB", "CPU s"]
+    heads = ["seconds of waiting", "all", "open", "first look", "5 MB slice", "short slices", "10 chunks", "find"]
+    heads += ["requests", "MB", "micro-dollars", "peak MiB", "CPU s"]
     body = []
     for row in sorted(result["rows"], key=lambda row: row["stall_seconds"]):
         name = f"{row['way']} {row['version']}".strip()
@@ -132,6 +133,7 @@ def _peers(result: Mapping[str, Any]) -> str:
         parts = ("open", "first", "slice", "zoom", "chunk")
         cells = [name, f"{more}{row['stall_seconds']:.2f}", *(f"{row[f'{part}_seconds']:.3f}" for part in parts)]
         cells += [f"{more}{row['find_seconds']:.2f}", f"{row['requests']:.0f}", f"{row['bytes'] / 1e6:.0f}"]
+        cells.append(f"{row['requests'] * 0.4:.0f}")
         body.append([*cells, f"{row['peak_rss_bytes'] / (1 << 20):.0f}", f"{row['cpu_seconds']:.1f}"])
     missing = f"\n\nNot installed here: {', '.join(result['missing'])}." if result["missing"] else ""
     return said + _rows(heads, body) + missing
