@@ -16,7 +16,7 @@ PROBES = 8
 """Rounds that are followed before the others are taken to be like them; `max(0, i - 50)` bends the first."""
 ALIKE = 4
 """Rounds at the end of those that must be alike."""
-DECIDED_PROBES = 32
+DECIDED_PROBES = 64
 """The same where the body decides something: `if i % 10 == 0` needs long to show. The later half must decide alike."""
 MOST_ROUNDS = 256
 """Rounds that are followed where they are not alike."""

@@ -89,7 +89,9 @@ class Repetition(Calls):
                     self.trace.extend(compressed(rounds))
                     return Items(None)
                 if run.count > _ALL_FOLLOWED and PROBES <= count < run.count - 1:
-                    moves = distances(rounds[-ALIKE:]) if history.is_settled(count) and not skipped else None
+                    settled = history.is_settled(count) and not skipped
+                    settled = settled and (run.count > MOST_ROUNDS or not history.has_decided)
+                    moves = distances(rounds[-ALIKE:]) if settled else None
                     ahead = (run.count - count) // 2
                     if moves is not None and self._goes_on(rounds[-1], moves, ahead, history, body, run.item):
                         break
@@ -255,9 +257,14 @@ class _History:
         self._decided.append(tuple(self._machine.decisions[self._mark :]))
         del self._machine.decisions[self._mark :]
 
+    @property
+    def has_decided(self) -> bool:
+        """Whether a condition in the body is known: it may come out otherwise later."""
+        return any(self._decided)
+
     def is_settled(self, rounds: int) -> bool:
         """Whether enough rounds were followed to take the next ones to be like the last."""
-        if not any(self._decided):
+        if not self.has_decided:
             return rounds >= PROBES
         return rounds >= DECIDED_PROBES and len(set(self._decided[-(DECIDED_PROBES // 2) :])) == 1
 

@@ -246,5 +246,5 @@ def test_a_long_loop_costs_what_a_short_one_costs(name: str, monkeypatch: pytest
             80_000 if name == "overlapping" else 100_000
         )
         work.append(nodes)
-    assert work[1] < 1500
+    assert work[1] < 2500
     assert work[1] < 1.1 * work[0]

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from monocontext.hints import CodeHints, read_block
+from monocontext.hints import CodeHints, blocks, code_hints, read_block
 from tests.hints.recording import make_text, reads_of, told
 
 TEXT = make_text(60_011)
 N = len(TEXT)
 LINES = len(TEXT.splitlines())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plenty_of_work() -> Iterator[None]:
+    """Equality is asked for here, not thrift: four loops in loops may use up what a block is given."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "WORK", 10**6)
+        patch.setattr(code_hints, "WORK", 10**6)
+        patch.setattr(code_hints, "_REPLY_WORK", 10**6)
+        yield
+
 
 place = st.integers(-N - 50, N + 50)
 width = st.integers(1, 9_000)
