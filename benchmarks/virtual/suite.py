@@ -19,9 +19,9 @@ from benchmarks.virtual.play import Played, Setting, ideal, play
 
 PROGRAMS = FAMILIES + MIXTURES
 POLICIES = ("off", "history", "code", "all")
-CONTROLS = ("oracle", "oracle, one cache", "reactive", "download all", "no index", "terse code")
+CONTROLS = ("oracle", "oracle, one cache", "reactive", "download all", "no index", "all, no index", "terse code")
 """Perfect knowledge; the same within the memory of a cache; perfect parallelism without it; everything before the first
-look; reading without search filters; `all` where blocks run as soon as their last address is written. `off` is the
+look; reading without search filters, on demand and with `all`; `all` where blocks run as soon as their last address is written. `off` is the
 index alone."""
 PLAIN_LIMIT_BYTES = 2 * 10**9
 """Up to this size texts are also read without search filters: that is pass after pass, for minutes above it."""
@@ -87,8 +87,9 @@ def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
         rows.append(_row(program, policy, plan, runs, limits) | {"mix": mix})
     if plan.controls and plan.size_bytes <= PLAIN_LIMIT_BYTES:
         bare = [replace(plan.setting(seed), filters=False) for seed in seeds]
-        plain = [checked(program, play(program, text, "off", one)) for one in bare]
-        rows.append(_row(program, "no index", plan, plain, limits))
+        for name, policy in (("no index", "off"), ("all, no index", "all")):
+            plain = [checked(program, play(program, text, policy, one)) for one in bare]
+            rows.append(_row(program, name, plan, plain, limits))
     if plan.controls:
         hasty = [replace(plan.setting(seed), terse=True) for seed in seeds]
         terse = [checked(program, play(program, text, "all", one)) for one in hasty]
