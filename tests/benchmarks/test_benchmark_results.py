@@ -105,6 +105,7 @@ def test_a_run_from_the_command_line(
     assert {each["policy"] for each in result["rows"]} == {
         "off",
         "no index",
+        "all, no index",
         "terse code",
         "download all",
         "reactive",
