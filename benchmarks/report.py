@@ -122,7 +122,7 @@ def _peers(result: Mapping[str, Any]) -> str:
     said = (
         f"Wall clock: {setting['size_bytes'] / 1e6:g} MB, {where}, median of {setting['rounds']} interleaved rounds, "
         f"{setting['thinks']:.0f} s of thinking in a session; MB of bodies that were sent to their end, none where the "
-        f"server does not count. {_guarded(guards, result['judged'])}\n\n"
+        f"server does not count. {_guarded(guards, result['machine']['cores'], result['judged'])}\n\n"
     )
     heads = ["seconds of waiting", "all", "open", "first look", "5 MB slice", "short slices", "10 chunks", "find"]
     heads += ["requests", "MB", "micro-dollars", "peak MiB", "CPU s"]
@@ -144,7 +144,7 @@ def _rlm(result: Mapping[str, Any]) -> str:
     said = (
         f"Scripted RLM, wall clock: {setting['size_bytes'] / 1e9:g} GB on a stand-in, profile `{setting['profile']}`, "
         f"{setting['nic_bytes_per_second'] / 1e6:g} MB/s, think median {setting['think_seconds']:g} s. "
-        f"{_guarded(result['guard'], result['judged'])}\n\n"
+        f"{_guarded(result['guard'], result['machine']['cores'], result['judged'])}\n\n"
     )
     body = []
     for program, rows in _by_program(result).items():
@@ -173,10 +173,12 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.0f} %"
 
 
-def _guarded(guards: Mapping[str, float], judged: bool) -> str:
+def _guarded(guards: Mapping[str, float], cores: int, judged: bool) -> str:
     said = (
         f"Guard: {1000 * guards['overhead_seconds']:.2f} ms a GET of the stand-in itself, "
         f"{guards['loopback_bytes_per_second'] / 1e6:.0f} MB/s on loopback, load {guards['load']:.1f}, "
         f"{guards['steal']:.0%} stolen"
     )
+    if guards["load"] > cores:
+        said += " (noisy: compare within the table)"
     return said + ("." if judged else ": reported, not judged.")
