@@ -13,6 +13,10 @@
     |-- ContextTooLarge (MemoryError)      the result would not fit: write the named expression instead
     |   `-- Unhashable (TypeError)         the hash of a text that large
     |-- InvalidUrl (ValueError)            not a place that a store can be opened on
+    |-- InvalidEntry (ValueError)          a key, a value or a lifetime that a memory does not take
+    |-- InvalidParameters (ValueError)     a tool call without what the tool needs
+    |-- UnknownTool (LookupError)          a tool call by another name
+    |-- ToolRefusal                        what a tool answers a model that asked for what cannot be done
     |-- NotPicklable (TypeError)           a text that lives in this process alone
     |-- ContextClosed (ValueError)         used after close()
     `-- StoreFailure (OSError)             the store failed after retries: try again later
@@ -74,6 +78,22 @@ class Unhashable(ContextTooLarge, TypeError):
 
 class InvalidUrl(MonocontextError, ValueError):
     """A URL of no known scheme, or without the parts that its scheme needs."""
+
+
+class InvalidEntry(MonocontextError, ValueError):
+    """A key, a value or a lifetime that a memory does not take; the message says which and why."""
+
+
+class InvalidParameters(MonocontextError, ValueError):
+    """A tool was called without the parameters that it needs."""
+
+
+class UnknownTool(MonocontextError, LookupError):
+    """A tool was called that is not served here."""
+
+
+class ToolRefusal(MonocontextError):
+    """What a tool answers a model that asked for what cannot be done; the message is the answer."""
 
 
 class NotPicklable(MonocontextError, TypeError):

@@ -8,7 +8,7 @@ and never start with `/` or hold `..`. Behaviours stack: counting, delay and fau
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from monocontext.errors import InvalidUrl
@@ -31,6 +31,10 @@ class Blob:
     """Kept on this machine since an earlier read: no request was made, and the ETag is of that time."""
     refusals: int = 0
     """Times that the store asked for fewer requests (503 SlowDown and its like) before it answered this one."""
+    modified_seconds: float = field(default=0.0, compare=False)
+    """Time of the last write by the store's clock, in seconds since 1970; 0 where only a range was asked for."""
+    now_seconds: float = field(default=0.0, compare=False)
+    """What the store's clock showed when it answered; 0 where it does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class ObjectInfo:
     etag: str
     modified_seconds: float = 0.0
     """Time of the last write by the store's clock, in seconds since 1970."""
+    now_seconds: float = field(default=0.0, compare=False)
+    """What the store's clock showed when it answered; 0 where it does not tell."""
 
 
 class RangeReader(Protocol):
@@ -86,8 +92,11 @@ class Store(RangeReader, Protocol):
         """Size, ETag and time of an object (1 request). Raises `NotFound`."""
         ...
 
-    def delete(self, key: str) -> None:
-        """Remove an object; removing what is not there is no error (1 request)."""
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        """Remove an object; removing what is not there is no error (1 request).
+
+        With `if_match` only that version goes; another one stays, and the call raises `AlreadyExists`.
+        """
         ...
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import typer
 
-from monocontext.cli import reading, searching, upkeep, writing
+from monocontext.cli import memory, reading, searching, upkeep, volume, writing
 from monocontext.errors import MonocontextError
 
 app = typer.Typer(
@@ -39,9 +39,13 @@ commands = (
     *(writing.upload, writing.append, writing.index),
     *(reading.info, reading.cat, searching.grep, reading.verify),
     *(upkeep.compact, upkeep.gc),
+    *volume.commands,
 )
 for command in commands:
     app.command()(_until_closed(command))
+for name, of_memory in memory.commands.items():
+    memory.app.command(name)(_until_closed(of_memory))
+app.add_typer(memory.app, name="memory")
 
 
 def main() -> None:

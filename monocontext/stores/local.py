@@ -30,6 +30,8 @@ from monocontext.stores.checks import absent, check_end, check_range, check_vers
 
 _HIDDEN = ".monocontext-"
 _LOCK = _HIDDEN + "lock"
+_TICK_NS = 1_000_000_000
+_DIGITS_NS = 1_000_000
 # NONBLOCK: opening a pipe that someone left in the directory must not wait for its other end.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -80,7 +82,7 @@ class LocalStore:
                 after = os.fstat(descriptor)
             if len(data) != length or _etag(before) != _etag(after):
                 raise ContextChanged(f"{name} was written to while it was read: ETag {_etag(before)}, {_etag(after)}")
-            return Blob(data, _etag(before), before.st_size)
+            return Blob(data, _etag(before), before.st_size, modified_seconds=before.st_mtime_ns / 1e9)
         finally:
             os.close(descriptor)
 
@@ -144,12 +146,30 @@ class LocalStore:
             status = _regular(name, os.stat(path, follow_symlinks=False))
         return ObjectInfo(key, status.st_size, _etag(status), status.st_mtime_ns / 1e9)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
         path, name = self._path(key, writing=True), self._name(key)
         with _typed(name, writing=True), suppress(FileNotFoundError, NotADirectoryError):
             _regular(name, os.stat(path, follow_symlinks=False))
             with _locked(os.path.dirname(path)):
+                found = _found(path)
+                if found and if_match not in (None, found):
+                    raise lost(name, if_match, found)
                 os.unlink(path)
+
+    def now(self) -> float:
+        """What the clock of the file system shows, in seconds since 1970: the one that `modified_seconds` are of.
+
+        A file is made for it, unseen by all verbs. Where none can be made, the machine's clock.
+        """
+        path = os.path.join(self._root, _HIDDEN + secrets.token_hex(8))
+        try:
+            os.close(os.open(path, _WRITE, 0o600))
+        except OSError:
+            return time.time()
+        try:
+            return os.stat(path).st_mtime_ns / 1e9
+        finally:
+            os.unlink(path)
 
     def close(self) -> None:
         """Nothing to give back: no file stays open."""
@@ -221,8 +241,11 @@ def _write(path: str, data: bytes, *, sync: bool) -> str:
         while rest:
             rest = rest[os.write(descriptor, rest) :]
         # File systems stamp with the clock of the last timer tick, 1-10 ms old, and give freed inodes out again: two
-        # versions of one size within a tick could share their ETag. The time in nanoseconds sets them apart.
-        now = time.time_ns()
+        # versions of one size within a tick could share their ETag. The time in nanoseconds sets them apart. Where the
+        # machine's clock is another than the file system's (network mounts), only its last digits are taken.
+        stamped, now = os.fstat(descriptor).st_mtime_ns, time.time_ns()
+        if abs(now - stamped) > _TICK_NS:
+            now = stamped + now % _DIGITS_NS
         os.utime(descriptor, ns=(now, now))
         if sync:
             os.fsync(descriptor)

@@ -58,7 +58,13 @@ class MemoryStore:
 
     def get(self, key: str) -> Blob:
         found = self._find(key)
-        return Blob(found.data, found.etag, len(found.data))
+        return Blob(
+            found.data,
+            found.etag,
+            len(found.data),
+            modified_seconds=found.modified_seconds,
+            now_seconds=time.time(),
+        )
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
@@ -82,16 +88,21 @@ class MemoryStore:
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         with self._space.lock:
             found = [item for item in self._space.objects.items() if item[0].startswith(self._root + prefix)]
+        now = time.time()
         for path, each in sorted(found):
-            yield ObjectInfo(path.removeprefix(self._root), len(each.data), each.etag, each.modified_seconds)
+            yield ObjectInfo(path.removeprefix(self._root), len(each.data), each.etag, each.modified_seconds, now)
 
     def head(self, key: str) -> ObjectInfo:
         found = self._find(key)
-        return ObjectInfo(key, len(found.data), found.etag, found.modified_seconds)
+        return ObjectInfo(key, len(found.data), found.etag, found.modified_seconds, time.time())
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        path = self._root + usable_key(key)
         with self._space.lock:
-            self._space.objects.pop(self._root + usable_key(key), None)
+            old = self._space.objects.get(path)
+            if old is not None and if_match not in (None, old.etag):
+                raise lost(self._name(key), if_match, old.etag)
+            self._space.objects.pop(path, None)
 
     def close(self) -> None:
         """Nothing to give back: the objects stay with the name."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from monocontext.errors import AlreadyExists, InvalidUrl, NotPicklable
+from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable
 from monocontext.store import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.address import Address, parse
 from monocontext.stores.checks import check_end, check_range, check_version, check_write, usable_key
-from monocontext.stores.s3_answers import Span, bare_etag
+from monocontext.stores.s3_answers import Span, answered_at, bare_etag
 from monocontext.stores.s3_client import S3Connection, S3Options, is_aws
 from monocontext.stores.s3_errors import typed
 from monocontext.stores.s3_multipart import THRESHOLD_BYTES, put_in_parts
@@ -113,24 +113,35 @@ class S3Store:
                 page = next(pages, None)
             if page is None:
                 return
+            now = answered_at(page)
             for each in page.get("Contents", ()):
                 key = str(each["Key"]).removeprefix(self._root)
                 if _is_usable(key):
-                    yield ObjectInfo(
-                        key, int(each["Size"]), bare_etag(each.get("ETag"), url), each["LastModified"].timestamp()
-                    )
+                    modified = each["LastModified"].timestamp()
+                    yield ObjectInfo(key, int(each["Size"]), bare_etag(each.get("ETag"), url), modified, now)
 
     def head(self, key: str) -> ObjectInfo:
         url = self._url(key)
         with self._client(url) as client:
             answer = client.head_object(**self._target(key))
-        return ObjectInfo(
-            key, int(answer["ContentLength"]), bare_etag(answer.get("ETag"), url), answer["LastModified"].timestamp()
-        )
+        etag, modified = bare_etag(answer.get("ETag"), url), answer["LastModified"].timestamp()
+        return ObjectInfo(key, int(answer["ContentLength"]), etag, modified, answered_at(answer))
 
-    def delete(self, key: str) -> None:
-        with self._client(self._url(key)) as client:
-            client.delete_object(**self._target(key))
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        url, condition = self._url(key), {} if if_match is None else {"IfMatch": f'"{if_match}"'}
+        try:
+            with self._client(url, etag=if_match, writing=bool(condition)) as client:
+                client.delete_object(**self._target(key), **condition)
+        except NotFound as error:
+            if not condition or "no bucket" in str(error):
+                raise
+        except AlreadyExists:
+            # Of an object that is gone AWS says 404, SeaweedFS 412: look, so that the caller can tell.
+            try:
+                self.head(key)
+            except NotFound:
+                return
+            raise
 
     def close(self) -> None:
         self._connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from monocontext.errors import DamagedData
@@ -33,6 +34,19 @@ def check_answer(url: str, span: Span | None, status: int, content_range: str | 
     if length is not None and length != count:
         raise DamagedData(f"{url}: expected {count:,} bytes from byte {start:,}, found {length:,}")
     return int(found[3])
+
+
+def seconds_of(date: str | None) -> float:
+    """An HTTP date in seconds since 1970; 0 where there is none or it is not one."""
+    try:
+        return parsedate_to_datetime(date).timestamp() if date else 0.0
+    except ValueError:
+        return 0.0
+
+
+def answered_at(answer: Any) -> float:
+    """What the server's clock showed when it gave this answer to boto3; 0 where it did not say."""
+    return seconds_of(answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date"))
 
 
 def bare_etag(etag: Any, url: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from monocontext.errors import ContextChanged, DamagedData
 from monocontext.store import Blob
 from monocontext.stores.checks import check_version
-from monocontext.stores.s3_answers import Span, bare_etag, check_answer
+from monocontext.stores.s3_answers import Span, bare_etag, check_answer, seconds_of
 from monocontext.transport import Head, Landing
 
 _PIECE_BYTES = 64 << 10
@@ -31,6 +31,8 @@ class Download:
         self._span = span
         self._total_bytes: int | None = None
         self._landing: Landing | None = None
+        self._modified: str | None = None
+        self._date: str | None = None
         # A whole body of unknown length (chunked) comes in pieces; `_spare` is also where bytes too many show.
         self._pieces: list[bytes] = []
         self._spare = bytearray()
@@ -66,6 +68,8 @@ class Download:
         if span is None and total is None and not head.is_chunked:
             raise DamagedData(f"{self._url}: expected a length, found an answer without one")
         self.etag, self._total_bytes = found, total
+        if self._span is None:
+            self._modified, self._date = head.headers.get("last-modified"), head.headers.get("date")
         self._pieces.clear()
         length = self._span[1] if self._span else total
         if self._landing is None and length is not None:
@@ -100,5 +104,11 @@ class Download:
         """What arrived, once it has ended."""
         assert self.etag is not None
         assert self._total_bytes is not None
-        data = self._landing.take() if self._landing else b"".join(self._pieces)
-        return Blob(data, self.etag, self._total_bytes, refusals=self.refusals)
+        return Blob(
+            self._landing.take() if self._landing else b"".join(self._pieces),
+            self.etag,
+            self._total_bytes,
+            refusals=self.refusals,
+            modified_seconds=seconds_of(self._modified),
+            now_seconds=seconds_of(self._date),
+        )

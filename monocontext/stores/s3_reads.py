@@ -9,7 +9,7 @@ from typing import Any
 from monocontext.errors import DamagedData, StoreFailure
 from monocontext.store import Blob
 from monocontext.stores.checks import check_version
-from monocontext.stores.s3_answers import Span, bare_etag, check_answer
+from monocontext.stores.s3_answers import Span, answered_at, bare_etag, check_answer
 from monocontext.stores.s3_download import Download
 from monocontext.stores.s3_errors import is_cut, refusal
 from monocontext.stores.s3_refusals import Refusals
@@ -49,7 +49,9 @@ def read_by_boto3(
     expected = span[1] if span else answer.get("ContentLength")
     if len(data) != expected:
         raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
-    return Blob(data, found, len(data) if total_bytes is None else total_bytes, refusals=refusals.take())
+    modified = answer["LastModified"].timestamp() if answer.get("LastModified") else 0.0
+    now, whole = answered_at(answer), len(data) if total_bytes is None else total_bytes
+    return Blob(data, found, whole, refusals=refusals.take(), modified_seconds=modified, now_seconds=now)
 
 
 def _whole_body(client: Any, request: dict[str, str], url: str, span: Span | None) -> tuple[Any, int | None, bytes]:

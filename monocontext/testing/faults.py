@@ -124,9 +124,9 @@ class CrashingStore(WrappedStore):
         self._alive()
         return super().head(key)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
         self._alive()
-        super().delete(key)
+        super().delete(key, if_match=if_match)
 
     def _alive(self) -> None:
         if self.crashed:

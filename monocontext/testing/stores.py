@@ -47,8 +47,9 @@ class WrappedStore:
     def head(self, key: str) -> ObjectInfo:
         return self.store.head(key)
 
-    def delete(self, key: str) -> None:
-        self.store.delete(key)
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        # A condition is handed on where there is one: stores of users may know none.
+        self.store.delete(key, **({} if if_match is None else {"if_match": if_match}))
 
     def close(self) -> None:
         self.store.close()
@@ -138,9 +139,9 @@ class CountingStore(WrappedStore):
         self._count(Request("head", key))
         return super().head(key)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
         self._count(Request("delete", key))
-        super().delete(key)
+        super().delete(key, if_match=if_match)
 
     def _count(self, request: Request) -> None:
         with self._lock:
@@ -230,7 +231,7 @@ class VirtualStore:
         size_bytes = self._objects[key][0]
         return ObjectInfo(key, size_bytes, f"virtual-{size_bytes}")
 
-    def delete(self, key: str) -> NoReturn:
+    def delete(self, key: str, *, if_match: str | None = None) -> NoReturn:
         raise AccessDenied(f"{self.url}/{key} is computed: nothing can be removed there")
 
     def close(self) -> None:

@@ -61,9 +61,9 @@ class ThrottledStore(WrappedStore):
         self._wait_until(self._first_byte())
         return super().head(key)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
         self._wait_until(self._first_byte())
-        super().delete(key)
+        super().delete(key, if_match=if_match)
 
     def _first_byte(self) -> float:
         """When the answer to a request begins that is sent now."""

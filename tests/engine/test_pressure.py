@@ -170,8 +170,11 @@ def test_requests_in_flight_fall_and_recover(way: str, monkeypatch: pytest.Monke
         options: dict[str, object] = {"endpoint": server.endpoint}
         if way == "given client":
             import boto3
+            from botocore.config import Config
 
-            options = {"client": boto3.client("s3", endpoint_url=server.endpoint, region_name="us-east-1")}
+            patient = Config(retries={"mode": "standard", "max_attempts": 12})  # one request may meet many of the 503s
+            client = boto3.client("s3", endpoint_url=server.endpoint, region_name="us-east-1", config=patient)
+            options = {"client": client}
         elif way == "boto3":
             options["transport"] = "boto3"
         with Monocontext.open(server.url("ctx"), workers=ThreadWorkers(16), **options) as context:

@@ -1,0 +1,186 @@
+"""Commands of the memory protocol, from what a model sends to what it means. Pure.
+
+The grammar is that of CloudLLM's `memory` tool, and replies conform to it. Where the original loses what was said it is
+mended: values keep their spaces, a text may end in a number (in quotes), a malformed lifetime is text or an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from monocontext.errors import InvalidParameters
+from monocontext.memory.envelope import MAX_TTL_SECONDS
+
+Verb = Literal["P", "G", "L", "D", "C", "T", "SPEC"]
+
+# Unicode's White_Space. `str.split` takes U+001C to U+001F for spaces too, which other speakers of the protocol do not.
+_WHITE = "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+_SPACES = re.compile(f"[{_WHITE}]+")
+_TTL = re.compile(r"\+?[0-9]+")
+_NOTHING_OR_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")
+_WORDS = 3
+"""Words that count, behind the verb at most; what follows is not taken apart."""
+
+_VERBS: dict[str, Verb] = {
+    **{"P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D"},
+    **{"C": "C", "CLEAR": "C", "T": "T", "TOTAL": "T", "SPEC": "SPEC"},
+}
+_SYNTAX = {"P": "ERR:Invalid PUT Syntax", "G": "ERR:Invalid GET Syntax", "D": "ERR:Invalid DELETE Syntax"}
+_MISSING = (
+    'Invalid parameters: Missing \'command\' field. Write {"command": "P key value 60"}, or '
+    '{"command": "P", "key": "key", "value": "any text", "ttl": 60}'
+)
+
+
+class Refused(Exception):
+    """A command that means nothing; the message is the reply's `error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is to be done."""
+
+    verb: Verb
+    key: str = ""
+    value: str = ""
+    ttl_seconds: int | None = None
+    tells_ttl: bool = False
+    """Whether the reply says which lifetime was read: the text may have meant its last number otherwise."""
+    meta: bool = False
+    prefix: str = ""
+    scope: str = ""
+    if_absent: bool = False
+    if_match: str | None = None
+
+
+def parse(parameters: Mapping[str, Any]) -> Command:
+    """What a tool call says. Raises `Refused`, and `InvalidParameters` where there is no command at all."""
+    text = parameters.get("command") if isinstance(parameters, Mapping) else None
+    if not isinstance(text, str):
+        raise InvalidParameters(_MISSING)
+    text = text.strip(_WHITE)
+    if not text:
+        raise Refused("ERR:Invalid Command")
+    tokens = _SPACES.split(text, maxsplit=_WORDS)
+    verb = _VERBS.get(tokens[0])
+    if verb is None:
+        raise Refused("ERR:Unknown Command")
+    key = parameters.get("key")
+    key = key if isinstance(key, str) and key else None
+    if verb == "P":
+        return _put(text, key, parameters)
+    if verb == "L":
+        return _list(key, tokens[1:])
+    if verb == "T":
+        return _total(_words(key) if key is not None else tokens[1:])
+    if verb in ("C", "SPEC"):
+        return Command(verb)
+    # G and D: a literal key, or the first token.
+    meta = verb == "G" and (tokens[1:2] if key is not None else tokens[2:3]) == ["META"]
+    if key is None:
+        if len(tokens) < 2:
+            raise Refused(_SYNTAX[verb])
+        key = tokens[1]
+    return Command(verb, key=key, meta=meta)
+
+
+def _put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
+    ttl = _ttl(parameters.get("ttl"))
+    value = parameters.get("value")
+    told = False
+    if key is not None or value is not None:
+        if key is None or value is None:
+            raise Refused(_SYNTAX["P"])
+        value = value if isinstance(value, str) else _as_json(value)
+    else:
+        parts = _SPACES.split(text, maxsplit=2)
+        if len(parts) < 3:
+            raise Refused(_SYNTAX["P"])
+        key = parts[1]
+        value, inline = _inline(parts[2], reads_ttl=ttl is None)
+        if inline is not None:
+            ttl = _ttl(inline)
+            told = _SPACES.search(value) is not None
+    match = parameters.get("if_match")
+    if match is not None and not isinstance(match, str):
+        raise Refused(_SYNTAX["P"])
+    absent = parameters.get("if_absent")
+    if absent not in (None, True, False) or (absent and match is not None):
+        raise Refused(_SYNTAX["P"])
+    return Command("P", key, value, ttl, told, if_absent=bool(absent), if_match=match)
+
+
+def _inline(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
+    """The value in the text behind a key, and the digits of its lifetime."""
+    if rest.startswith('"'):
+        try:
+            literal, end = json.JSONDecoder().raw_decode(rest)
+        except ValueError:
+            pass  # a text that begins with a quote
+        else:
+            found = _NOTHING_OR_TTL.fullmatch(rest, end)
+            if found and (reads_ttl or not found[1]):
+                return literal, found[1]
+    if reads_ttl:
+        # By hand, from the end: a regular expression would try every space of a text that has many.
+        before = rest.rstrip("0123456789")
+        digits = rest[len(before) :]
+        before = before.removesuffix("+")
+        value = before.rstrip(_WHITE)
+        if digits and value and len(value) < len(before):
+            return value, digits
+    return rest, None
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        raise Refused(_SYNTAX["P"]) from None
+
+
+def _words(text: str) -> list[str]:
+    return _SPACES.split(text.strip(_WHITE), maxsplit=_WORDS)
+
+
+def _ttl(given: Any) -> int | None:
+    """Whole seconds, as a number or in digits."""
+    if given is None:
+        return None
+    if isinstance(given, str) and _TTL.fullmatch(given):
+        digits = given.lstrip("+0") or "0"
+        given = int(digits) if len(digits) < 12 else MAX_TTL_SECONDS + 1
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= MAX_TTL_SECONDS:
+        raise Refused("ERR:Invalid TTL")
+    return given
+
+
+def _list(key: str | None, tokens: list[str]) -> Command:
+    if key is not None:
+        if key.endswith("*"):
+            return Command("L", prefix=key[:-1], meta=tokens[:1] == ["META"])
+        tokens = _words(key) + tokens
+    first, second = (*tokens, "", "")[:2]
+    if first == "META":
+        return Command("L", meta=True, prefix=second[:-1] if second.endswith("*") else "")
+    if first.endswith("*"):
+        return Command("L", meta=second == "META", prefix=first[:-1])
+    return Command("L")
+
+
+def _total(tokens: list[str]) -> Command:
+    if not tokens or not tokens[0]:
+        raise Refused("ERR:Invalid TOTAL Syntax")
+    if tokens[0] not in ("A", "K", "V"):
+        raise Refused("ERR:Invalid TOTAL Scope")
+    return Command("T", scope=tokens[0])
+
+
+def without_meta(key: str) -> str | None:
+    """The key in `key META`, the form in which the original takes both in one field; None for any other text."""
+    parts = _words(key)
+    return parts[0] if len(parts) > 1 and parts[0] and parts[1] == "META" else None

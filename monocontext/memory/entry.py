@@ -1,0 +1,81 @@
+"""What a memory tells of its entries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key, as it was at one moment of the store's clock."""
+
+    key: str
+    value: str | None
+    """None in listings, which read no values."""
+    etag: str
+    """Names this version; for `if_match`."""
+    value_bytes: int
+    """Length of the value in UTF-8."""
+    added_seconds: float
+    """Time of the write by the store's clock, in seconds since 1970. Whole seconds on S3."""
+    ttl_seconds: float | None
+    """Life from the write on, as given; None: no end."""
+    now_seconds: float
+    """What the store's clock showed when it answered; 0 where it was not needed."""
+    metadata: Mapping[str, str]
+    """What the writer put beside the value."""
+
+    @property
+    def added_utc(self) -> datetime:
+        return datetime.fromtimestamp(self.added_seconds, UTC)
+
+    @property
+    def expires_utc(self) -> datetime | None:
+        if self.ttl_seconds is None:
+            return None
+        return datetime.fromtimestamp(self.added_seconds + self.ttl_seconds, UTC)
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """What was left when the store answered; None: no end."""
+        if self.ttl_seconds is None:
+            return None
+        return max(0.0, self.added_seconds + self.ttl_seconds - self.now_seconds)
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether its life was over.
+
+        Never early: where the store tells whole seconds, cut off both times, an entry lives up to one second more.
+        """
+        if self.ttl_seconds is None:
+            return False
+        is_whole = self.now_seconds.is_integer() and self.added_seconds.is_integer()
+        return self.now_seconds - self.added_seconds > (math.ceil(self.ttl_seconds) if is_whole else self.ttl_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A line that a search found."""
+
+    key: str
+    line_number: int
+    """Counted from 1 in the value."""
+    line: str
+    """Without its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a memory holds, in bytes of UTF-8; expired entries do not count."""
+
+    keys_bytes: int
+    values_bytes: int
+    entries: int
+
+    @property
+    def total_bytes(self) -> int:
+        return self.keys_bytes + self.values_bytes

@@ -1,0 +1,257 @@
+"""A memory as a folder `/memories` of text files: the commands of Anthropic's memory tool, answers included.
+
+A file is an entry whose key is its path; a folder is there as long as it holds one. What creates is create-only, what
+edits is a compare-and-swap that is repeated on a conflict, so agents that share a memory lose no edit of each other's.
+A rename stores under the new path first: killed in the middle it leaves both.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from monocontext.errors import AlreadyExists, InvalidEntry, NotFound, ToolRefusal
+from monocontext.memory.entry import Entry
+from monocontext.memory.memory import Memory
+
+T = TypeVar("T")
+
+ROOT = "/memories"
+_WIDTH = 6
+_MAX_LINES = 999_999
+_LEVELS = 2
+
+
+class MemoryFiles:
+    """Carries out file commands on a memory. Every refusal is a `ToolRefusal` whose message a model can act on."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def execute(self, command: Mapping[str, Any]) -> str:
+        """One call of the tool: `{"command": "view", "path": ...}` and so on."""
+        name = command.get("command")
+        if name not in _COMMANDS:
+            raise ToolRefusal(f"Unknown command: {name}")
+        given = {each: value for each, value in command.items() if value is not None and each != "command"}
+        work: Callable[..., str] = getattr(self, name)
+        try:
+            inspect.signature(work).bind(**given)
+        except TypeError as error:
+            raise ToolRefusal(f"Invalid parameters of {name}: {error}") from None
+        for each, value in given.items():
+            if each not in ("insert_line", "view_range") and not isinstance(value, str):
+                raise ToolRefusal(f"Invalid parameters of {name}: {each} is a text, not {type(value).__name__}")
+        return work(**given)
+
+    def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
+        """A file with line numbers, or what a folder holds (1 GET, or 1 LIST and the cost of `Memory.entries`)."""
+        path = _checked(path)
+        entry = self._file(path)
+        if entry is None:
+            return self._folder(path)
+        lines = (entry.value or "").split("\n")
+        if len(lines) > _MAX_LINES:
+            raise ToolRefusal(f"File {path} exceeds maximum line limit of 999,999 lines.")
+        first, last = 0, len(lines)
+        if view_range is not None:
+            if (
+                not isinstance(view_range, Sequence)
+                or len(view_range) != 2
+                or not all(type(each) is int for each in view_range)
+            ):
+                raise ToolRefusal(f"Invalid `view_range` parameter: {view_range}. It should be two line numbers.")
+            first, last = max(1, view_range[0]) - 1, len(lines) if view_range[1] == -1 else view_range[1]
+        return f"Here's the content of {path} with line numbers:\n" + _numbered(lines, first, last)
+
+    def create(self, path: str, file_text: str) -> str:
+        """A new file."""
+        path = _checked(path)
+        if path == ROOT or self.memory.list(path + "/"):
+            raise ToolRefusal(f"File {path} already exists")
+        for parent in _parents(path):
+            if parent in self.memory:
+                raise ToolRefusal(f"The path {parent} is not a directory.")
+        try:
+            self._stored(lambda: self.memory.put(path, file_text, create=True))
+        except AlreadyExists:
+            raise ToolRefusal(f"File {path} already exists") from None
+        return f"File created successfully at: {path}"
+
+    def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
+        """One occurrence of a text by another."""
+        path, at = _checked(path), 0
+
+        def edit(text: str) -> str:
+            nonlocal at
+            count = text.count(old_str) if old_str else 0
+            if count == 0:
+                raise ToolRefusal(
+                    f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
+                )
+            if count > 1:
+                numbers = ", ".join(map(str, _lines_of(text, old_str)))
+                raise ToolRefusal(
+                    f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {numbers}. "
+                    "Please ensure it is unique"
+                )
+            at = text.count("\n", 0, text.find(old_str))
+            return text.replace(old_str, new_str)
+
+        lines = self._edit(path, edit).split("\n")
+        about = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        return about + _numbered(lines, max(0, at - 2), at + 3)
+
+    def insert(self, path: str, insert_line: int, insert_text: str) -> str:
+        """Text after a line; 0 is before the first."""
+        path = _checked(path)
+
+        def edit(text: str) -> str:
+            lines = text.split("\n")
+            if lines[-1] == "":
+                lines.pop()
+            if type(insert_line) is not int or not 0 <= insert_line <= len(lines):
+                raise ToolRefusal(
+                    f"Invalid `insert_line` parameter: {insert_line}. It should be within the range [0, {len(lines)}]."
+                )
+            lines.insert(insert_line, insert_text.rstrip("\n"))
+            return "\n".join(lines).removesuffix("\n") + "\n"
+
+        self._edit(path, edit)
+        return f"The file {path} has been edited."
+
+    def delete(self, path: str) -> str:
+        """A file, or a folder with all that it holds."""
+        path = _checked(path)
+        if path == ROOT:
+            raise ToolRefusal(f"Cannot delete the {ROOT} directory itself")
+        if not self._stored(lambda: self.memory.delete(path)) and not self.memory.clear(path + "/"):
+            raise ToolRefusal(f"The path {path} does not exist")
+        return f"Successfully deleted {path}"
+
+    def rename(self, old_path: str, new_path: str) -> str:
+        """A file, or a folder with all that it holds."""
+        old, new = _checked(old_path), _checked(new_path)
+        if old == ROOT:
+            raise ToolRefusal(f"Cannot rename the {ROOT} directory itself")
+        if new == ROOT or self._file(new) is not None or self.memory.list(new + "/"):
+            raise ToolRefusal(f"The destination {new} already exists")
+        if new.startswith(old + "/"):
+            raise ToolRefusal(f"The destination {new} lies inside {old}")
+        is_file = self._file(old) is not None
+        moved = [old] if is_file else self.memory.list(old + "/")
+        if not moved:
+            raise ToolRefusal(f"The path {old} does not exist")
+        for key in moved:
+            self._move(key, new + key.removeprefix(old))
+        return f"Successfully renamed {old} to {new}"
+
+    def clear_all_memory(self) -> str:
+        """Every file."""
+        self.memory.clear(ROOT + "/")
+        return "All memory cleared"
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+
+    def _file(self, path: str) -> Entry | None:
+        try:
+            return self._stored(lambda: self.memory.entry(path))
+        except NotFound:
+            return None
+
+    def _edit(self, path: str, edit: Callable[[str], str]) -> str:
+        """The text as it was changed; from the start again where another agent wrote in between."""
+        while True:
+            entry = self._file(path)
+            if entry is None:
+                if path == ROOT or self.memory.list(path + "/"):
+                    raise ToolRefusal(f"The path {path} is not a file.")
+                raise ToolRefusal(f"The path {path} does not exist. Please provide a valid path.")
+            text = edit(entry.value or "")
+            try:
+                self._put_as(entry, path, text, if_match=entry.etag)
+            except (AlreadyExists, NotFound):
+                continue
+            return text
+
+    def _move(self, old: str, new: str) -> None:
+        while True:
+            entry = self._file(old)
+            if entry is None:
+                return
+            try:
+                self._put_as(entry, new, entry.value or "", create=True)
+            except AlreadyExists:
+                raise ToolRefusal(f"The destination {new} already exists") from None
+            try:
+                self.memory.delete(old, if_match=entry.etag)
+            except AlreadyExists:
+                self.memory.delete(new)  # written in between: move what is there now
+                continue
+            return
+
+    def _put_as(self, entry: Entry, path: str, text: str, **condition: Any) -> None:
+        self._stored(lambda: self.memory.put(path, text, entry.ttl_seconds, metadata=entry.metadata, **condition))
+
+    def _stored(self, work: Callable[[], T]) -> T:
+        """What a memory does not take, said to the model."""
+        try:
+            return work()
+        except InvalidEntry as error:
+            raise ToolRefusal(str(error)) from None
+
+    def _folder(self, path: str) -> str:
+        entries = self.memory.entries(path + "/")
+        if not entries and path != ROOT:
+            raise ToolRefusal(f"The path {path} does not exist. Please provide a valid path.")
+        sizes: dict[str, int] = {}
+        for entry in entries:
+            parts = entry.key.removeprefix(path + "/").split("/")
+            if any(part.startswith(".") for part in parts[:_LEVELS]):
+                continue
+            for level in range(1, min(len(parts), _LEVELS) + 1):
+                name = "/".join(parts[:level]) + ("/" if level < len(parts) else "")
+                sizes[name] = sizes.get(name, 0) + entry.value_bytes
+        rows = [f"{_size(sum(entry.value_bytes for entry in entries))}\t{path}"]
+        rows += [f"{_size(sizes[name])}\t{path}/{name}" for name in sorted(sizes, key=lambda name: name.split("/"))]
+        about = f"Here're the files and directories up to {_LEVELS} levels deep in {path}, excluding hidden items:\n"
+        return about + "\n".join(rows)
+
+
+def _checked(path: str) -> str:
+    """A path as it is kept: below the root, without `.`, `..` and empty parts."""
+    if not isinstance(path, str) or not (path == ROOT or path.startswith(ROOT + "/")):
+        raise ToolRefusal(f"Path must start with {ROOT}, got: {path}")
+    parts = [part for part in path.removeprefix(ROOT).split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise ToolRefusal(f"Path {path} would escape {ROOT} directory")
+    return "/".join([ROOT, *parts])
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(3, len(parts))]
+
+
+def _lines_of(text: str, sought: str) -> list[int]:
+    found, start = [], text.find(sought)
+    while start >= 0:
+        found.append(text.count("\n", 0, start) + 1)
+        start = text.find(sought, start + 1)
+    return found
+
+
+def _numbered(lines: list[str], first: int, last: int) -> str:
+    shown = enumerate(lines[first:last], first + 1)
+    return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in shown)
+
+
+def _size(count: int) -> str:
+    """Bytes as the tool shows them: `512B`, `1.5K`, `2M`."""
+    unit = min(max(count.bit_length() - 1, 0) // 10, 3)
+    size = count / 1024**unit
+    return f"{int(size)}{'BKMG'[unit]}" if size == int(size) else f"{size:.1f}{'BKMG'[unit]}"
+
+
+_COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")

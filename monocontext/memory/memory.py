@@ -1,0 +1,341 @@
+"""`Memory`: keys and values that outlive a run and are shared by many agents.
+
+What holds, with any number of writers on any machines:
+- a put is one request and replaces an entry whole: its value, its lifetime, its metadata; none is ever lost to another
+  key's writer;
+- of any number of create-only puts of one key exactly one succeeds, and so of compare-and-swap puts of one version;
+- an entry lives from its own write on, by the store's clock; no lifetime of an earlier write outlasts that write;
+- an expired entry is not there for any call; its object goes with `purge`, which spares whatever was put since.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Self
+
+from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound, StoreFailure
+from monocontext.memory.entry import Entry, Found, Sizes
+from monocontext.memory.envelope import Head, checked_ttl, seal
+from monocontext.memory.names import name_of, prefix_of
+from monocontext.memory.shelf import THREADS, Shelf
+from monocontext.spread import in_order
+from monocontext.store import ObjectInfo, Store
+from monocontext.stores import open_store
+
+if TYPE_CHECKING:
+    from monocontext.text import Monocontext
+
+_NAME_BYTES = 1024
+"""What S3 takes for the name of an object, the memory's own place included."""
+_CHECKPOINTS = "checkpoint:"
+_VALUES_AHEAD = 4
+
+
+class Memory:
+    """A key-value store at one place. Safe for use by many threads, and by many memories at one place.
+
+    Keys are any text, values are text; both are kept exactly. Costs below are requests.
+    """
+
+    def __init__(self, store: Store, *, owns_store: bool = False) -> None:
+        self._shelf = Shelf(store)
+        self._store = store
+        self._owns_store = owns_store
+        url = store.url
+        place = url.partition("://")[2].partition("/")[2].strip("/") if url.startswith("s3:") else ""
+        self._name_bytes = _NAME_BYTES - (len(place.encode()) + 1 if place else 0)
+
+    @classmethod
+    def open(cls, url: str | os.PathLike[str] | Store, **store_options: Any) -> Self:
+        """Open the memory at `s3://bucket/prefix`, a directory, or `memory://name`; it need not exist (no request).
+
+        `store_options` are those of `stores.open_store`. Raises `InvalidUrl`.
+        """
+        if not isinstance(url, str | os.PathLike):
+            return cls(url)
+        return cls(open_store(url, **store_options), owns_store=True)
+
+    @property
+    def url(self) -> str:
+        return self._store.url
+
+    def __repr__(self) -> str:
+        return f"<Memory {self.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back connections. Idempotent."""
+        if self._owns_store:
+            self._store.close()
+
+    # -- one key ---------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        key: str,
+        value: str,
+        ttl: float | None = None,
+        *,
+        create: bool = False,
+        if_match: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        if_absent: bool = False,
+    ) -> str:
+        """Store a value and return its ETag (1 PUT; values above 16 MiB go in parts).
+
+        - `ttl`: seconds that it lives; None: for good. 0 removes the key, and returns an empty ETag
+        - `create` (`if_absent` is another name of it): only where there is no such key; else `AlreadyExists`
+        - `if_match`: only over the version with this ETag; else `AlreadyExists`, or `NotFound` where it is gone
+        - `metadata`: names and short texts to keep beside the value
+
+        Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. Where a condition meets an expired
+        entry, which does not count, 3 requests more. A conditional put whose answer was lost is recognised as done.
+        """
+        create = create or if_absent
+        if create and if_match is not None:
+            raise ValueError("create and if_match exclude each other")
+        name, ttl = self._name(key), checked_ttl(ttl)
+        head, data = seal(key, value, ttl, metadata)
+        if ttl == 0:
+            self._remove(name, create, if_match)
+            return ""
+        if if_match is not None:
+            self._check_match(key, name, if_match)
+        try:
+            etag = self._store.put(name, data, if_absent=create, if_match=if_match)
+        except (AlreadyExists, NotFound, StoreFailure) as error:
+            if not create and if_match is None:
+                raise
+            etag = self._settle(name, head, data, create, error)
+        self._shelf.keep(name, etag, head)
+        return etag
+
+    def put_new(
+        self, key: str, value: str, ttl: float | None = None, *, metadata: Mapping[str, str] | None = None
+    ) -> bool:
+        """Store a value where there is no such key; whether this call did (1 PUT). Of many claimants one gets True."""
+        try:
+            self.put(key, value, ttl, create=True, metadata=metadata)
+        except AlreadyExists:
+            return False
+        return True
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """The value of a key, or `default` (1 GET)."""
+        try:
+            return self.entry(key).value
+        except NotFound:
+            return default
+
+    def __getitem__(self, key: str) -> str:
+        """The value of a key (1 GET). Raises `NotFound`."""
+        value = self.entry(key).value
+        assert value is not None
+        return value
+
+    def __contains__(self, key: str) -> bool:
+        found = self._shelf.look(self._name(key))
+        return found is not None and not found[0].is_expired
+
+    def entry(self, key: str) -> Entry:
+        """A key's value and all that is known of it (1 GET; 1 request more where the server tells no time).
+
+        Raises `NotFound`, also for what has expired, and `DamagedData`.
+        """
+        name = self._name(key)
+        try:
+            found = self._shelf.read(name)
+        except NotFound as error:
+            raise (error if "no bucket" in str(error) else self._absent(key)) from None
+        if found.is_expired:
+            raise self._absent(key)
+        return found
+
+    def delete(self, key: str, *, if_match: str | None = None) -> bool:
+        """Remove a key, a damaged one too; whether it was there (1 HEAD, 1 DELETE, and at most 1 GET).
+
+        With `if_match` only that version goes; else `AlreadyExists`.
+        """
+        name = self._name(key)
+        try:
+            found = self._shelf.look(name)
+        except DamagedData:
+            if if_match is not None:
+                raise
+        else:
+            if found is None or found[0].is_expired:
+                return False
+        if if_match is None:
+            self._store.delete(name)
+        else:
+            self._check_match(key, name, if_match)
+            self._store.delete(name, if_match=if_match)
+        return True
+
+    # -- many keys -------------------------------------------------------------------------------------------------
+
+    def list(self, prefix: str = "") -> list[str]:
+        """Keys that begin with `prefix`, in order of their code points (cost as of `entries`)."""
+        return [entry.key for entry in self.entries(prefix)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.list())
+
+    def entries(self, prefix: str = "") -> builtins.list[Entry]:
+        """What is known of each key that begins with `prefix`, without values.
+
+        1 LIST a thousand; 1 GET of 2 KB, 16 at once, for each entry that this memory has not met before.
+        """
+        return [entry for entry, _ in self._shelf.all(prefix_of(prefix)) if not entry.is_expired]
+
+    def search(
+        self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
+    ) -> Iterator[Found]:
+        """Lines of values that match, key by key (1 LIST, 1 GET an entry, a few ahead).
+
+        `pattern` is a regular expression, with `fixed` a text. Raises `re.error`.
+        """
+        if isinstance(pattern, str):
+            pattern = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
+        return self._searched(pattern, prefix)
+
+    def _searched(self, pattern: re.Pattern[str], prefix: str) -> Iterator[Found]:
+        with ThreadPoolExecutor(_VALUES_AHEAD) as threads:
+            names = (info.key for info in self._shelf.infos(prefix_of(prefix)))
+            for entry in in_order(threads, self._live, names, _VALUES_AHEAD):
+                if entry is None or not pattern.search(entry.value or ""):
+                    continue
+                lines = enumerate((entry.value or "").split("\n"), 1)
+                found = [Found(entry.key, number, line) for number, line in lines if pattern.search(line)]
+                # A match that no single line holds is reported where the value begins.
+                yield from found or [Found(entry.key, 1, (entry.value or "").split("\n", 1)[0])]
+
+    def _live(self, name: str) -> Entry | None:
+        try:
+            entry = self._shelf.read(name)
+        except NotFound:
+            return None
+        return None if entry.is_expired else entry
+
+    def total(self, prefix: str = "") -> Sizes:
+        """Bytes of keys and of values (cost as of `entries`; no value is read)."""
+        found = self.entries(prefix)
+        return Sizes(sum(len(e.key.encode()) for e in found), sum(e.value_bytes for e in found), len(found))
+
+    def clear(self, prefix: str = "") -> int:
+        """Remove every key that begins with `prefix`; how many objects went (1 LIST, 1 DELETE each, 16 at once)."""
+        return self._each(lambda info: self._store.delete(info.key), self._shelf.infos(prefix_of(prefix)))
+
+    def purge(self) -> int:
+        """Remove the objects of expired entries; how many went (cost as of `entries`, and 1 DELETE each).
+
+        Each goes only as the version that had expired: what was put since stays. Nothing depends on it but space.
+        """
+        expired = [entry for entry, _ in self._shelf.all(prefix_of("")) if entry.is_expired]
+
+        def remove(entry: Entry) -> bool:
+            try:
+                self._store.delete(self._name(entry.key), if_match=entry.etag)
+            except AlreadyExists:
+                return False
+            return True
+
+        with ThreadPoolExecutor(THREADS) as threads:
+            return sum([*threads.map(remove, expired)])
+
+    def _each(self, work: Callable[[ObjectInfo], object], items: builtins.list[ObjectInfo]) -> int:
+        with ThreadPoolExecutor(THREADS) as threads:
+            return len([None for _ in threads.map(work, items)])
+
+    # -- more than text --------------------------------------------------------------------------------------------
+
+    def checkpoint(self, name: str, state: Any, ttl: float | None = None) -> str:
+        """Keep the state of a run, anything that JSON holds, under the key `checkpoint:NAME` (1 PUT)."""
+        try:
+            text = json.dumps(state, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidEntry(f"the state of checkpoint {name!r} is not JSON: {error}") from None
+        return self.put(_CHECKPOINTS + name, text, ttl)
+
+    def resume(self, name: str, default: Any = None) -> Any:
+        """The state of the last checkpoint of that name, or `default` (1 GET)."""
+        text = self.get(_CHECKPOINTS + name)
+        return default if text is None else json.loads(text)
+
+    def context(self, prefix: str = "", **options: Any) -> Monocontext:
+        """The values as one lazy text, each under a line `=== KEY: key ===`, in order of their keys.
+
+        It is what is there now; no value is read (cost as of `entries`). Options are those of `Monocontext.open`. A
+        long value that is replaced later is `ContextChanged` to whoever reads it there.
+        """
+        from monocontext.memory.context import context_of
+
+        found = [(e, head) for e, head in self._shelf.all(prefix_of(prefix)) if not e.is_expired]
+        return context_of(self._store, [(self._name(entry.key), entry, head) for entry, head in found], **options)
+
+    # -- conditions ------------------------------------------------------------------------------------------------
+
+    def _settle(self, name: str, head: Head, data: bytes, create: bool, error: Exception) -> str:
+        """What became of a conditional put that the store refused; the ETag where it stands after all."""
+        while True:
+            found = self._shelf.look(name)
+            if found is not None and found[1].token == head.token:
+                return found[0].etag  # it had landed, its answer was lost, and it was in its own way
+            if isinstance(error, StoreFailure) or (isinstance(error, NotFound) and create and found is None):
+                raise error
+            if found is not None and not (create and found[0].is_expired):
+                raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
+            if not create:
+                raise self._absent(head.key) from None
+            try:
+                if found is None:
+                    return self._store.put(name, data, if_absent=True)
+                return self._store.put(name, data, if_match=found[0].etag)
+            except (AlreadyExists, StoreFailure) as another:
+                error = another
+            except NotFound:
+                pass  # the expired one was removed in between
+
+    def _check_match(self, key: str, name: str, etag: str) -> None:
+        """Refuse what the store would not: an entry that has expired, and an ETag that no store gives.
+
+        An entry without a lifetime, as this memory may know, never expires.
+        """
+        if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
+            raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which no store gives")
+        head = self._shelf.kept(name, etag)
+        if head is None or head.ttl_seconds is not None:
+            found = self._shelf.look(name)
+            if found is not None and found[0].is_expired:
+                raise self._absent(found[0].key)
+
+    def _remove(self, name: str, create: bool, if_match: str | None) -> None:
+        """A put that is over at once."""
+        if create or if_match is not None:
+            found = self._shelf.look(name)
+            live = found[0] if found and not found[0].is_expired else None
+            if live and live.etag != if_match:
+                raise AlreadyExists(f"{live.key!r} is there already: ETag {live.etag}")
+            if live is None and if_match is not None:
+                raise NotFound(f"nothing at {self._shelf.where(name)}")
+            if live is None:
+                return
+            self._store.delete(name, if_match=live.etag)
+            return
+        self._store.delete(name)
+
+    def _name(self, key: str) -> str:
+        return name_of(key, self._name_bytes)
+
+    def _absent(self, key: str) -> NotFound:
+        return NotFound(f"no key {key!r} in {self.url}")

@@ -1,0 +1,65 @@
+"""Keys as names of objects, and back. Pure.
+
+What holds:
+- two keys never share a name, on file systems that fold case or compose accents neither: a name is made of lower-case
+  letters, digits and `-_.%+/` only, everything else is escaped byte by byte;
+- no name leaves its folder: `/` is escaped, and no part of a name is `.`, `..` or hidden;
+- no part of a name is longer than a file system takes: long ones go on in a folder;
+- the names of keys with a common beginning have one too, so that a prefix is one LIST.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from monocontext.errors import InvalidEntry
+
+FOLDER = "entries/"
+"""Everything of a memory lies in it; what else is below its place is never touched."""
+_LITERAL = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
+_ESCAPED = {byte: chr(byte) if byte in _LITERAL else f"%{byte:02x}" for byte in range(256)}
+_PART = 200
+"""File systems take 255 bytes for a name, and the store's temporary ones need some."""
+_NEXT = "+/+"
+"""Between the parts of a long name: `a` (an object) and `a+/+b` (another) can both be in a directory."""
+_NAME = re.compile(r"(?:[a-z0-9\-_.%]|\+/\+)+")
+
+
+def name_of(key: str, most_bytes: int) -> str:
+    """The name of a key's object. Raises `InvalidEntry` where the name would take more than `most_bytes`."""
+    if not isinstance(key, str):
+        raise InvalidEntry(f"a key is a str, not {type(key).__name__}")
+    if not key:
+        raise InvalidEntry("a key has at least one character")
+    name = prefix_of(key) if len(key) <= most_bytes else key
+    if len(name) > most_bytes:
+        raise InvalidEntry(
+            f"the key {key[:40]!r}... is too long: its object's name would have {len(name):,} bytes or more, at most "
+            f"{most_bytes:,} here"
+        )
+    return name
+
+
+def prefix_of(prefix: str) -> str:
+    """What the names of all keys with this beginning begin with."""
+    try:
+        data = prefix.encode()
+    except UnicodeEncodeError:
+        raise InvalidEntry(f"a key is text with a UTF-8 form, not {prefix[:40]!r}") from None
+    escaped = "".join([_ESCAPED[byte] for byte in data])
+    if escaped.startswith("."):
+        escaped = "%2e" + escaped[1:]
+    return FOLDER + _NEXT.join(escaped[start : start + _PART] for start in range(0, len(escaped), _PART))
+
+
+def key_of(name: str) -> str | None:
+    """The key behind a name; None for an object that is not an entry."""
+    rest = name.removeprefix(FOLDER)
+    if rest == name or not _NAME.fullmatch(rest):
+        return None
+    try:
+        key = unquote_to_bytes(rest.replace(_NEXT, "")).decode()
+    except UnicodeDecodeError:
+        return None
+    return key if key and prefix_of(key) == name else None

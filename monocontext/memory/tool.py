@@ -1,0 +1,159 @@
+"""The `memory` tool that models call: one command in, one envelope out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from monocontext.errors import AlreadyExists, InvalidParameters, MonocontextError, NotFound, UnknownTool
+from monocontext.memory.commands import Command, Refused, parse, without_meta
+from monocontext.memory.entry import Entry
+from monocontext.memory.memory import Memory
+from monocontext.memory.prompts import SPECIFICATION
+
+NAME = "memory"
+_OK = {"status": "OK"}
+_NOT_FOUND = "ERR:NOT_FOUND"
+
+
+class MemoryTool:
+    """Speaks CloudLLM's protocol over a memory. Safe for use by many threads."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def __repr__(self) -> str:
+        return f"<MemoryTool {self.memory!r}>"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What a registry of tools shows to models."""
+        fields = (
+            (
+                "command",
+                "string",
+                "P <key> <value> [ttl], G <key> [META], L [start*] [META], D <key>, C, T A, SPEC",
+            ),
+            ("key", "string", "The key, instead of in the command: kept as it is, spaces too."),
+            ("value", "string", "With P and key: the value, kept as it is."),
+            ("ttl", "integer", "With P: lifetime in seconds."),
+            ("if_absent", "boolean", "With P: only where there is no such key."),
+            ("if_match", "string", "With P: only over the version with this etag."),
+        )
+        parameters = [
+            {
+                **{"name": name, "type": kind, "description": text, "required": name == "command"},
+                **{"default": None, "items": None, "properties": None},
+            }
+            for name, kind, text in fields
+        ]
+        about = "A persistent key-value store with lifetimes, shared by all agents that have this tool."
+        return {"name": NAME, "description": about, "parameters": parameters, "protocol_metadata": {}}
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The same as a function for chat-completion APIs."""
+        about = self.metadata
+        properties = {p["name"]: {"type": p["type"], "description": p["description"]} for p in about["parameters"]}
+        parameters = {"type": "object", "properties": properties, "required": ["command"]}
+        function = {"name": NAME, "description": about["description"], "parameters": parameters}
+        return {"type": "function", "function": function}
+
+    def execute(self, parameters: Mapping[str, Any], *, tool: str = NAME) -> dict[str, Any]:
+        """Carry out one call: `{"success", "output", "error", "metadata"}`, whatever becomes of it.
+
+        Raises `InvalidParameters` for a call without a command and `UnknownTool` for another tool's name alone.
+        """
+        if tool != NAME:
+            raise UnknownTool(f"Tool not found: {tool}")
+        try:
+            return _reply(self._output(parse(parameters)))
+        except Refused as refused:
+            return _failure(str(refused))
+        except NotFound as error:
+            return _failure(_NOT_FOUND if "no key" in str(error) else _one_line(error))
+        except InvalidParameters:
+            raise
+        except (MonocontextError, OSError) as error:
+            return _failure(_one_line(error))
+
+    def _output(self, command: Command) -> dict[str, Any]:
+        memory = self.memory
+        if command.verb == "P":
+            return self._put(command)
+        if command.verb == "G":
+            return self._get(command)
+        if command.verb == "L":
+            if command.meta:
+                return {"keys": [{"key": each.key, **_times(each)} for each in memory.entries(command.prefix)]}
+            return {"keys": memory.list(command.prefix)}
+        if command.verb == "D":
+            if not memory.delete(command.key):
+                raise Refused(_NOT_FOUND)
+            return dict(_OK)
+        if command.verb == "C":
+            memory.clear()
+            return dict(_OK)
+        if command.verb == "T":
+            sizes = memory.total()
+            found = {"A": sizes.total_bytes, "K": sizes.keys_bytes, "V": sizes.values_bytes}[command.scope]
+            return {{"A": "total_bytes", "K": "keys_bytes", "V": "values_bytes"}[command.scope]: found}
+        return {"specification": SPECIFICATION}
+
+    def _put(self, command: Command) -> dict[str, Any]:
+        try:
+            self.memory.put(
+                command.key,
+                command.value,
+                command.ttl_seconds,
+                create=command.if_absent,
+                if_match=command.if_match,
+            )
+        except AlreadyExists:
+            raise Refused("ERR:EXISTS" if command.if_absent else "ERR:CONFLICT") from None
+        except NotFound:
+            if command.if_match is None:
+                raise
+            raise Refused("ERR:CONFLICT") from None
+        return {**_OK, "expires_in": command.ttl_seconds} if command.tells_ttl else dict(_OK)
+
+    def _get(self, command: Command) -> dict[str, Any]:
+        meta = command.meta
+        try:
+            entry = self.memory.entry(command.key)
+        except NotFound:
+            other = without_meta(command.key)
+            if other is None:
+                raise
+            entry, meta = self.memory.entry(other), True
+        return {"value": entry.value, **(_times(entry) if meta else {})}
+
+
+def _times(entry: Entry) -> dict[str, Any]:
+    """The three fields of the protocol, and three of ours behind them."""
+    left = entry.remaining_seconds
+    return {
+        "added_utc": _rfc3339(entry.added_utc),
+        "expires_in": entry.ttl_seconds,
+        "expires_at": _rfc3339(entry.expires_utc) if entry.expires_utc else None,
+        "remaining": None if left is None else math.ceil(left),
+        "etag": entry.etag,
+    }
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
+
+
+def _reply(output: dict[str, Any]) -> dict[str, Any]:
+    return {"success": True, "output": output, "error": None, "metadata": {}}
+
+
+def _failure(error: str) -> dict[str, Any]:
+    return {"success": False, "output": None, "error": error, "metadata": {}}
+
+
+def _one_line(error: Exception) -> str:
+    return f"ERR:{' '.join(str(error).split())}"

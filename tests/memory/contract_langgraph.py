@@ -1,0 +1,185 @@
+"""What LangGraph's `BaseStore` promises, kept by its own in-memory store and by ours alike. Run as a program."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, Item, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+
+from monocontext.errors import InvalidEntry
+from monocontext.memory import Memory
+from monocontext.memory.langgraph_store import LangGraphStore
+
+
+def raises(kind: type[Exception], work: Callable[[], object]) -> None:
+    try:
+        work()
+    except kind:
+        return
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def items_come_back(store: BaseStore) -> None:
+    value = {"text": "ünï\n", "n": 1, "nested": {"list": [1, None, True]}}
+    store.put(("users", "ann"), "likes", value)
+    item = store.get(("users", "ann"), "likes")
+    assert isinstance(item, Item)
+    assert (item.namespace, item.key, item.value) == (("users", "ann"), "likes", value)
+    assert abs(item.updated_at - datetime.now(UTC)) < timedelta(minutes=1)
+    assert item.created_at.tzinfo is not None
+    assert store.get(("users", "ann"), "none") is None
+    assert store.get(("users",), "likes") is None
+    store.put(("users", "ann"), "likes", {"n": 2})
+    found = store.get(("users", "ann"), "likes")
+    assert found is not None
+    assert found.value == {"n": 2}
+    store.delete(("users", "ann"), "likes")
+    assert store.get(("users", "ann"), "likes") is None
+    store.delete(("users", "ann"), "likes")
+
+
+def keys_are_any_text(store: BaseStore) -> None:
+    keys = ["", "..", "a..b", ".x", "a/b", "../up", "ключ", "a b\n", "store:", "🔑"]
+    for number, key in enumerate(keys):
+        store.put(("odd", "k:"), key, {"n": number})
+    found = store.search(("odd",), limit=100)
+    assert sorted((item.key, item.value["n"]) for item in found) == sorted(zip(keys, range(len(keys)), strict=True))
+    for number, key in enumerate(keys):
+        item = store.get(("odd", "k:"), key)
+        assert item is not None, key
+        assert item.value == {"n": number}, key
+
+
+def searches_narrow(store: BaseStore) -> None:
+    for number in range(15):
+        store.put(
+            ("docs", f"team{number % 3}"), f"{number:02}", {"n": number, "kind": "even" if number % 2 == 0 else "odd"}
+        )
+    store.put(("docsy",), "other", {"n": 99})
+
+    def keys(*args: object, **options: object) -> list[str]:
+        return sorted(item.key for item in store.search(*args, **options))  # type: ignore[arg-type]
+
+    assert len(store.search(("docs",))) == 10
+    assert keys(("docs",), limit=100) == [f"{number:02}" for number in range(15)]
+    assert keys(("docs", "team1"), limit=100) == ["01", "04", "07", "10", "13"]
+    assert keys(("docs",), filter={"kind": "odd"}, limit=3) == sorted(
+        item.key for item in store.search(("docs",), filter={"kind": "odd"}, limit=3)
+    )
+    assert keys(("docs",), filter={"n": {"$gte": 10, "$lt": 12}}) == ["10", "11"]
+    assert keys(("docs",), filter={"n": {"$ne": 3}, "kind": {"$eq": "odd"}}) == ["01", "05", "07", "09", "11", "13"]
+    assert keys(("docs",), filter={"n": {"$gt": 12}}) == ["13", "14"]
+    assert keys(("docs",), filter={"n": {"$lte": 1}}) == ["00", "01"]
+    pages = [item.key for start in range(0, 15, 4) for item in store.search(("docs",), limit=4, offset=start)]
+    assert sorted(pages) == [f"{number:02}" for number in range(15)]
+    odd = [
+        item.key for start in (0, 4) for item in store.search(("docs",), filter={"kind": "odd"}, limit=4, offset=start)
+    ]
+    assert sorted(odd) == ["01", "03", "05", "07", "09", "11", "13"]
+    assert store.search(("nowhere",)) == []
+    raises(ValueError, lambda: store.search(("docs",), filter={"n": {"$like": 1}}))
+
+
+def namespaces_are_listed(store: BaseStore) -> None:
+    for namespace in (("ns", "b", "y"), ("ns", "a"), ("ns", "b", "x"), ("ns", "b", "x", "deep"), ("nsx",)):
+        store.put(namespace, "k", {})
+    assert store.list_namespaces(prefix=("ns",)) == [
+        *(("ns", "a"), ("ns", "b", "x"), ("ns", "b", "x", "deep"), ("ns", "b", "y")),
+    ]
+    assert store.list_namespaces(prefix=("ns",), max_depth=2) == [("ns", "a"), ("ns", "b")]
+    assert store.list_namespaces(prefix=("ns", "*", "x")) == [("ns", "b", "x"), ("ns", "b", "x", "deep")]
+    assert store.list_namespaces(suffix=("x",)) == [("ns", "b", "x")]
+    assert store.list_namespaces(prefix=("ns",), limit=2, offset=1) == [("ns", "b", "x"), ("ns", "b", "x", "deep")]
+
+
+def batches_keep_their_order(store: BaseStore) -> None:
+    store.put(("batch",), "a", {"n": 0})
+    results = store.batch(
+        [
+            PutOp(("batch",), "a", {"n": 1}),
+            GetOp(("batch",), "a"),
+            PutOp(("batch",), "a", {"n": 2}),
+            SearchOp(("batch",)),
+            PutOp(("batch",), "gone", {"n": 3}),
+            PutOp(("batch",), "gone", None),
+        ]
+    )
+    assert results[0] is results[2] is results[4] is results[5] is None
+    assert results[1].value == {"n": 0}
+    assert [item.key for item in results[3]] == ["a"]
+    found = store.get(("batch",), "a")
+    assert found is not None
+    assert found.value == {"n": 2}
+    assert store.get(("batch",), "gone") is None
+
+
+def works_from_async_code(store: BaseStore) -> None:
+    async def run() -> None:
+        await asyncio.gather(*(store.aput(("async",), str(n), {"n": n}) for n in range(8)))
+        items = await asyncio.gather(*(store.aget(("async",), str(n)) for n in range(8)))
+        assert [item.value["n"] for item in items if item] == list(range(8))
+        assert len(await store.asearch(("async",), limit=100)) == 8
+        await store.adelete(("async",), "0")
+        assert await store.alist_namespaces(prefix=("async",)) == [("async",)]
+        assert await store.aget(("async",), "0") is None
+
+    asyncio.run(run())
+
+
+def namespaces_are_checked(store: BaseStore) -> None:
+    for namespace in ((), ("langgraph", "x"), ("a.b",), ("",)):
+        raises(InvalidNamespaceError, lambda namespace=namespace: store.put(namespace, "k", {}))
+
+
+def lifetimes_are_minutes_and_begin_anew(memory: Memory) -> None:
+    store = LangGraphStore(memory, ttl={"default_ttl": 2, "refresh_on_read": True})
+    store.put(("ttl",), "default", {})
+    store.put(("ttl",), "given", {"n": 1}, ttl=0.05)
+    store.put(("ttl",), "none", {}, ttl=None)
+    lives = {entry.key.rsplit(".", 1)[1]: entry.ttl_seconds for entry in memory.entries("store:ttl.")}
+    assert lives == {"default": 120, "given": 3, "none": None}
+    first = store.get(("ttl",), "given")
+    added = memory.entry("store:ttl..given").added_seconds
+    time.sleep(1.2)
+    again = store.get(("ttl",), "given")
+    assert first is not None
+    assert again is not None
+    assert again.updated_at == first.updated_at
+    assert memory.entry("store:ttl..given").added_seconds >= added + 1
+    store.get(("ttl",), "given", refresh_ttl=False)
+    kept = memory.entry("store:ttl..given").added_seconds
+    store.get(("ttl",), "given", refresh_ttl=False)
+    assert memory.entry("store:ttl..given").added_seconds == kept
+    time.sleep(3.5)
+    assert store.get(("ttl",), "given") is None
+    assert store.get(("ttl",), "default") is not None
+    raises(InvalidEntry, lambda: store.put(("ttl",), "bad", {}, ttl=-1))
+    raises(InvalidEntry, lambda: store.put(("ttl",), "bad", {"x": object()}))
+
+
+CONTRACT = [
+    *(items_come_back, keys_are_any_text, searches_narrow, namespaces_are_listed, batches_keep_their_order),
+    *(works_from_async_code, namespaces_are_checked),
+]
+
+
+def main(folder: str) -> None:
+    for promise in CONTRACT:
+        promise(InMemoryStore())
+        for number, url in enumerate(("memory://contract", folder)):
+            memory = Memory.open(url if number else f"{url}-{promise.__name__}")
+            memory.clear()
+            promise(LangGraphStore(memory))
+    memory = Memory.open(folder)
+    memory.clear()
+    lifetimes_are_minutes_and_begin_anew(memory)
+    print(f"{len(CONTRACT) + 1} promises kept")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

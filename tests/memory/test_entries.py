@@ -1,0 +1,366 @@
+"""Keys and values as they are kept: hostile ones, large ones, damaged ones, and how they are found again."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import re
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound
+from monocontext.memory import Memory, MemoryTool
+from monocontext.memory.names import FOLDER, key_of, name_of, prefix_of
+from monocontext.store import Store
+from monocontext.stores import open_store
+
+HOSTILE = [
+    *("../", "../../etc/passwd", "/etc/passwd", "..", ".", "a/../b", "a//b", "a/", "/", "./a", ".hidden", "C:\\x"),
+    *(
+        "\0",
+        "a\0b",
+        "\n",
+        "a\nb",
+        "\r\n",
+        "\t",
+        " ",
+        "  a  ",
+        "\x1b[31m",
+        "\x7f",
+        "\u200b",
+        "\u2028",
+        "\ufeff",
+        "\ufffe",
+    ),
+    *("%", "%41", "%2e%2e%2f", "a%"),
+    *("+", "+/+", "a+/+b", "A", "a", "É", "é", "e\u0301", "ß", "SS", "İ", "ı", "K", "\u212a"),
+    *("ключ", "鍵", "🔑", "👩‍💻", "مفتاح", "*", "?", "META", "a META", "\\", "..\\x", "con", "aux.txt", "x" * 900),
+    *(
+        ".monocontext-lock",
+        "entries",
+        "entries/a",
+        "manifest.json",
+        "~",
+        "$(id)",
+        "`id`",
+        "'",
+        '"',
+        "a b",
+        "\U0010ffff",
+    ),
+]
+CLASSES = {unicodedata.category(chr(code)): chr(code) for code in range(0x110000)}
+
+
+def test_hostile_keys_are_kept_exactly(any_store: Store) -> None:
+    memory = Memory(any_store)
+    keys = HOSTILE + [f"class {name}: {char}" for name, char in CLASSES.items() if name != "Cs"]
+    assert len(set(keys)) == len(keys)
+    for number, key in enumerate(keys):
+        memory.put(key, f"value {number}", create=True)
+    assert memory.list() == sorted(keys)
+    assert [memory[key] for key in keys] == [f"value {number}" for number in range(len(keys))]
+    assert all(info.key.startswith(FOLDER) for info in any_store.list())
+    assert all(memory.delete(key) for key in keys[::7])
+    assert memory.list() == sorted(set(keys) - set(keys[::7]))
+
+
+def test_nothing_outside_the_prefix(tmp_path: Path) -> None:
+    memory = Memory.open(tmp_path / "a" / "memory")
+    for key in HOSTILE:
+        memory.put(key, "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["memory"]
+    assert [path.name for path in (tmp_path / "a" / "memory").iterdir()] == ["entries"]
+
+
+@pytest.mark.parametrize("key", ["", "k" * 2048, "鍵" * 300, "\ud800", "a\udfffb", 7, None, b"k"])
+def test_keys_that_are_refused(key: str, any_store: Store) -> None:
+    memory = Memory(any_store)
+    for call in (
+        lambda: memory.put(key, "v"),
+        lambda: memory.get(key),
+        lambda: memory.delete(key),
+        lambda: memory.put_new(key, "v"),
+    ):
+        with pytest.raises(InvalidEntry) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 200
+    assert list(any_store.list()) == []
+
+
+def test_the_tool_refuses_them_in_one_line() -> None:
+    tool = MemoryTool(Memory.open("memory://refused"))
+    for parameters in (
+        {"command": "P", "key": "k" * 2048, "value": "v"},
+        {"command": f"G {'k' * 2048}"},
+        {"command": "P", "key": "\ud800", "value": "v"},
+        {"command": "P", "key": "k", "value": "\ud800"},
+        {"command": 'P k "\\ud800"'},
+        {"command": "L", "key": "\ud800*"},
+        {"command": "P", "key": "k", "value": "v", "ttl": -1},
+        {"command": "P", "key": "k", "value": "v", "ttl": math.nan},
+        {"command": "P", "key": "k", "value": "v", "ttl": True},
+        {"command": "P", "key": "k", "value": "v", "ttl": "9" * 5000},
+        {"command": "P", "key": "k", "value": "v", "if_match": 5},
+        {"command": "P", "key": "k", "value": "v", "if_absent": "yes"},
+        {"command": "P", "key": "k", "value": "v", "if_absent": True, "if_match": "x"},
+    ):
+        reply = tool.execute(parameters)
+        assert reply["success"] is False, parameters
+        assert re.fullmatch(r"ERR:[^\n]+", reply["error"]), parameters
+    assert tool.execute({"command": "L"})["output"] == {"keys": []}
+
+
+def test_long_commands_take_no_long_time() -> None:
+    """Runs of spaces and digits, where a careless pattern would look at each from each."""
+    tool = MemoryTool(Memory.open("memory://long"))
+    spaces, digits = " " * 200_000, "1" * 200_000
+    began = time.process_time()
+    for rest in (
+        f"a{spaces}b",
+        f"a{digits}b",
+        f"a {digits}b",
+        f"a{spaces}",
+        f"{'1 ' * 100_000}x",
+        f'"a{spaces}b',
+        f'"a"{spaces}b',
+    ):
+        assert tool.execute({"command": f"P k {rest}"})["success"]
+        assert tool.execute({"command": "G k"})["output"]["value"] == rest.rstrip(" ")
+    assert tool.execute({"command": f"P k a{spaces}{digits}"})["error"] == "ERR:Invalid TTL"
+    assert tool.execute({"command": f"{spaces}L{spaces}META{spaces}"})["success"]
+    assert tool.execute({"command": "G", "key": f"k{' ' * 20}META"})["output"]["expires_in"] is None
+    assert tool.execute({"command": "G", "key": "k" * 10_000_000})["error"].startswith("ERR:the key 'kkkk")
+    assert time.process_time() - began < 20
+
+
+@pytest.mark.parametrize("value", [object(), b"bytes", {1, 2}, {"x": object()}])
+def test_a_value_that_is_no_json(value: object) -> None:
+    tool = MemoryTool(Memory.open("memory://json"))
+    reply = tool.execute({"command": "P", "key": "k", "value": value})
+    assert reply["error"] == "ERR:Invalid PUT Syntax"
+
+
+def test_long_keys_up_to_the_last(any_store: Store) -> None:
+    """The object's name, the store's own prefix included, has at most 1,024 bytes on S3."""
+    memory = Memory(any_store)
+    for length in (199, 200, 201, 400, 401, 940):
+        memory.put("n" * length, str(length))
+    for length in (199, 200, 201, 400, 401, 940):
+        assert memory["n" * length] == str(length)
+    assert len(memory.list("n" * 200)) == 5
+    assert memory.list("n" * 941) == []
+
+
+@given(st.text(min_size=1, max_size=80), st.text(min_size=1, max_size=80), st.integers(0, 80))
+@settings(max_examples=300, deadline=None)
+def test_names(key: str, other: str, cut: int) -> None:
+    name = name_of(key, 10_000)
+    assert key_of(name) == key
+    assert (name.casefold() == name_of(other, 10_000).casefold()) is (key == other)
+    assert name == name.lower() == unicodedata.normalize("NFC", name) == unicodedata.normalize("NFD", name)
+    assert all(part not in ("", ".", "..") and len(part) < 210 for part in name.split("/"))
+    assert not any(part.startswith(".") for part in name.split("/"))
+    assert name.startswith(prefix_of(key[:cut]))
+
+
+@pytest.mark.parametrize(
+    "rest", ["", "A", "%61", "%4A", "%c3", "%ed%a0%80", "a/b", "a+/b", "%", "%4", "a b", ".x", "é"]
+)
+def test_names_that_are_no_entries(rest: str) -> None:
+    assert key_of(f"entries/{rest}") is None
+    assert key_of(rest) is None
+
+
+def test_other_objects_are_left_alone(any_store: Store) -> None:
+    others = {"manifest.json": b"{}", "entries.txt": b"x", "entries/Not ours": b"y", "other/entries/a": b"z"}
+    for key, data in others.items():
+        any_store.put(key, data)
+    memory = Memory(any_store)
+    memory.put("manifest.json", "mine")
+    assert memory.list() == ["manifest.json"]
+    assert memory.clear() == 1
+    assert {info.key: any_store.get(info.key).data for info in any_store.list()} == others
+
+
+@pytest.mark.parametrize("ttl", [math.nan, math.inf, -math.inf, -1, -0.001, 315_360_001, 1e300, "60", True, [60]])
+def test_lifetimes_that_are_refused(ttl: float) -> None:
+    memory = Memory.open("memory://lifetimes")
+    with pytest.raises(InvalidEntry, match=r"^a TTL is .*not ") as caught:
+        memory.put("k", "v", ttl)
+    assert "\n" not in str(caught.value)
+    assert memory.list() == []
+
+
+@pytest.mark.parametrize("value", [b"bytes", 7, None, ["a"], "\ud800"])
+def test_values_that_are_refused(value: str) -> None:
+    memory = Memory.open("memory://values")
+    with pytest.raises(InvalidEntry, match=r"^a value is "):
+        memory.put("k", value)
+    assert memory.list() == []
+
+
+def test_a_value_comes_back_exactly(any_store: Store) -> None:
+    memory = Memory(any_store)
+    rng = random.Random(4)
+    values = [
+        "",
+        "\n",
+        "\r\n",
+        "\0",
+        "x\r",
+        "é" * 200_000,
+        "🔑\n" * 70_000,
+        "".join(chr(rng.randrange(1, 0xD800)) for _ in range(99)),
+    ]
+    for number, value in enumerate(values):
+        memory.put(f"k{number}", value)
+        entry = memory.entry(f"k{number}")
+        assert entry.value == value
+        assert entry.value_bytes == len(value.encode())
+    sizes = memory.total()
+    assert (sizes.keys_bytes, sizes.values_bytes) == (2 * len(values), sum(len(v.encode()) for v in values))
+
+
+@pytest.mark.parametrize("any_store", ["directory", "seaweedfs"], indirect=True)
+def test_100_mb(any_store: Store) -> None:
+    value = "0123456789abcdef" * (100_000_000 // 16)
+    memory = Memory(any_store)
+    memory.put("large", value, 3600)
+    assert memory.put_new("large", value) is False
+    entry = memory.entry("large")
+    assert entry.value == value
+    fresh = Memory(any_store)
+    assert fresh.total().values_bytes == 100_000_000
+    text = fresh.context()
+    assert text[-20:-1] == value[-19:]
+    assert text.stats.bytes_fetched < 2_000_000
+
+
+def test_metadata_stay_with_the_entry(any_store: Store) -> None:
+    memory = Memory(any_store)
+    memory.put("k", "v", metadata={"writer": "Ünï", "run": "7"})
+    assert dict(memory.entry("k").metadata) == {"writer": "Ünï", "run": "7"}
+    (listed,) = Memory(any_store).entries()
+    assert dict(listed.metadata) == {"writer": "Ünï", "run": "7"}
+    memory.put("k", "w")
+    assert dict(memory.entry("k").metadata) == {}
+    with pytest.raises(InvalidEntry, match="at most 2,048 bytes"):
+        memory.put("k", "v", metadata={"x": "y" * 3000})
+    with pytest.raises(InvalidEntry, match="names and texts"):
+        memory.put("k", "v", metadata={"x": 5})  # type: ignore[dict-item]
+
+
+def test_prefixes_search_and_clear(any_store: Store) -> None:
+    memory = Memory(any_store)
+    memory.put("team/a", "Error: disk\nfine")
+    memory.put("team/b", "all fine")
+    memory.put("Team/c", "error again\n")
+    memory.put("other", "error (x)")
+    assert memory.list("team/") == ["team/a", "team/b"]
+    assert [entry.value_bytes for entry in memory.entries("team/")] == [16, 8]
+    hits = [(hit.key, hit.line_number, hit.line) for hit in memory.search("error", ignore_case=True)]
+    assert hits == [("Team/c", 1, "error again"), ("other", 1, "error (x)"), ("team/a", 1, "Error: disk")]
+    assert [hit.key for hit in memory.search("(x)", fixed=True)] == ["other"]
+    assert [hit.key for hit in memory.search(re.compile("fine$"), "team/")] == ["team/a", "team/b"]
+    assert [hit.line for hit in memory.search(r"disk\sfine")] == ["Error: disk"]
+    with pytest.raises(re.error):
+        memory.search("(")
+    assert memory.clear("team/") == 2
+    assert memory.list() == ["Team/c", "other"]
+    assert memory.clear() == 2
+    assert memory.clear() == 0
+
+
+def test_damage_is_an_error_and_no_value(any_store: Store) -> None:
+    memory = Memory(any_store)
+    memory.put("k", "a value that matters")
+    (info,) = any_store.list()
+    whole = any_store.get(info.key).data
+    for data in (
+        whole.replace(b"matters", b"mutters"),
+        whole[:-1],
+        whole + b"x",
+        whole[:40],
+        b"",
+        b"plain text",
+        whole.replace(b'"key":"k"', b'"key":"j"'),
+        whole.replace(b'"ttl":null', b'"ttl":-100'),
+        whole.replace(b'"ttl":null', b'"ttl":NaN0'),
+        whole.replace(b"frames", b"farmes"),
+        whole.replace(b" 1 000", b" 1 999"),
+    ):
+        assert data != whole
+        any_store.put(info.key, data)
+        with pytest.raises(DamagedData) as caught:
+            Memory(any_store).get("k")
+        assert "\n" not in str(caught.value)
+    tool = MemoryTool(Memory(any_store))
+    for command in ("G k", "L", "T A"):
+        assert tool.execute({"command": command})["error"].startswith("ERR:")
+    assert tool.execute({"command": "D k"})["success"]
+    assert tool.execute({"command": "L"})["output"] == {"keys": []}
+
+
+def test_checkpoint_and_resume(any_store: Store) -> None:
+    first = Memory(any_store)
+    assert first.resume("batch", {"done": 0}) == {"done": 0}
+    first.checkpoint("batch", {"done": 100, "items": ["é", None, 1.5]})
+    assert Memory(any_store).resume("batch") == {"done": 100, "items": ["é", None, 1.5]}
+    first.checkpoint("batch", {"done": 200})
+    assert Memory(any_store).resume("batch") == {"done": 200}
+    assert first.list() == ["checkpoint:batch"]
+    for state in ({1, 2}, math.nan, object()):
+        with pytest.raises(InvalidEntry, match="is not JSON"):
+            first.checkpoint("batch", state)
+
+
+def test_names_of_calls() -> None:
+    memory = Memory.open("memory://calls")
+    memory.put("k", "v", if_absent=True)
+    with pytest.raises(AlreadyExists):
+        memory.put("k", "v", create=True)
+    with pytest.raises(ValueError, match="exclude"):
+        memory.put("k", "v", create=True, if_match="x")
+    assert "k" in memory
+    assert "j" not in memory
+    assert memory.get("j", "default") == "default"
+    assert list(memory) == ["k"]
+    with pytest.raises(NotFound):
+        memory["j"]
+    assert memory.put("k", "v", 0) == ""
+    assert list(memory) == []
+    with memory as same:
+        assert repr(same) == "<Memory memory://calls>"
+
+
+def test_a_place_that_is_not_there(tmp_path: Path, seaweed: object) -> None:
+    assert Memory.open(tmp_path / "none").list() == []
+    assert not (tmp_path / "none").exists()
+    store = open_store("s3://no-such-bucket/x", endpoint=seaweed.endpoint)  # type: ignore[attr-defined]
+    memory = Memory(store)
+    for call in (
+        lambda: memory.put("k", "v"),
+        lambda: memory.put_new("k", "v"),
+        lambda: memory.entry("k"),
+        memory.list,
+    ):
+        with pytest.raises(NotFound, match="no bucket 'no-such-bucket'"):
+            call()
+
+
+def test_read_only_directory_of_anothers(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    Memory.open(tmp_path).put("k", "v", 1000)
+    for path in (tmp_path, tmp_path / "entries"):
+        path.chmod(0o555)
+    assert Memory.open(tmp_path).get("k") == "v"

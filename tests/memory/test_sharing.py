@@ -1,0 +1,383 @@
+"""Many writers, lifetimes, clocks and crashes: what a memory promises, on every kind of store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeVar
+
+import pytest
+
+from monocontext.errors import AlreadyExists, NotFound, StoreFailure
+from monocontext.memory import Memory, MemoryTool
+from monocontext.store import Blob, ObjectInfo, Store
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+
+R = TypeVar("R")
+
+
+class OneByOne(WrappedStore):
+    """One request at a time. moto looks at a condition and then writes, without a lock: of 4 swappers 2 may win."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._lock = threading.RLock()
+
+    def get(self, key: str) -> Blob:
+        with self._lock:
+            return super().get(key)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        with self._lock:
+            return super().get_range(key, start, length, etag=etag)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        with self._lock:
+            return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        with self._lock:
+            return iter([*super().list(prefix)])
+
+    def head(self, key: str) -> ObjectInfo:
+        with self._lock:
+            return super().head(key)
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        with self._lock:
+            super().delete(key, if_match=if_match)
+
+
+@pytest.fixture
+def any_store(any_store: Store) -> Store:
+    return OneByOne(any_store) if any_store.url.startswith("s3://moto-") else any_store
+
+
+def at_once(count: int, work: Callable[[int], R]) -> list[R]:
+    barrier = threading.Barrier(count)
+
+    def one(number: int) -> R:
+        barrier.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(one, range(count)))
+
+
+def test_eight_writers_of_five_keys_lose_nothing_and_ask_once_a_put(any_store: Store) -> None:
+    counted = CountingStore(any_store)
+
+    def write(writer: int) -> None:
+        memory = Memory(counted)
+        for number in range(5):
+            memory.put(f"writer {writer}: key {number}", f"value {number} of {writer}", 3600)
+
+    at_once(8, write)
+    assert counted.counts == {"put": 40}
+    memory = Memory(any_store)
+    keys = memory.list()
+    assert len(keys) == 40
+    assert [memory[key] for key in keys] == [f"value {n} of {w}" for w in range(8) for n in range(5)]
+    assert memory.total().entries == 40
+
+
+def test_one_of_32_claimants_wins(any_store: Store) -> None:
+    def claim(number: int) -> bool:
+        return Memory(any_store).put_new("claimed: task 1", "the same words from all")
+
+    assert sum(at_once(32, claim)) == 1
+    tools = [MemoryTool(Memory(any_store)) for _ in range(4)]
+    calls = at_once(4, lambda n: tools[n].execute({"command": f"P claimed:2 agent_{n}", "if_absent": True}))
+    assert sorted(call["error"] or "" for call in calls) == ["", "ERR:EXISTS", "ERR:EXISTS", "ERR:EXISTS"]
+
+
+def test_one_of_many_swappers_wins_and_none_is_lost(any_store: Store) -> None:
+    memory = Memory(any_store)
+    etag = memory.put("n", "0")
+
+    def swap(number: int) -> bool:
+        try:
+            Memory(any_store).put("n", "the same words from all", if_match=etag)
+        except AlreadyExists:
+            return False
+        return True
+
+    assert sum(at_once(8, swap)) == 1
+    with pytest.raises(AlreadyExists):
+        memory.put("n", "later", if_match=etag)
+    memory.delete("n")
+    with pytest.raises(NotFound):
+        memory.put("n", "later", if_match=etag)
+
+
+def test_the_end_of_an_old_life_ends_no_new_one(any_store: Store) -> None:
+    """Overwritten with no lifetime, with a longer one, deleted and put again: four times the old one's time passes."""
+    memory = Memory(any_store)
+    memory.put("replaced", "old", 0.5)
+    memory.put("replaced", "new")
+    memory.put("prolonged", "old", 0.5)
+    memory.put("prolonged", "new", 1000)
+    memory.put("deleted", "old", 0.5)
+    assert memory.delete("deleted")
+    memory.put("deleted", "new")
+    memory.put("gone", "old", 0.5)
+    time.sleep(2.6)
+    assert memory.purge() == 1
+    assert [memory.get(key) for key in ("replaced", "prolonged", "deleted", "gone")] == ["new", "new", "new", None]
+    assert memory.list() == ["deleted", "prolonged", "replaced"]
+    with pytest.raises(NotFound, match="no key 'gone' in "):
+        memory.entry("gone")
+    assert not memory.delete("gone")
+
+
+def test_what_has_expired_is_free_to_claim_once(any_store: Store) -> None:
+    memory = Memory(any_store)
+    etag = memory.put("task", "first", 0.5)
+    time.sleep(2.6)
+    assert "task" not in memory
+    with pytest.raises(NotFound):
+        memory.put("task", "second", if_match=etag)
+    assert sum(at_once(4, lambda _: Memory(any_store).put_new("task", "second", 1000))) == 1
+    assert memory.get("task") == "second"
+
+
+def test_purge_spares_what_was_put_since(any_store: Store) -> None:
+    """The same value again, which on S3 would have the same ETag but for the token."""
+
+    class Meeting(WrappedStore):
+        """Before the first removal a writer comes along."""
+
+        def delete(self, key: str, *, if_match: str | None = None) -> None:
+            Memory(any_store).put("k", "value", 1000)
+            super().delete(key, if_match=if_match)
+
+    Memory(any_store).put("k", "value", 0.5)
+    time.sleep(2.6)
+    assert Memory(Meeting(any_store)).purge() == 0
+    assert Memory(any_store).get("k") == "value"
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+@pytest.mark.parametrize("any_store", ["directory", "moto", "seaweedfs"], indirect=True)
+def test_a_client_whose_clock_is_wrong(any_store: Store, hours: int) -> None:
+    """It writes and reads beside one whose clock is right, and both see the same: only the store's clock counts."""
+    right, wrong = Memory(any_store), Memory(any_store)
+    off = hours * 3600.0
+    real = time.time
+    skewed = SimpleNamespace(time=lambda: real() + off, time_ns=lambda: time.time_ns() + int(off * 1e9))
+
+    def askew(work: Callable[[], R]) -> R:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("monocontext.stores.local.time", skewed)
+            patch.setattr("monocontext.memory.shelf.time", skewed)
+            return work()
+
+    right.put("theirs", "of the right", 600)
+    askew(lambda: wrong.put("own", "of the wrong", 600))
+    assert right.list() == askew(wrong.list) == ["own", "theirs"]
+    assert right.get("own") == askew(lambda: wrong.get("own")) == "of the wrong"
+    assert right.get("theirs") == askew(lambda: wrong.get("theirs")) == "of the right"
+    assert abs(right.entry("own").added_seconds - real()) < 60
+    assert abs((askew(lambda: wrong.entry("theirs")).remaining_seconds or 0) - 600) < 60
+    askew(lambda: wrong.put("short", "of the wrong", 0.5))
+    time.sleep(2.6)
+    assert right.list() == askew(wrong.list) == ["own", "theirs"]
+    assert right.get("short") is None
+    assert askew(lambda: wrong.get("short")) is None
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_killed_between_put_and_reply(any_store: Store, landed: bool) -> None:
+    memory = Memory(any_store)
+    memory.put("kept", "before")
+    killed = Memory(CrashingStore(any_store, 0, landed=landed))
+    with pytest.raises(Crash):
+        killed.put("kept", "after", 1000)
+    assert memory.get("kept") == ("after" if landed else "before")
+    with pytest.raises(Crash):
+        Memory(CrashingStore(any_store, 0, landed=landed)).put_new("claim", "mine")
+    assert memory.put_new("claim", "another's") is not landed
+    assert set(memory) == {"kept", "claim"}
+
+
+WRITER = """
+import sys
+from monocontext.memory import Memory
+memory = Memory.open(sys.argv[1], **({"endpoint": sys.argv[2]} if sys.argv[2] else {}))
+for number in range(100_000):
+    memory.put(f"key {number:05}", f"value {number} " * 1000, 3600)
+    memory.put("last", str(number) * 500)
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("any_store", ["directory", "seaweedfs"], indirect=True)
+def test_a_writer_that_is_killed(any_store: Store, request: pytest.FixtureRequest) -> None:
+    """By SIGKILL, between two puts or within one: what was acknowledged is there, and nothing is half there."""
+    endpoint = request.getfixturevalue("seaweed").endpoint if any_store.url.startswith("s3:") else ""
+    checkout = str(Path(__file__).parents[2])
+    command = [sys.executable, "-c", WRITER, any_store.url, endpoint]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout) as process:
+        assert process.stdout is not None
+        acknowledged = [int(process.stdout.readline()) for _ in range(20)]
+        process.kill()
+        acknowledged += [int(line) for line in process.stdout.read().splitlines() if line]
+    memory = Memory(any_store)
+    keys = memory.list("key ")
+    assert len(acknowledged) <= len(keys) <= len(acknowledged) + 1
+    assert [memory[key] for key in keys] == [f"value {number} " * 1000 for number in range(len(keys))]
+    last = memory["last"]
+    assert last in {str(number) * 500 for number in range(len(keys) - 2, len(keys))}
+    memory.put("last", "by another")
+    assert memory["last"] == "by another"
+
+
+@pytest.mark.parametrize("condition", ["create", "if_match"])
+def test_a_put_whose_answer_was_lost_is_recognised(any_store: Store, condition: str) -> None:
+    """The client repeats it and meets its own object: that is no conflict, even where another said the same words."""
+
+    class Repeating(WrappedStore):
+        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+            super().put(key, data, if_absent=if_absent, if_match=if_match)
+            return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+    memory, lossy = Memory(any_store), Memory(Repeating(any_store))
+    if condition == "create":
+        etag = lossy.put("k", "words", create=True)
+        assert not memory.put_new("k", "words")
+        assert not lossy.put_new("k", "words")
+    else:
+        etag = lossy.put("k", "words", if_match=memory.put("k", "words"))
+    assert memory.entry("k").etag == etag
+
+
+@pytest.mark.parametrize("etag", ["", "x", "*", "é", "a\nb", "\0", '"', "\ud800", "W/x"])
+def test_versions_that_never_were(any_store: Store, etag: str) -> None:
+    tool = MemoryTool(Memory(any_store))
+    for _ in range(2):
+        reply = tool.execute({"command": "P", "key": "k", "value": "new", "if_match": etag})
+        assert reply["error"] == "ERR:CONFLICT"
+        tool.execute({"command": "P k old"})
+    assert tool.memory.get("k") == "old"
+    with pytest.raises(AlreadyExists):
+        tool.memory.delete("k", if_match=etag)
+    assert tool.memory.get("k") == "old"
+
+
+def test_a_conflict_that_was_none() -> None:
+    """S3 may answer 409 to one of two writers at once, and neither has written yet."""
+
+    class Busy(WrappedStore):
+        refusals = 2
+
+        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+            if self.refusals:
+                self.refusals -= 1
+                raise AlreadyExists("ConditionalRequestConflict")
+            return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+    memory = Memory(Busy(open_store("memory://busy")))
+    assert memory.put_new("k", "v")
+    assert memory.get("k") == "v"
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_a_store_that_fails_in_the_middle(landed: bool) -> None:
+    class Failing(WrappedStore):
+        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+            if landed:
+                super().put(key, data, if_absent=if_absent, if_match=if_match)
+            raise StoreFailure("no answer")
+
+    store = open_store(f"memory://failing-{landed}")
+    memory = Memory(Failing(store))
+    if landed:
+        assert memory.put_new("k", "v")
+    else:
+        with pytest.raises(StoreFailure, match="no answer"):
+            memory.put_new("k", "v")
+    with pytest.raises(StoreFailure, match="no answer"):
+        memory.put("k", "v")
+    assert Memory(store).get("k") == ("v" if landed else None)
+    reply = MemoryTool(memory).execute({"command": "P k v"})
+    assert reply["error"] == "ERR:no answer"
+
+
+def test_lists_beside_writers_and_removers(any_store: Store) -> None:
+    """Between the LIST and a look at an entry the entry goes, or changes."""
+
+    class Moving(WrappedStore):
+        def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+            found = [*super().list(prefix)]
+            Memory(any_store).put("changes", "a longer value than it was before, and a lifetime", 1000)
+            Memory(any_store).delete("goes")
+            return iter(found)
+
+    memory = Memory(any_store)
+    for key in ("changes", "goes", "stays"):
+        memory.put(key, "v")
+    assert Memory(Moving(any_store)).list() == ["changes", "stays"]
+
+
+def test_several_agents_on_one_prefix(any_store: Store) -> None:
+    tools = [MemoryTool(Memory(any_store)) for _ in range(4)]
+
+    def agent(number: int) -> None:
+        tools[number].execute({"command": f"P vote_agent{number} option_A 3600"})
+
+    at_once(4, agent)
+    votes = tools[0].execute({"command": "L vote_*"})["output"]["keys"]
+    assert votes == [f"vote_agent{n}" for n in range(4)]
+    assert {tools[3].execute({"command": f"G {key}"})["output"]["value"] for key in votes} == {"option_A"}
+
+
+def test_a_store_that_tells_no_times() -> None:
+    """A store of a user's, without the fields that ours fill: one look more, and our own clock."""
+
+    class Terse(WrappedStore):
+        def get(self, key: str) -> Blob:
+            blob = super().get(key)
+            return Blob(blob.data, blob.etag, blob.total_bytes)
+
+        def head(self, key: str) -> ObjectInfo:
+            info = super().head(key)
+            return ObjectInfo(info.key, info.size_bytes, info.etag, info.modified_seconds)
+
+        def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+            return (ObjectInfo(i.key, i.size_bytes, i.etag, i.modified_seconds) for i in super().list(prefix))
+
+    memory = Memory(Terse(Memory.open("memory://terse")._store))
+    memory.put("k", "v", 1000)
+    assert memory.get("k") == "v"
+    assert memory.list() == ["k"]
+    memory.put("k", "v", 0.2)
+    time.sleep(0.4)
+    assert memory.get("k") is None
+    assert memory.list() == []
+
+
+def test_requests(any_store: Store) -> None:
+    """What each call asks for, on stores that tell their time with every answer."""
+    counted = CountingStore(any_store)
+    memory, fresh = Memory(counted), partial(Memory, counted)
+
+    def asked(work: Callable[[], object]) -> dict[str, int]:
+        counted.reset()
+        work()
+        return dict(counted.counts)
+
+    assert asked(lambda: memory.put("k", "v", create=True)) == {"put": 1}
+    assert asked(lambda: memory.get("k")) == {"get": 1}
+    assert asked(lambda: fresh().get("k")) == {"get": 1}
+    assert asked(lambda: memory.put("k", "w", if_match=memory.entry("k").etag)) == {"get": 1, "put": 1}
+    assert asked(memory.list) == {"list": 1}
+    assert asked(lambda: fresh().list()) == {"list": 1, "get_range": 1}
+    assert asked(lambda: fresh().delete("k")) == {"head": 1, "get_range": 1, "delete": 1}
