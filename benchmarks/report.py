@@ -24,6 +24,7 @@ _SECONDS = (
     "reactive",
     "terse code",
     "no index",
+    "all, no index",
     "download all",
 )
 
@@ -121,8 +122,7 @@ def _peers(result: Mapping[str, Any]) -> str:
     )
     said = (
         f"Wall clock: {setting['size_bytes'] / 1e6:g} MB, {where}, median of {setting['rounds']} interleaved rounds, "
-        f"{setting['thinks']:.0f} s of thinking in a session; MB of bodies that were sent to their end, none where the "
-        f"server does not count. {_guarded(guards, result['machine']['cores'], result['judged'])}\n\n"
+        f"{setting['thinks']:.0f} s of thinking in a session; MB of bodies that were sent to their end. {_guarded(guards, result['machine']['cores'], result['judged'])}\n\n"
     )
     heads = ["seconds of waiting", "all", "open", "first look", "5 MB slice", "short slices", "10 chunks", "find"]
     heads += ["requests", "MB", "micro-dollars", "peak MiB", "CPU s"]
@@ -132,8 +132,9 @@ def _peers(result: Mapping[str, Any]) -> str:
         more = "> " if row["gave_up"] else ""
         parts = ("open", "first", "slice", "zoom", "chunk")
         cells = [name, f"{more}{row['stall_seconds']:.2f}", *(f"{row[f'{part}_seconds']:.3f}" for part in parts)]
-        cells += [f"{more}{row['find_seconds']:.2f}", f"{row['requests']:.0f}", f"{row['bytes'] / 1e6:.0f}"]
-        cells.append(f"{row['requests'] * 0.4:.0f}")
+        cells.append(f"{more}{row['find_seconds']:.2f}")
+        counted = (row["requests"], row["bytes"] / 1e6, row["requests"] * 0.4)
+        cells += ["-" if setting["server"] == "seaweedfs" else f"{each:.0f}" for each in counted]
         body.append([*cells, f"{row['peak_rss_bytes'] / (1 << 20):.0f}", f"{row['cpu_seconds']:.1f}"])
     missing = f"\n\nNot installed here: {', '.join(result['missing'])}." if result["missing"] else ""
     return said + _rows(heads, body) + missing
