@@ -122,7 +122,8 @@ def _peers(result: Mapping[str, Any]) -> str:
     )
     said = (
         f"Wall clock: {setting['size_bytes'] / 1e6:g} MB, {where}, median of {setting['rounds']} interleaved rounds, "
-        f"{setting['thinks']:.0f} s of thinking in a session; MB of bodies that were sent to their end. {_guarded(guards, result['machine']['cores'], result['judged'])}\n\n"
+        f"{setting['thinks']:.0f} s of thinking in a session; MB of bodies that were sent to their end. "
+        f"{_guarded(guards, result['machine']['cores'], result['judged'])}\n\n"
     )
     heads = ["seconds of waiting", "all", "open", "first look", "5 MB slice", "short slices", "10 chunks", "find"]
     heads += ["requests", "MB", "micro-dollars", "peak MiB", "CPU s"]
