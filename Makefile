@@ -6,15 +6,20 @@ BIN := $(VENV)/bin
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-slow lint types contracts check bench clean
+.PHONY: demo demo-local test test-slow lint types contracts check bench clean
 
 demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
 	$(BIN)/rlm demo
 
+demo-local: $(VENV)/.dev  ## the same loop with a real small model on this machine; downloads some 530 MB once
+	@echo "== a small model (Qwen2.5-Coder-0.5B) behind an endpoint here; optional, skips when the weights cannot be had"
+	$(PIP) install --only-binary :all: "xllamacpp==2026.10.11549"
+	$(BIN)/python -m benchmarks.local_model
+
 test: $(VENV)/.dev  ## the quick suites
 	@echo "== the quick suites (a few minutes)"
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not local_llm"
 
 test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
 	@echo "== the slow suites"

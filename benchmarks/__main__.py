@@ -1,4 +1,4 @@
-"""`python -m benchmarks virtual | peers | rlm | report | plots | hints | latency | passes | corpora | search`."""
+"""`python -m benchmarks virtual | peers | rlm | report | plots | latency | passes | boundary | search | ...`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import corpora, harness, hints, latency, passes, search
+from benchmarks import boundary, corpora, harness, hints, latency, passes, search
 from benchmarks.search import Plan
 
 _DEFAULT = Plan()
@@ -21,6 +21,8 @@ def main() -> None:
     command.add_argument("--rounds", type=int, default=3, help="times each way is measured; the median counts")
     command.add_argument("--json", type=Path, help="write the result there as well")
     commands.add_parser("passes", help="passes over a warm text and short reads, against a str in memory")
+    command = commands.add_parser("boundary", help="what the sandbox costs, against the same cells in this process")
+    command.add_argument("--json", type=Path, help="write the result there as well")
     command = commands.add_parser("corpora", help="fetch or make the texts to search in, and say where they are")
     command.add_argument("--size", type=search.size, default=_DEFAULT.size_bytes, help="bytes of each, as 64M or 1G")
     command.add_argument("--corpora", type=search.listed, default=_DEFAULT.corpora, help="of code,prose,cjk,logs")
@@ -46,6 +48,8 @@ def main() -> None:
             passes.main()
         case "hints":
             hints.main(arguments.rounds, arguments.json)
+        case "boundary":
+            boundary.main(arguments.json)
         case "corpora":
             corpora.main(arguments.corpora, arguments.size)
         case "search":

@@ -67,6 +67,8 @@ def explain(span: Span, sought: Linewise) -> Explanation:
     """GETs: blocks of filters, and the index pages of candidates; of a part of a text those of all its frames."""
     needs = shown(sought.need)
     part = _in_store(span)
+    if part is None and isinstance(span.source, Stored):
+        return Explanation(needs, "the text is served by another process, which asks its filters by itself", *[0] * 7)
     if part is None:
         return Explanation(needs, "the text is made of others, which no search filter tells of", *[0] * 7)
     reader, start, stop = part

@@ -15,7 +15,7 @@ from monocontext.asking import Told
 from monocontext.candidates import Answer, Candidates
 from monocontext.expecting import Expecting
 from monocontext.frametext import FrameText
-from monocontext.index import Frame
+from monocontext.index import Frame, Page
 from monocontext.needs import Need as Sought
 from monocontext.prefetch import Read
 from monocontext.scheduler import Fetch
@@ -47,6 +47,10 @@ class Reader(Expecting):
     @property
     def final_newline(self) -> bool:
         return self.manifest.final_newline
+
+    @property
+    def generation(self) -> int:
+        return self.manifest.generation
 
     def describe(self) -> Described:
         """Sizes of the text (no request)."""
@@ -110,6 +114,21 @@ class Reader(Expecting):
         """Whether the text of a frame is in memory."""
         with self._quick_lock:
             return number in self.cache
+
+    def at_hand(self, start: int, stop: int) -> bool:
+        """Whether reading characters [start, stop) takes no request; looking does not count as a use."""
+        with self._quick_lock:
+            while start < stop and not self._closed:
+                number = bisect_right(self._page_chars, start)
+                last = self._last_page
+                page = last[1] if last is not None and last[0] == number else self.cache.get(-1 - number)
+                if not isinstance(page, Page):
+                    return False
+                i = page.at_character(start)
+                if page.first_frame + i not in self.cache:
+                    return False
+                start = page.starts[i + 1]
+        return True
 
     def load(self, frame: Frame) -> FrameText:
         """The text of a frame (at most 1 GET)."""

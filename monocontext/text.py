@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast, overload
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from monocontext.grep import Hit, Sought
     from monocontext.lines import Lines
     from monocontext.namespace import Kit
+    from monocontext.served import ReaderServer, ServedReader
 
 MATERIALIZE_LIMIT = 64 << 20
 """Characters that one real `str` may have: at most 256 MiB of memory."""
@@ -467,6 +468,25 @@ class Monocontext(StrLike, Sequence[str]):
             self._code = CodeAhead(reader, self._start, self._stop, self._limit)
         return self._code
 
+    def serve(self) -> ReaderServer:
+        """What answers for this text, and nothing else, to a process that must not hold its keys (no GET).
+
+        Over there `served_text` makes an equal text of a way to ask. Raises `NotPicklable` for a text that was joined,
+        or derived with arguments that are no plain data.
+        """
+        from monocontext.served import ReaderServer
+
+        if self._recipe:
+            base, name, *arguments = self._recipe
+            if not isinstance(base, Monocontext) or not all(_is_plain(argument) for argument in arguments):
+                raise NotPicklable(f"{self!r} cannot be served: serve the text that it comes from")
+            steps = [*base.serve().steps, (name, arguments), ("view", [self._start, _end_of(self)])]
+            return base.serve().then(tuple(steps))
+        reader = self._reader
+        if not isinstance(reader, Reader):
+            raise NotPicklable(f"{self!r} is served from elsewhere")
+        return ReaderServer(reader, self._start, self._stop, limit=self._limit)
+
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Monocontext:
@@ -494,9 +514,8 @@ class Monocontext(StrLike, Sequence[str]):
         return self._start == 0 and self._stop in (OPEN, self._source.characters)
 
     @property
-    def _reader(self) -> Reader | None:
-        reader = self._source.reader if isinstance(self._source, Stored) else None
-        return reader if isinstance(reader, Reader) else None
+    def _reader(self) -> Reader | ServedReader | None:
+        return cast("Reader | ServedReader", self._source.reader) if isinstance(self._source, Stored) else None
 
     @property
     def url(self) -> str:
@@ -506,7 +525,7 @@ class Monocontext(StrLike, Sequence[str]):
     @property
     def generation(self) -> int:
         """The generation that this text belongs to; it never changes but by `refresh`."""
-        return self._reader.manifest.generation if self._reader else 0
+        return self._reader.generation if self._reader else 0
 
     @property
     def stats(self) -> Stats:
@@ -518,7 +537,7 @@ class Monocontext(StrLike, Sequence[str]):
 
         Views and slices taken before keep what they were taken from.
         """
-        if self._opened is None or self._reader is None or not self._is_whole:
+        if self._opened is None or not isinstance(self._reader, Reader) or not self._is_whole:
             raise ValueError("refresh belongs to the text that was opened, not to a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
@@ -539,6 +558,26 @@ class Monocontext(StrLike, Sequence[str]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
+    """The text that a `serve()` in another process answers for; `ask` carries a request there (1 request)."""
+    from monocontext.served import ServedReader
+
+    reader = ServedReader(ask)
+    described = reader.described
+    text = Monocontext._of(Span(Stored(reader), described["start"], described["stop"]), described["limit"])
+    for name, arguments in described["steps"]:
+        text = getattr(text, name)(*arguments)
+    return text
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or type(value) in (str, int, bool)
+
+
+def _end_of(text: Monocontext) -> int | None:
+    return None if text._stop == OPEN else text._stop
 
 
 def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:

@@ -3,36 +3,69 @@
 from rlm import RLM
 print(RLM(model="gpt-5", sub_model="gpt-5-nano").completion("Who did it?", context=text))
 
-Code that the model writes runs with the rights of this process's user: there is no sandbox in this version.
+Code that the model writes runs in a confined process (`runner="subprocess"`): no keys, no network, no files.
 """
 
 from __future__ import annotations
 
+from rlm.anthropic_lm import AnthropicLM
+from rlm.backoff import Backoff
+from rlm.budget import Budget
+from rlm.claude_agent_lm import ClaudeAgentLM
 from rlm.completion import Completion
-from rlm.errors import AnswerRefused, LLMError, RLMError, RunnerUnavailable, ScriptExhausted
-from rlm.lm import LM, OpenAILM, Reply
+from rlm.errors import (
+    AnswerRefused,
+    BudgetSpent,
+    ChannelAbuse,
+    LLMError,
+    RateLimited,
+    RLMError,
+    RunnerUnavailable,
+    ScriptExhausted,
+    TrajectoryError,
+    UnknownOption,
+)
+from rlm.lm import LM, Reply
+from rlm.openai_lm import OpenAILM
+from rlm.prices import PRICES
 from rlm.rlm import RLM, RLM_REPL
-from rlm.scripted import ScriptedLM
+from rlm.rlms import InShapeOfRlms as _InShapeOfRlms  # noqa: F401 - imported, it is what RLM(backend=...) makes
+from rlm.scripted import ReplayLM, ScriptedLM
+from rlm.session import Session
 from rlm.step import Cell, Step
+from rlm.sub_cache import SubCache
 from rlm.usage import ModelUsage, Usage
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LM",
+    "PRICES",
     "RLM",
     "RLM_REPL",
     "AnswerRefused",
+    "AnthropicLM",
+    "Backoff",
+    "Budget",
+    "BudgetSpent",
     "Cell",
+    "ChannelAbuse",
+    "ClaudeAgentLM",
     "Completion",
     "LLMError",
     "ModelUsage",
     "OpenAILM",
     "RLMError",
+    "RateLimited",
+    "ReplayLM",
     "Reply",
     "RunnerUnavailable",
     "ScriptExhausted",
     "ScriptedLM",
+    "Session",
     "Step",
+    "SubCache",
+    "TrajectoryError",
+    "UnknownOption",
     "Usage",
 ]

@@ -54,7 +54,8 @@ class Answers:
     def collect(self, namespace: Mapping[str, Any]) -> str | None:
         """The final answer at the end of a cell, or None. Raises AnswerRefused, once per offer."""
         if self._called is not None:
-            return self._called
+            called, self._called = self._called, None  # taken: another question may follow in this namespace
+            return called
         slot = namespace.get("answer")
         if not isinstance(slot, Mapping) or not slot.get("ready"):
             return None

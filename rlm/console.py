@@ -1,23 +1,93 @@
-"""Steps of a run on a terminal; plain lines where there is none. All of it goes to stderr."""
+"""A run on a terminal: its steps, and a line that lives while it works. All of it goes to stderr."""
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Any
+
 from rich.console import Console
+from rich.live import Live
 from rich.panel import Panel
+from rich.spinner import Spinner
 from rich.syntax import Syntax
 from rich.text import Text
 
 from rlm.completion import Completion
 from rlm.excerpt import cut
+from rlm.session import Session
 from rlm.step import Step
 
 _SHOWN_CHARACTERS = 1_500
 
 
-def print_step(step: Step) -> None:
+class Display:
+    """Steps as they end and, on a terminal, one line about the present; nothing unless `shown`."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
+        self._console = Console(stderr=True)
+        self._session: Session | None = None
+        self._live: Live | None = None
+        self._written = 0
+        self._spinner = Spinner("dots")
+
+    def __enter__(self) -> Display:
+        if self._shown and self._console.is_terminal:
+            self._live = Live(get_renderable=self._now, console=self._console, refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+            self._live = None
+
+    def watch(self, session: Session) -> None:
+        """The session whose calls and costs the living line shows."""
+        self._session = session
+
+    def delta(self, delta: str) -> None:
+        """A piece of the root's reply."""
+        self._written += len(delta)
+
+    def step(self, step: Step) -> None:
+        """A turn has ended."""
+        self._written = 0
+        if self._shown:
+            print_step(step, self._console)
+
+    def summary(self, completion: Completion) -> None:
+        """What it cost in all."""
+        if self._shown:
+            print_summary(completion, self._console)
+
+    def cost(self, completion: Completion) -> None:
+        """One line of costs, also where steps are not shown; a second one when the answer was forced."""
+        print_summary(completion, self._console)
+
+    def say(self, text: str) -> None:
+        """A line of the command itself."""
+        self._console.print(Text(text))
+
+    def _now(self) -> Any:
+        parts = [f"the model has written {self._written:,} characters" if self._written else "waiting"]
+        if self._session:
+            usage = self._session.gate.usage
+            parts += [f"{self._session.gate.elapsed():.0f} s", f"{usage.calls} calls", f"{usage.tokens:,} tokens"]
+            if usage.dollars:
+                parts.append(f"${usage.dollars:.3f}")
+        self._spinner.update(text=Text(" · ".join(parts), style="dim"))
+        return self._spinner
+
+
+def print_step(step: Step, console: Console | None = None) -> None:
     """One turn: the time it took, its code, what the code printed."""
-    console = Console(stderr=True)
+    console = console or Console(stderr=True)
     console.rule(Text(f"turn {step.iteration}  thinking {step.thinking_seconds:.1f} s"), align="left")
+    if step.compacted:
+        console.print(Text(f"The history was long: {step.compacted} messages were shortened.", style="yellow"))
     if not step.cells:
         console.print(Text(cut(step.reply.text.strip(), _SHOWN_CHARACTERS)))
     for cell in step.cells:
@@ -33,17 +103,23 @@ def print_step(step: Step) -> None:
         console.print(Text(step.notice, style="yellow"))
 
 
-def print_summary(completion: Completion) -> None:
+def print_summary(completion: Completion, console: Console | None = None) -> None:
     """One line of costs; a second one when the answer was forced."""
-    console = Console(stderr=True)
+    console = console or Console(stderr=True)
     usage = completion.usage
+    cost = "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}"
     line = (
         f"{completion.iterations} turns, {usage.calls} calls, {usage.input_tokens:,} tokens in, "
-        f"{usage.output_tokens:,} out, {completion.seconds:.1f} s{_storage(completion.io)}"
+        f"{usage.output_tokens:,} out, {cost}, {completion.seconds:.1f} s{_storage(completion.io)}"
     )
     console.print(Text(line, style="dim"))
-    if not completion.finished:
+    if completion.reason == "max_iterations":
         console.print(Text("The model did not finish: this answer was forced after its last turn.", style="yellow"))
+    elif not completion.finished:
+        told = f"The model did not finish: {completion.reason} is reached; this is the best that it had."
+        console.print(Text(told, style="yellow"))
+    for note in completion.notes:
+        console.print(Text(note, style="dim"))
 
 
 def _cost(seconds: float, calls: int, io: dict[str, float] | None) -> str:

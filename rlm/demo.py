@@ -99,7 +99,12 @@ class Cost:
 
 
 def main(
-    *, latency_seconds: float = 0.03, model: str | None = None, base_url: str | None = None, quiet: bool = False
+    *,
+    latency_seconds: float = 0.03,
+    model: str | None = None,
+    base_url: str | None = None,
+    quiet: bool = False,
+    runner: str = "subprocess",
 ) -> bool:
     """Run the demo on the terminal; return whether the answer was right."""
     console = Console(stderr=True)
@@ -123,9 +128,8 @@ def main(
         root, reader, who = _models(model, base_url)
         console.print(f"4. {who}", f"   Question: {QUESTION}", sep="\n")
         with Monocontext.open(counted) as context:
-            completion = RLM(lm=root, sub_lm=reader, on_step=None if quiet else print_step).completion(
-                QUESTION, context
-            )
+            rlm = RLM(lm=root, sub_lm=reader, on_step=None if quiet else print_step, runner=runner)
+            completion = rlm.completion(QUESTION, context)
             waited, hits, looked = context.stats.wait_seconds, context.stats.hits, context.stats.misses
             lazy = Cost("monocontext", counted.gets, counted.bytes_read, waited)
         ranges = [(r.key, r.start or 0, r.length or 0) for r in counted.log if r.verb == "get_range"]
@@ -176,11 +180,11 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
     key = os.environ.get("OPENAI_API_KEY")
     base_url = base_url or os.environ.get("OPENAI_BASE_URL")
     if key or base_url:
-        from rlm.lm import OpenAILM
+        from rlm.openai_lm import OpenAILM
 
         name = model or os.environ.get("OPENAI_MODEL", "gpt-5")
         lm = OpenAILM(name, base_url=base_url, api_key=key)
-        return lm, lm, f"{name} answers; the code that it writes runs here with your rights."
+        return lm, lm, f"{name} answers."
     who = "No OPENAI_API_KEY: a SCRIPTED root plays the model. Its code really runs, against the real context."
     return scripted_root(), ScriptedLM(scripted_reader), who
 

@@ -2,11 +2,20 @@
 
 A context may offer any of these; a `str`, a list or a dict offers none, and nothing is lost:
 
-    thinking()          context manager, held while the root model is being waited for: time to read ahead
+    thinking()          context manager, held while a model is being waited for, root or sub-call: time to read ahead;
+                        nests, and may be entered by several threads at once
     hint(delta)         is fed the reply as it streams, so that what its code will read can be fetched before it runs
     repl_namespace()    gives `.names`, a dict of names for the namespace, and `.transform(tree) -> tree`, a pass over
                         each cell's `ast.Module`; if it has `.ran(namespace)`, that is told what names hold after a cell
+    serve()             gives what answers for the context to a worker that must not hold its keys: `.answer(request)`,
+                        bytes to bytes, which may wait, be called by many threads, and raises ValueError for what no
+                        honest worker asks; `.ready(request)`, whether an answer takes no waiting; `.entry`, a string
+                        "module:function" that the worker imports: the function is given a way to ask, bytes to bytes,
+                        and gives the worker's context; `.close()`
     stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far
+    reads_since(mark)   gives `(mark, ranges)`: the half-open character ranges `(start, stop)` that were read since an
+                        earlier `mark`, and the mark for the next question; `reads_since(None)` gives the mark alone,
+                        with no ranges. For the map of what was read; adjacent and repeated ranges may be merged
 """
 
 from __future__ import annotations
@@ -24,6 +33,25 @@ class NamespaceKit(Protocol):
     def names(self) -> Mapping[str, Any]: ...
 
     def transform(self, tree: ast.Module) -> ast.Module: ...
+
+
+class ContextServer(Protocol):
+    """What `serve()` gives."""
+
+    @property
+    def entry(self) -> str: ...
+
+    def answer(self, request: bytes) -> bytes: ...
+
+    def ready(self, request: bytes) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+def server(context: object) -> ContextServer | None:
+    """The context's `serve()`, or None."""
+    make = getattr(context, "serve", None)
+    return make() if callable(make) else None
 
 
 def thinking(context: object) -> AbstractContextManager[object]:
@@ -53,6 +81,15 @@ def reading(context: object) -> dict[str, float] | None:
     if "ms" in found:
         found["ms"] = round(1000 * found["ms"], 3)
     return found or None
+
+
+def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
+    """A mark, and the character ranges read since the one given; None for them where the context does not say."""
+    ask = getattr(context, "reads_since", None)
+    if not callable(ask):
+        return None, None
+    mark, ranges = ask(mark)
+    return mark, [[int(start), int(stop)] for start, stop in ranges]
 
 
 def spent(before: dict[str, float] | None, after: dict[str, float] | None) -> dict[str, float] | None:

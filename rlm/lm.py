@@ -1,20 +1,16 @@
-"""What a run asks of a language model, and the model behind any OpenAI-compatible endpoint."""
+"""What a run asks of a language model."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from rlm.errors import LLMError
-
-# Whose exceptions count as "the model gave no answer": the SDK lets those of its HTTP layer through while streaming.
-_TRANSPORT = ("openai", "httpx", "httpx2", "httpcore", "httpcore2", "json")
+from typing import Protocol
 
 Message = dict[str, str]
 """`{"role": ..., "content": ...}`."""
+
+CHARACTERS_PER_TOKEN = 4
+"""For estimates, where nobody has counted: English prose and code lie between 3.5 and 4.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +25,17 @@ class Reply:
     """0 where the endpoint does not say."""
     model: str
     """The name that was asked for."""
+    dollars: float | None = None
+    """What the endpoint itself says that it cost; None where it does not, and the price table is asked."""
+    cached: bool = False
+    """Answered by the cache of sub-answers: nothing was asked, nothing is counted."""
 
 
 class LM(Protocol):
     """A language model. Safe for use by many threads.
 
-    Optional attributes: `model`, the default name; `prompt_characters`, what one prompt may hold;
-    `secrets`, strings that must not be written down.
+    Optional attributes: `model`, the default name; `prompt_characters`, what one prompt may hold; `window_tokens`, the
+    same for a root; `secrets`, strings that must not be written down; `close()`, which frees connections.
     """
 
     def complete(
@@ -45,141 +45,13 @@ class LM(Protocol):
         model: str | None = None,
         on_delta: Callable[[str], object] | None = None,
     ) -> Reply:
-        """Answer a conversation, calling `on_delta` with each piece of text as it arrives. Raises LLMError."""
+        """Answer a conversation, calling `on_delta` with each piece of text as it arrives.
+
+        Raises LLMError; one whose `transient` is true is worth another try. An exception of `on_delta` ends the call.
+        """
         ...
 
 
-class OpenAILM:
-    """Chat completions of the OpenAI SDK, at any `base_url`. The SDK is imported at the first call.
-
-    Without `api_key` and `base_url` the SDK looks at OPENAI_API_KEY and OPENAI_BASE_URL itself. With a `base_url` alone
-    and no key to be found, a placeholder is sent: local endpoints ask for none.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        timeout_seconds: float = 600.0,
-        max_retries: int = 2,
-    ) -> None:
-        self.model = model
-        self.base_url = base_url
-        self._api_key = api_key
-        self._timeout_seconds = timeout_seconds
-        self._max_retries = max_retries
-        self._lock = threading.Lock()
-        self._client: Any = None
-        # Some endpoints refuse `stream_options`, some refuse to stream at all: what they refuse is not asked again.
-        self._stream_options: dict[str, Any] = {"stream_options": {"include_usage": True}}
-        self._streams = True
-
-    def __repr__(self) -> str:
-        return f"<OpenAILM {self.model} at {self.base_url or 'the default endpoint'}>"
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The key, once it is known."""
-        key = self._api_key or getattr(self._client, "api_key", None)
-        return (key,) if isinstance(key, str) and len(key) >= 8 else ()
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
-    ) -> Reply:
-        """One call; streamed when there is an `on_delta` to feed. Raises LLMError, whose message is one line."""
-        name = model or self.model
-        request = {"model": name, "messages": list(messages)}
-        with self._one_line(name):
-            if on_delta is None or not self._streams:
-                return self._whole(request, on_delta)
-            options = self._stream_options
-            try:
-                return self._streamed(request | options, on_delta)
-            except Exception as exc:
-                refused = str(exc) if getattr(exc, "status_code", None) in (400, 422) else ""
-                if "stream_options" in refused and options:
-                    self._stream_options = {}
-                elif "stream" in refused:
-                    self._streams = False
-                else:
-                    raise
-        return self.complete(messages, model=model, on_delta=on_delta)
-
-    def _whole(self, request: dict[str, Any], on_delta: Callable[[str], object] | None) -> Reply:
-        answer = self._connected().chat.completions.create(**request)
-        if not getattr(answer, "choices", None):
-            raise LLMError(f"model {request['model']!r}: the endpoint sent an answer without choices")
-        text = answer.choices[0].message.content or ""
-        if on_delta:
-            on_delta(text)
-        return _reply(text, answer.usage, request["model"])
-
-    def _streamed(self, request: dict[str, Any], on_delta: Callable[[str], object]) -> Reply:
-        pieces: list[str] = []
-        usage = None
-        with self._connected().chat.completions.create(**request, stream=True) as stream:
-            for chunk in stream:
-                usage = chunk.usage or usage
-                if chunk.choices and (piece := chunk.choices[0].delta.content):
-                    pieces.append(piece)
-                    on_delta(piece)
-        return _reply("".join(pieces), usage, request["model"])
-
-    def _connected(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                import openai
-
-                options: dict[str, Any] = {
-                    "base_url": self.base_url, "timeout": self._timeout_seconds, "max_retries": self._max_retries,
-                }  # fmt: skip
-                try:
-                    self._client = openai.OpenAI(api_key=self._api_key, **options)
-                except openai.OpenAIError:
-                    if self.base_url is None:
-                        raise LLMError("no API key: set OPENAI_API_KEY, or pass api_key= or base_url=") from None
-                    self._client = openai.OpenAI(api_key="none", **options)
-            return self._client
-
-    @contextmanager
-    def _one_line(self, model: str) -> Iterator[None]:
-        """Whatever the SDK raises, as an LLMError of one line that holds no key."""
-        import openai
-
-        try:
-            yield
-        except Exception as exc:
-            if type(exc).__module__.split(".")[0] not in _TRANSPORT:
-                raise
-            where = getattr(self._client, "base_url", self.base_url)
-            body = getattr(exc, "body", None)
-            said = body.get("message") if isinstance(body, dict) else None
-            said = " ".join(str(said or getattr(exc, "message", exc)).split())[:300]
-            match exc:
-                case openai.AuthenticationError() | openai.PermissionDeniedError():
-                    line = f"{where} refuses this API key: {said}"
-                case openai.NotFoundError():
-                    line = f"no model {model!r} at {where}: {said}"
-                case openai.APITimeoutError():
-                    line = f"{where} gave no answer within {self._timeout_seconds:g} seconds"
-                case openai.APIConnectionError():
-                    line = f"cannot reach {where}: {exc.__cause__ or said}"
-                case openai.RateLimitError():
-                    line = f"{where} is rate limited, or its quota is spent: {said}"
-                case _:
-                    line = f"model {model!r} at {where}: {said}"
-            for secret in self.secrets:
-                line = line.replace(secret, "[secret]")
-            raise LLMError(line) from exc
-
-
-def _reply(text: str, usage: Any, model: str) -> Reply:
-    return Reply(
-        text, getattr(usage, "prompt_tokens", None) or 0, getattr(usage, "completion_tokens", None) or 0, model
-    )
+def estimated_tokens(messages: Sequence[Message]) -> int:
+    """Tokens of a prompt, by the rule of thumb."""
+    return -(-sum(len(message["content"]) for message in messages) // CHARACTERS_PER_TOKEN)

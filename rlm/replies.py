@@ -5,7 +5,7 @@ Rules, each with a case in the tests:
 - a block ends at the fence where its code is complete, so a fence inside a triple-quoted string does not end it;
 - the closing fence may stand at the end of the last line of code;
 - a reply that stops inside a block gives a block marked `cut`, which runs only if it is complete source;
-- `FINAL(...)` and `FINAL_VAR(...)` count at the start of a line, outside fences, in a reply without code.
+- `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from rlm.syntax import compiles
 
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(`{3,})[ \t]*([^`]*)$")
-_FINAL = re.compile(r"^[ \t]*(FINAL_VAR|FINAL)[ \t]*\(", re.MULTILINE)
+_FINAL = re.compile(r"^[ \t]*(FINAL_VAR|FINAL|SUBMIT)[ \t]*\(", re.MULTILINE)
 _LITERAL = re.compile(r"""\s*(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')\s*\)""", re.DOTALL)
 _RUNS = ("repl", "python")
 
@@ -138,6 +138,8 @@ def _find_final(prose: str) -> TextFinal | None:
         inside = _argument(prose, match.end())
         if inside is None or not inside.strip():
             continue
+        if match[1] == "SUBMIT":
+            return TextFinal(_submitted(inside.strip()), False)
         is_name = match[1] == "FINAL_VAR"
         return TextFinal(inside.strip().strip("\"'`") if is_name else _unquoted(inside.strip()), is_name)
     return None
@@ -155,6 +157,18 @@ def _argument(text: str, start: int) -> str | None:
     # Never closed, as in "FINAL(sad :( )": the first line that ends with a parenthesis ends the answer.
     end = re.search(r"\)[ \t]*$", text[start:], re.MULTILINE)
     return text[start : start + end.start()] if end else None
+
+
+def _submitted(inside: str) -> str:
+    """The argument of SUBMIT: one field by its value, several as a dict, anything that is no Python as it is."""
+    try:
+        call = ast.parse(f"f({inside})", mode="eval").body
+        fields = {key.arg: ast.literal_eval(key.value) for key in call.keywords} if isinstance(call, ast.Call) else {}
+    except (ValueError, SyntaxError):
+        return inside
+    if not fields or call.args or None in fields:  # type: ignore[attr-defined]
+        return _unquoted(inside)
+    return str(next(iter(fields.values())) if len(fields) == 1 else fields)
 
 
 def _unquoted(text: str) -> str:

@@ -8,6 +8,9 @@ from typing import Protocol
 
 from rlm.subcalls import SubCall
 
+DEFAULT_RUNNER = "subprocess"
+"""Where code runs when nobody says where."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellResult:

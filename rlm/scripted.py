@@ -1,13 +1,18 @@
-"""A language model that follows a script: for tests, examples and demonstrations."""
+"""Language models that ask nobody: one follows a script, one repeats what a trajectory holds."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rlm.errors import ScriptExhausted
 from rlm.lm import Message, Reply
+from rlm.recording import Recording
+from rlm.sub_cache import call_key
 
 Script = Iterable[str | BaseException] | Callable[[Any], str]
 
@@ -60,3 +65,48 @@ class ScriptedLM:
         if isinstance(reply, BaseException):
             raise reply
         return reply
+
+
+class ReplayLM:
+    """Gives the replies of a trajectory again, as root and as model of the sub-calls: a run to look at, for nothing.
+
+    A prompt of several messages gets the next reply of the recorded root; a single message gets what was answered to
+    it. What was not recorded raises ScriptExhausted.
+    """
+
+    def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
+        """`trajectory`: a file, or the lines of one, as `Completion.trajectory` holds them. Raises TrajectoryError."""
+        if isinstance(trajectory, (str, Path, os.PathLike)):
+            self._recording, _ = Recording.load(trajectory)
+        else:
+            self._recording = Recording(list(trajectory))
+        self.model = str(self._recording.metadata["root_model"])
+        """The root model of the recorded run."""
+        self._lock = threading.Lock()
+        self._turn = 0
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+    ) -> Reply:
+        """What was replied. Raises ScriptExhausted where nothing was, LLMError where the recorded call had failed."""
+        if len(messages) > 1:
+            with self._lock:
+                self._turn += 1
+                turn = self._turn
+            reply = self._recording.take_turn(turn)
+            missing = f"the trajectory holds no turn {turn}"
+        else:
+            names = self._recording.sub_models if model is None else (model,)
+            found = (self._recording.take(call_key(name, messages)) for name in names)
+            reply = next((reply for reply in found if reply), None)
+            missing = f"the trajectory holds no answer to the prompt {messages[0]['content'][:80]!r}"
+        if reply is None:
+            raise ScriptExhausted(missing)
+        if on_delta:
+            for line in reply.text.splitlines(keepends=True):
+                on_delta(line)
+        return reply if reply.model else replace(reply, model=self.model)  # rlms does not write it

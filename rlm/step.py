@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlm.lm import Message, Reply
@@ -16,6 +17,12 @@ class Cell:
     result: CellResult
     io: dict[str, float] | None = None
     """What it read from storage: gets, bytes, hits, ms waited. None where the context does not count."""
+    ranges: Sequence[Sequence[int]] | None = None
+    """Half-open character ranges that it read. None where the context does not say."""
+    start_seconds: float = 0.0
+    """On the clock of the run."""
+    calls_seconds: float = 0.0
+    """Of its execution, the time during which at least one sub-call was waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +43,9 @@ class Step:
     """Waiting for the root model."""
     seconds: float
     """The whole turn."""
+    reason: str | None = None
+    """Why the run ended with this step: `answer`, or the keyword of a budget. None while it goes on."""
+    start_seconds: float = 0.0
+    """On the clock of the run."""
+    compacted: int = 0
+    """Messages of earlier turns that were shortened before this call."""

@@ -1,20 +1,31 @@
-"""The model calls that code in a cell makes: `llm_query` and `llm_query_batched`."""
+"""The model calls that code in a cell makes: `llm_query`, `rlm_query`, and both in batches."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from rlm import hooks
 from rlm.errors import LLMError
+from rlm.gate import Gate
+from rlm.held import describe
 from rlm.lm import LM
+from rlm.prices import dollars
+from rlm.sub_cache import call_key
 from rlm.usage import Usage
 
 CONCURRENCY = 16
 """Calls of one batch that are under way at once; the figure of rlms."""
+CHILDREN = 4
+"""Child runs of one batch at once; the figure of rlms."""
+
+# A prompt for a child run that is longer than this is text to work on rather than a question.
+_QUESTION_CHARACTERS = 4_000
+_LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +41,53 @@ class SubCall:
     execution_seconds: float
     error: str | None = None
     """Why it failed."""
+    dollars: float | None = None
+    """None where no price is known."""
+    start_seconds: float = 0.0
+    """On the clock of the run."""
+    cached: bool = False
+    """Answered by the cache of sub-answers, for nothing."""
+    key: str = ""
+    """Equal for equal calls."""
+    order: int = 0
+    """Among the calls of the run, in the order in which they were asked for."""
+    child: Mapping[str, Any] | None = None
+    """Of a child run: its `usage`, its `iterations` as in a trajectory but without prompts, its `reason`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildAnswer:
+    """What a child run gave."""
+
+    text: str
+    usage: Usage
+    steps: Sequence[Mapping[str, Any]]
+    reason: str
+
+
+Spawn = Callable[[str, object, str | None], ChildAnswer]
+"""Runs a child over `(query, context, model)`."""
 
 
 class SubCalls:
-    """Asks the sub-model for the cells of one run, and keeps the books. Safe for use by many threads."""
+    """Asks models for the cells of one run, and remembers what was said. Safe for use by many threads."""
 
-    def __init__(self, lm: LM, usage: Usage, *, model: str | None = None) -> None:
+    def __init__(
+        self,
+        lm: LM,
+        usage: Usage,
+        *,
+        model: str | None = None,
+        gate: Gate | None = None,
+        context: object = None,
+        spawn: Spawn | None = None,
+    ) -> None:
+        """Without a `spawn`, `rlm_query` asks as `llm_query` does."""
+        self.gate = gate or Gate(usage)
         self._lm = lm
         self._model = model
-        self._usage = usage
+        self._context = context
+        self._spawn = spawn
         self._lock = threading.Lock()
         self._records: list[SubCall] = []
         self._open = 0
@@ -48,20 +97,8 @@ class SubCalls:
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
         _demand_str(prompt)
-        name = model or self._model
-        started = time.perf_counter()
         with self._waiting():
-            try:
-                reply = self._lm.complete([{"role": "user", "content": prompt}], model=name)
-            except Exception as exc:
-                error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
-                shown = name or getattr(self._lm, "model", None) or "unknown"
-                self._record(SubCall(shown, prompt, "", 0, 0, time.perf_counter() - started, str(error)))
-                raise error from (exc.__cause__ if error is exc else exc)
-        self._usage.add(reply)
-        seconds = time.perf_counter() - started
-        self._record(SubCall(reply.model, prompt, reply.text, reply.input_tokens, reply.output_tokens, seconds))
-        return reply.text
+            return self._ask(prompt, model, self.gate.orders(1)[0])
 
     def llm_query_batched(
         self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
@@ -71,25 +108,41 @@ class SubCalls:
         When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
         its LLMError instead.
         """
-        if isinstance(prompts, str):
-            raise TypeError("llm_query_batched takes a list of prompts, not one str")
-        asked = list(prompts)
-        for prompt in asked:
-            _demand_str(prompt)
+        asked = _listed(prompts, "llm_query_batched")
+        orders = self.gate.orders(len(asked))
+        return self._batch(
+            [lambda i=i: self._ask(asked[i], model, orders[i]) for i in range(len(asked))],  # type: ignore[misc]
+            CONCURRENCY,
+            return_exceptions,
+        )
 
-        def attempt(prompt: str) -> str | LLMError:
-            try:
-                return self.llm_query(prompt, model)
-            except LLMError as exc:
-                return exc
+    def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
+        """Let a child run answer `prompt` over a `context` of its own, with code. At the limit of depth, as llm_query.
 
-        with ThreadPoolExecutor(CONCURRENCY, thread_name_prefix="rlm-sub") as pool:
-            answers = list(pool.map(attempt, asked))
-        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
-        if failed and not return_exceptions:
-            index, error = failed[0]
-            raise LLMError(f"{len(failed)} of {len(asked)} calls failed, first prompts[{index}]: {error}") from error
-        return answers
+        Raises LLMError when the child fails.
+        """
+        _demand_str(prompt)
+        with self._waiting():
+            return self._child(prompt, context, model, self.gate.orders(1)[0])
+
+    def rlm_query_batched(
+        self,
+        prompts: Iterable[str],
+        contexts: Iterable[object] | None = None,
+        model: str | None = None,
+        return_exceptions: bool = False,
+    ) -> list[str | LLMError]:
+        """Many child runs, at most 4 at once; `contexts`, one for each prompt. Order and failures as in a batch."""
+        asked = _listed(prompts, "rlm_query_batched")
+        held = [None] * len(asked) if contexts is None else list(contexts)
+        if len(held) != len(asked):
+            raise ValueError(f"{len(asked)} prompts with {len(held)} contexts")
+        orders = self.gate.orders(len(asked))
+        return self._batch(
+            [lambda i=i: self._child(asked[i], held[i], model, orders[i]) for i in range(len(asked))],  # type: ignore[misc]
+            CHILDREN if self._spawn else CONCURRENCY,
+            return_exceptions,
+        )
 
     def drain(self) -> tuple[SubCall, ...]:
         """The records since the last drain."""
@@ -97,11 +150,89 @@ class SubCalls:
             records, self._records = tuple(self._records), []
         return records
 
+    def seconds_left(self) -> float:
+        """What the budget of the run leaves to a cell."""
+        return self.gate.seconds_left()
+
     @property
     def waited_seconds(self) -> float:
         """Time so far during which at least one call was under way."""
         with self._lock:
-            return self._waited_seconds + (time.perf_counter() - self._opened_at if self._open else 0.0)
+            return self._waited_seconds + (self.gate.elapsed() - self._opened_at if self._open else 0.0)
+
+    def _ask(self, prompt: str, model: str | None, order: int) -> str:
+        name = model or self._model
+        shown = name or getattr(self._lm, "model", None) or "unknown"
+        messages = [{"role": "user", "content": prompt}]
+        key = call_key(shown, messages)
+        started = self.gate.elapsed()
+        try:
+            reply = self.gate.ask(self._lm, messages, model=name, order=order)
+        except Exception as exc:
+            error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
+            seconds = self.gate.elapsed() - started
+            self._record(SubCall(shown, prompt, "", 0, 0, seconds, str(error), None, started, False, key, order))
+            raise error from (exc.__cause__ if error is exc else exc)
+        seconds = self.gate.elapsed() - started
+        cost = 0.0 if reply.cached else dollars(reply, self.gate.usage.prices)
+        used = (0, 0) if reply.cached else (reply.input_tokens, reply.output_tokens)
+        self._record(
+            SubCall(reply.model, prompt, reply.text, *used, seconds, None, cost, started, reply.cached, key, order)
+        )
+        return reply.text
+
+    def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
+        if self._spawn is None:
+            return self._ask(_with_context(prompt, context, self._lm), model, order)
+        query = prompt
+        if context is None and len(prompt) > _QUESTION_CHARACTERS:
+            query, context = _LONG_PROMPT, prompt
+        key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{describe(context).sentence}"}])
+        started = self.gate.elapsed()
+        try:
+            paid = self.gate.paid.take(key) if self.gate.paid else None
+            answer = None if paid else self._spawn(query, context, model)
+        except LLMError as exc:
+            seconds = self.gate.elapsed() - started
+            self._record(SubCall(model or "child run", prompt, "", 0, 0, seconds, str(exc), None, started, False, key))
+            raise
+        seconds = self.gate.elapsed() - started
+        if paid:
+            call = SubCall(paid.model, prompt, paid.text, paid.input_tokens, paid.output_tokens, seconds, None,
+                           paid.dollars, started, False, key, order)  # fmt: skip
+        else:
+            assert answer is not None
+            used = answer.usage
+            child = {"usage": used.to_dict(), "iterations": list(answer.steps), "reason": answer.reason}
+            name = model or next(iter(used.models), "child run")
+            call = SubCall(name, prompt, answer.text, used.input_tokens, used.output_tokens, seconds, None,
+                           used.dollars, started, False, key, order, child)  # fmt: skip
+            self.gate.write_child(key, order, name, answer.text)
+        self._record(call)
+        return call.response
+
+    def _batch(
+        self, calls: Sequence[Callable[[], str]], concurrency: int, return_exceptions: bool
+    ) -> list[str | LLMError]:
+        def attempt(call: Callable[[], str]) -> str | LLMError:
+            try:
+                return call()
+            except LLMError as exc:
+                return exc
+
+        if not calls:
+            return []
+        with self._waiting():
+            pool = ThreadPoolExecutor(min(concurrency, len(calls)), thread_name_prefix="rlm-sub")
+            try:
+                answers = list(pool.map(attempt, calls))
+            finally:  # an interrupted cell asks nothing more; what is under way ends by itself
+                pool.shutdown(wait=False, cancel_futures=True)
+        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
+        if failed and not return_exceptions:
+            index, error = failed[0]
+            raise LLMError(f"{len(failed)} of {len(calls)} calls failed, first prompts[{index}]: {error}") from error
+        return answers
 
     def _record(self, call: SubCall) -> None:
         with self._lock:
@@ -109,19 +240,43 @@ class SubCalls:
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
+        """The context may read ahead meanwhile, and the time does not count as the cell's."""
         with self._lock:
             if not self._open:
-                self._opened_at = time.perf_counter()
+                self._opened_at = self.gate.elapsed()
             self._open += 1
         try:
-            yield
+            with hooks.thinking(self._context):
+                yield
         finally:
             with self._lock:
                 self._open -= 1
                 if not self._open:
-                    self._waited_seconds += time.perf_counter() - self._opened_at
+                    self._waited_seconds += self.gate.elapsed() - self._opened_at
+
+
+def _listed(prompts: Iterable[str], name: str) -> list[str]:
+    if isinstance(prompts, str):
+        raise TypeError(f"{name} takes a list of prompts, not one str")
+    asked = list(prompts)
+    for prompt in asked:
+        _demand_str(prompt)
+    return asked
 
 
 def _demand_str(prompt: object) -> None:
     if not isinstance(prompt, str):
         raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
+
+
+def _with_context(prompt: str, context: object, lm: LM) -> str:
+    """Prompt and context for a model that sees nothing else. Raises LLMError for a context that does not fit."""
+    if context is None:
+        return prompt
+    limit = getattr(lm, "prompt_characters", None) or 100_000
+    if not isinstance(context, str) or len(context) > limit:
+        kind = type(context).__name__
+        raise LLMError(
+            f"no child run at this depth, and this {kind} does not fit into a prompt of {limit:,} characters"
+        )
+    return f"{prompt}\n\n{context}"

@@ -1,8 +1,11 @@
-"""The record of a run: JSON lines in the shape of rlms, which its visualizer opens.
+"""The record of a run: JSON lines in the shape of rlms, which its visualizer opens, written as things happen.
 
 One `metadata` line, then one `iteration` line per call of the root model. There are no other kinds of line, because a
-reader takes anything else for an iteration; what is ours stands inside: `trajectory_version` and `context` in the
-metadata, `io` in the result of a cell.
+reader takes anything else for an iteration; what is ours stands inside. What happens within a turn is written ahead to
+a file beside it, `NAME.partial`: each answered call as soon as it is known. When the turn is over its line holds all of
+that, and the file beside it is emptied; when the run has ended it is gone. So a process that is killed at any moment
+leaves everything that it paid for. Each record is handed to the operating system at once; against a loss of power
+nothing is done. `docs/rlm.md` lists the fields.
 """
 
 from __future__ import annotations
@@ -10,21 +13,24 @@ from __future__ import annotations
 import json
 import os
 import secrets as randomness
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rlm.prices import dollars
 from rlm.step import Cell, Step
 from rlm.subcalls import SubCall
+from rlm.usage import Usage
 
 VERSION = 1
 """Of our fields in the metadata line; raised when a reader of the old ones would go wrong."""
 
 
 class Trajectory:
-    """Collects the lines of one run, and writes each to a file as soon as it is known."""
+    """Collects the lines of one run, and writes each to a file as soon as it is known. Safe for many threads."""
 
     def __init__(
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
@@ -38,42 +44,94 @@ class Trajectory:
         self.path: Path | None = None if target is None else _file(Path(target))
         """The file, or None when nothing is written."""
         self._secrets = secrets
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def begin(self, metadata: Mapping[str, Any]) -> None:
+        """Write the metadata line, to a file that is new or made empty."""
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("")
-
-    def begin(self, metadata: Mapping[str, Any]) -> None:
-        """Write the metadata line."""
+            partial_of(self.path).unlink(missing_ok=True)
         self._add({"type": "metadata", "timestamp": _now(), "trajectory_version": VERSION, **metadata})
 
-    def add(self, step: Step) -> None:
-        """Write the line of one step."""
-        self._add(
-            {
-                "type": "iteration",
-                "iteration": step.iteration,
-                "timestamp": _now(),
-                "prompt": [dict(message) for message in step.prompt],
-                "response": step.reply.text,
-                "code_blocks": [{"code": cell.code, "result": _result(cell)} for cell in step.cells],
-                "final_answer": step.final_answer,
-                "iteration_time": round(step.seconds, 6),
-            }
-        )
+    def go_on(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
+        """Continue a file whose lines are known; what stands behind its first `whole_bytes` is a torn line."""
+        self.records = list(records)
+        if self.path:
+            os.truncate(self.path, whole_bytes)
+            beside = partial_of(self.path)
+            if beside.exists():
+                os.truncate(beside, beside.read_bytes().rfind(b"\n") + 1)
+
+    def add(self, step: Step, usage: Usage, question: str | None = None) -> None:
+        """Write the line of one step, with the sums of `usage` so far; `question` where the step begins one."""
+        line = iteration(step, usage) | {"timestamp": _now()} | ({"question": question} if question else {})
+        self._add(line)
+        self._ended = step.reason is not None
+        if self.path:
+            with self._lock:
+                if self._ended:
+                    partial_of(self.path).unlink(missing_ok=True)
+                elif partial_of(self.path).exists():
+                    os.truncate(partial_of(self.path), 0)
+
+    def write_ahead(self, record: Mapping[str, Any]) -> None:
+        """Write a call that has just ended to the file beside. One that ends behind its run is nobody's."""
+        if self.path and not self._ended:
+            self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
+
+    def reopen(self) -> None:
+        """Another question begins; what an earlier one that failed had written ahead is of no use to it."""
+        self._ended = False
+        if self.path:
+            partial_of(self.path).unlink(missing_ok=True)
 
     def _add(self, record: dict[str, Any]) -> None:
         self.records.append(record)
         if self.path:
-            line = json.dumps(record)
-            for secret in self._secrets():
-                line = line.replace(json.dumps(secret)[1:-1], "[secret]")
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
+            self._append(self.path, record)
+
+    def _append(self, path: Path, record: Mapping[str, Any]) -> None:
+        line = json.dumps(record)
+        for secret in self._secrets():
+            line = line.replace(json.dumps(secret)[1:-1], "[secret]")
+        with self._lock, path.open("ab") as file:
+            file.write(line.encode() + b"\n")
+
+
+def partial_of(path: Path) -> Path:
+    """The file beside a trajectory that holds the calls of the turn under way."""
+    return path.with_name(path.name + ".partial")
+
+
+def iteration(step: Step, usage: Usage) -> dict[str, Any]:
+    """The line of one step."""
+    return {
+        "type": "iteration",
+        "iteration": step.iteration,
+        "prompt": [dict(message) for message in step.prompt],
+        "response": step.reply.text,
+        "code_blocks": [{"code": cell.code, "result": _result(cell, step, usage)} for cell in step.cells],
+        "final_answer": step.final_answer,
+        "iteration_time": round(step.seconds, 6),
+        "reason": step.reason,
+        "notice": step.notice,
+        "start_seconds": round(step.start_seconds, 6),
+        "thinking_seconds": round(step.thinking_seconds, 6),
+        "model": step.reply.model,
+        "prompt_tokens": step.reply.input_tokens,
+        "completion_tokens": step.reply.output_tokens,
+        "dollars": dollars(step.reply, usage.prices),
+        "compacted": step.compacted,
+        "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
+                   "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
+    }  # fmt: skip
 
 
 def run_metadata(
-    *, root_model: str, backend: str, base_url: str | None, runner: str, max_iterations: int,
-    runner_options: Mapping[str, Any], context: object,
+    *, root_model: str, backend: str, base_url: str | None, runner: str, max_iterations: int | None,
+    runner_options: Mapping[str, Any], context: object, max_depth: int = 1, **ours: object,
 ) -> dict[str, Any]:  # fmt: skip
     """The fields of the metadata line. A base URL is stripped of user, password and query."""
     backend_kwargs: dict[str, Any] = {"model_name": root_model}
@@ -82,7 +140,7 @@ def run_metadata(
         backend_kwargs["base_url"] = url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl()
     return {
         "root_model": root_model,
-        "max_depth": 1,
+        "max_depth": max_depth,
         "max_iterations": max_iterations,
         "backend": backend,
         "backend_kwargs": backend_kwargs,
@@ -90,17 +148,31 @@ def run_metadata(
         "environment_kwargs": dict(runner_options),
         "other_backends": None,
         "context": context,
+        **ours,
     }
 
 
-def _result(cell: Cell) -> dict[str, Any]:
+def _result(cell: Cell, step: Step, usage: Usage) -> dict[str, Any]:
+    calls = cell.result.calls
+    costs = [call.dollars for call in calls if call.error is None]
+    known = [cost for cost in costs if cost is not None]
     result: dict[str, Any] = {
         "stdout": cell.result.stdout,
         "stderr": cell.result.stderr,
         "locals": dict(cell.result.variables),
         "execution_time": round(cell.result.execution_seconds, 6),
-        "rlm_calls": [_call(call) for call in cell.result.calls],
+        "rlm_calls": [_call(call) for call in calls],
         "final_answer": cell.result.final_answer,
+        "start_seconds": round(cell.start_seconds, 6),
+        "prompt_tokens": sum(call.input_tokens for call in calls),
+        "completion_tokens": sum(call.output_tokens for call in calls),
+        "dollars": sum(known) if len(known) == len(costs) else None,
+        "seconds": {
+            "executing": round(cell.result.execution_seconds, 6),
+            "waiting_for_calls": round(cell.calls_seconds, 6),
+            "waiting_for_storage": None if cell.io is None or "ms" not in cell.io else cell.io["ms"] / 1000,
+        },
+        "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
     }
     if cell.io is not None:
         result["io"] = dict(cell.io)
@@ -114,6 +186,7 @@ def _call(call: SubCall) -> dict[str, Any]:
         "total_input_tokens": call.input_tokens,
         "total_output_tokens": call.output_tokens,
     }
+    summary = call.child["usage"] if call.child else {"model_usage_summaries": {call.model: used}}
     record: dict[str, Any] = {
         "root_model": call.model,
         "prompt": call.prompt,
@@ -121,8 +194,15 @@ def _call(call: SubCall) -> dict[str, Any]:
         "execution_time": round(call.execution_seconds, 6),
         "prompt_tokens": call.input_tokens,
         "completion_tokens": call.output_tokens,
-        "usage_summary": {"model_usage_summaries": {call.model: used}},
+        "usage_summary": summary,
+        "dollars": call.dollars,
+        "start_seconds": round(call.start_seconds, 6),
+        "cached": call.cached,
+        "key": call.key,
+        "order": call.order,
     }
+    if call.child:
+        record |= {"iterations": call.child["iterations"], "reason": call.child["reason"]}
     return record | ({"error": call.error} if call.error else {})
 
 

@@ -139,9 +139,14 @@ SCANS = 8
 STEPS = 40
 
 
+def _step(text: Text) -> int:
+    return min(400_000, text.characters // SCANS // STEPS)
+
+
 def _scans_text(frames: int) -> Text:
     text = text_of("prose", frames)
-    text.plant(0.501, "the password of the day is Corduroy")
+    step = _step(text)
+    text.plant((0.5 * text.characters + 10.5 * step) / text.characters, "the password of the day is Corduroy")
     text.truth = "Corduroy"
     return text
 
@@ -149,7 +154,7 @@ def _scans_text(frames: int) -> Text:
 def _interleaved(text: Text) -> Conversation:
     """Eight readers in turns, through a cache that is smaller than what reading ahead for all of them would like."""
     yield _HEAD
-    step = min(400_000, text.characters // SCANS // STEPS)
+    step = _step(text)
     printed = yield (
         f"import re\nsize, step, found = len(context) // {SCANS}, {step}, ''\n"
         f"for i in range({STEPS}):\n    for k in range({SCANS}):\n"

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 # A stopped cell gets this long to unwind; it is asked again now and then, for code that catches everything.
 _GRACE_SECONDS = 1.0
@@ -19,6 +20,20 @@ _WAKE_SECONDS = 0.25
 
 class CellTimeout(BaseException):
     """Raised inside a cell that ran out of time. No `Exception`, so that `except Exception` lets it pass."""
+
+
+class CellRunner(Protocol):
+    """Where the code of cells runs, one after another, and what stops it."""
+
+    def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
+        """Run `work` and wait for it. Past its time it is interrupted; False when it did not end even then."""
+        ...
+
+    def calm(self) -> None:
+        """Called by the work itself: from here on nothing need be interrupted."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class _Job:
@@ -53,6 +68,9 @@ class CellThread:
             self._raise_inside(CellTimeout)
             self._replace()
             raise
+
+    def calm(self) -> None:
+        """The cell's code has ended; what comes late is caught where the thread waits for its next work."""
 
     def close(self) -> None:
         """Let the thread end, once it is free."""

@@ -9,9 +9,9 @@ import linecache
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from rlm import hooks
 from rlm.answers import Answers, FinalAnswer
@@ -19,12 +19,27 @@ from rlm.capture import Buffer, captured, redirection, routed
 from rlm.errors import AnswerRefused, LLMError
 from rlm.excerpt import bounded_repr
 from rlm.runner import CellResult
-from rlm.runners.cell_thread import CellThread, CellTimeout
-from rlm.subcalls import SubCalls
+from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
+from rlm.subcalls import SubCall
 from rlm.syntax import parse, quiet
 from rlm.tracebacks import cell_traceback
 
 _runs = itertools.count(1)
+
+
+class Calls(Protocol):
+    """The model calls of a namespace: `SubCalls`, or what stands for it in a worker."""
+
+    def llm_query(self, prompt: str, model: str | None = None) -> str: ...
+
+    def llm_query_batched(
+        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
+    ) -> list[str | LLMError]: ...
+
+    def drain(self) -> tuple[SubCall, ...]: ...
+
+    @property
+    def waited_seconds(self) -> float: ...
 
 
 class LocalRunner:
@@ -38,15 +53,24 @@ class LocalRunner:
     """
 
     def __init__(
-        self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000
+        self,
+        context: object,
+        subcalls: Calls,
+        *,
+        cell_timeout: float | None = 120.0,
+        output_limit: int = 20_000,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        thread: CellRunner | None = None,
     ) -> None:
+        """`functions`: more names for the namespace, restored after each cell as the others are. `thread`: where cells
+        run, by default a thread of their own."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
         self._files = f"<cell {next(_runs)}."
         self._sources: list[str] = []
         self._out = Buffer(output_limit)
-        self._thread = CellThread()
+        self._thread = thread or CellThread()
         self._answers = Answers(context)
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
         kit = hooks.namespace_kit(context)
@@ -63,6 +87,7 @@ class LocalRunner:
             "llm_query_batched": subcalls.llm_query_batched,
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
+            **(functions or {}),
             **self._answers.functions(self._namespace),
         }
         self._namespace |= names | self._reserved
@@ -72,12 +97,16 @@ class LocalRunner:
         """Run one cell; assignments made before an exception are kept, reserved names are put back."""
         started = time.perf_counter()
         waited = self._subcalls.waited_seconds
+        # What stands for the sub-calls in a worker knows no budget: there the host says what is left of it.
+        run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
         cell = _Cell(f"{self._files}{len(self._sources) + 1}>", code, self._output_limit)
         self._sources.append(cell.file)
         self._out = cell.out
 
         def seconds_left() -> float:
-            return self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
+            # Past the budget of the run a cell still has a second: to end, and for the cell that asks for a draft.
+            return min(own, max(run_left(), started + 1 - time.perf_counter()))
 
         with routed():
             ended = self._thread.run(lambda: self._execute(cell), seconds_left)
@@ -123,7 +152,10 @@ class LocalRunner:
         """On the cell's thread: run the code, then see what it left behind."""
         with captured(cell.out, cell.err):
             try:
-                self._exec(cell)
+                try:
+                    self._exec(cell)
+                finally:
+                    self._thread.calm()
             except FinalAnswer:
                 pass
             except CellTimeout as exc:

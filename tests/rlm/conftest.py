@@ -85,6 +85,13 @@ class LazyText:
         return Kit()
 
 
+@pytest.fixture(autouse=True)
+def _in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of these tests that name no runner take the one in this process: doubles are handed over by reference."""
+    if "sandbox" not in request.path.parts:
+        monkeypatch.setattr("rlm.rlm.DEFAULT_RUNNER", "local")
+
+
 @pytest.fixture
 def lazy() -> LazyText:
     return LazyText("".join(f"line {i}\n" for i in range(1000)))
@@ -127,6 +134,8 @@ class Endpoint(ThreadingHTTPServer):
         self.keys: list[str | None] = []
         self.reply: Callable[[dict[str, Any]], str | tuple[int, str]] = lambda body: "hello"
         self.break_stream = False
+        self.headers: dict[str, str] = {}
+        self.code: str | None = None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -143,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
         common = {"id": "1", "created": 1, "model": body["model"] + "-2026"}
         if isinstance(reply, tuple):
-            self._send(reply[0], json.dumps({"error": {"message": reply[1], "code": None}}))
+            self._send(reply[0], json.dumps({"error": {"message": reply[1], "code": self.server.code}}))
         elif body.get("stream"):
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
@@ -167,6 +176,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, text: str) -> None:
         self.send_response(status)
         self.send_header("content-type", "application/json")
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(text.encode())
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rlm.cli import RIGHTS, app
+from rlm.cli import app, rights
 
 cli = CliRunner()
 
@@ -37,10 +37,11 @@ def model(endpoint: Any) -> Any:
 
 
 def test_a_text_file_and_its_first_line_and_its_answer(model: Any, notes: Path) -> None:
-    result = cli.invoke(app, ["run", str(notes), "which?", "--base-url", model.url])
+    result = cli.invoke(app, ["run", str(notes), "which?", "--base-url", model.url, "--verbose"])
     assert result.exit_code == 0, result.output
-    assert result.output.splitlines()[0] == RIGHTS
-    assert "with your rights" in RIGHTS
+    assert result.output.splitlines()[0] == rights("subprocess")
+    assert "confined" in rights("subprocess")
+    assert "with your rights" in rights("local")
     assert result.stdout == "it is two\n"
     assert "turn 1" in result.stderr
     assert r"'one\r\ntwo\n'" in result.stderr
@@ -51,7 +52,7 @@ def test_stdin_quiet_and_the_endpoint_from_the_environment(model: Any, monkeypat
     monkeypatch.setenv("OPENAI_BASE_URL", model.url)
     result = cli.invoke(app, ["run", "-", "which?", "--quiet", "--model", "big"], input="from stdin")
     assert result.exit_code == 0, result.output
-    assert result.output == f"{RIGHTS}\nit is two\n"
+    assert result.output == f"{rights('subprocess')}\nit is two\n"
     assert model.requests[0]["model"] == "big"
 
 
@@ -68,7 +69,7 @@ def test_json(model: Any, notes: Path, tmp_path: Path) -> None:
 
 def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
     endpoint.reply = lambda body: "hm"
-    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", endpoint.url, "--max-iterations", "1"])
+    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", endpoint.url, "--max-iterations", "1", "--verbose"])
     assert (result.exit_code, result.stdout) == (0, "hm\n")
     assert "was forced" in result.stderr
 
@@ -113,7 +114,7 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
     first = "```repl\nprint(type(context).__name__, context[:6], len(context))\n```"
     model.reply = lambda body: "FINAL(found)" if len(body["messages"]) > 3 else first
     for place in (tmp_path / "context", (tmp_path / "context").as_uri()):
-        result = cli.invoke(app, ["run", str(place), "q", "--base-url", model.url, "--json"])
+        result = cli.invoke(app, ["run", str(place), "q", "--base-url", model.url, "--json", "--verbose"])
         assert result.exit_code == 0, result.output
         assert "str needle 17000" in result.stderr  # the namespace kit answers for the text
         assert set(json.loads(result.stdout)["io"]) == {"gets", "bytes", "hits", "ms"}

@@ -1,0 +1,307 @@
+"""The host's side: answers requests for one text, and no other.
+
+The worker is not trusted. What it may ask is the text that it was given (whole frames are cut to it), counts of the
+frames around it, and statistics; requests are bounded and each field is checked. Keys, addresses and other objects have
+no request.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from monocontext.candidates import Candidates
+from monocontext.errors import MonocontextError
+from monocontext.frametext import FrameText
+from monocontext.index import ENDS_LINE
+from monocontext.reader import Reader
+from monocontext.served import wire
+from monocontext.served.wire import BadRequest
+from monocontext.stats import SearchStats
+
+MAX_BATCH_BYTES = 4 << 20
+"""Text in one answer. Larger ones are no faster, and another thread's answer waits behind them."""
+MAX_READ = 1 << 20
+"""Characters of one read."""
+MAX_PASSES = 64
+"""Passes under way at once; the one that was asked least recently ends, and its asker begins anew where it was."""
+_LARGEST = 1 << 62
+
+
+class ReaderServer:
+    """Answers for characters [start, stop) of a reader. Safe for use by many threads."""
+
+    def __init__(
+        self, reader: Reader, start: int, stop: int, *, limit: int, steps: tuple[tuple[str, list[Any]], ...] = ()
+    ):
+        """`limit`: characters of one real `str`; `steps`: methods that make the text of what is served."""
+        self._reader = reader
+        self._start, self._stop = start, stop
+        self._limit = limit
+        self.steps = steps
+        self._lock = threading.Lock()
+        self._passes: OrderedDict[int, _Pass] = OrderedDict()
+        self._count = 0
+
+    def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
+        """The same for a text that these methods make of it."""
+        return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
+
+    entry = "monocontext.text:served_text"
+    """Where the worker finds the function that makes the text of a way to ask."""
+
+    def answer(self, request: bytes) -> bytes:
+        """The answer to one request; may wait for storage. Raises `BadRequest` for what no `ServedReader` sends.
+
+        Errors of reading are answers, which the worker raises as what they are.
+        """
+        fields = wire.parse(request)
+        ask = _OPERATIONS.get(fields["op"])
+        if ask is None:
+            raise BadRequest(f"no operation {fields['op'][:50]!r}")
+        self._count_search(fields)
+        self._end(fields.get("ended", []))
+        try:
+            return ask(self, fields)
+        except MonocontextError as error:
+            return wire.answer({"error": type(error).__name__, "message": str(error)})
+
+    def ready(self, request: bytes) -> bool:
+        """Whether an answer takes no request to storage."""
+        fields = wire.parse(request)
+        match fields["op"]:
+            case "open" | "stats":
+                return True
+            case "read":
+                start, stop = self._range(fields, MAX_READ)
+                return self._reader.at_hand(start, stop)
+            case "frame":
+                at = self._character(fields)
+                return self._reader.at_hand(at, at + 1)
+        return False
+
+    def close(self) -> None:
+        """End all passes. The reader stays as it is."""
+        with self._lock:
+            passes, self._passes = self._passes, OrderedDict()
+        for one in passes.values():
+            one.close()
+
+    # -- operations ------------------------------------------------------------------------------------------------
+
+    def _open(self, fields: dict[str, Any]) -> bytes:
+        described = self._reader.describe()
+        return wire.answer(
+            {
+                "url": described.url,
+                "generation": described.generation,
+                "characters": described.characters,
+                "final_newline": self._reader.final_newline,
+                "start": self._start,
+                "stop": self._stop,
+                "limit": self._limit,
+                "steps": self.steps,
+            }
+        )
+
+    def _stats(self, fields: dict[str, Any]) -> bytes:
+        return wire.answer(asdict(self._reader.stats))
+
+    def _read(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, MAX_READ)
+        return wire.answer({}, self._pieces(start, stop))
+
+    def _pieces(self, start: int, stop: int) -> Iterator[bytes]:
+        for text in self._reader.frames(start, stop, eager=True):
+            frame = text.frame
+            low, high = max(start - frame.start, 0), min(stop - frame.start, frame.characters)
+            yield text.data[text.to_byte(low) : text.to_byte(high)]
+
+    def _frame(self, fields: dict[str, Any]) -> bytes:
+        at = self._character(fields)
+        text = self._reader.within(at, at + 1)
+        assert text is not None  # a frame holds each character
+        return self._batch([self._cut(text)], None)
+
+    def _pass(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        reverse, eager = fields.get("reverse") is True, fields.get("eager") is True
+        only = self._only(fields.get("runs"), start, stop)
+        texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only)
+        one = _Pass(texts, self._cut)
+        with self._lock:
+            self._count += 1
+            number = self._count
+            self._passes[number] = one
+            ended = self._passes.popitem(last=False)[1] if len(self._passes) > MAX_PASSES else None
+        if ended:
+            ended.close()
+        return self._more(number, one, fields)
+
+    def _next(self, fields: dict[str, Any]) -> bytes:
+        number = wire.number(fields, "pass", 1, _LARGEST)
+        with self._lock:
+            one = self._passes.get(number)
+            if one is None:
+                return wire.answer({"gone": True})
+            self._passes.move_to_end(number)
+        return self._more(number, one, fields)
+
+    def _more(self, number: int, one: _Pass, fields: dict[str, Any]) -> bytes:
+        texts, more = one.take(wire.number(fields, "bytes", 1, MAX_BATCH_BYTES))
+        if not more:
+            with self._lock:
+                self._passes.pop(number, None)
+        return self._batch(texts, number if more else None)
+
+    def _batch(self, texts: list[FrameText], number: int | None) -> bytes:
+        rows = [wire.frame_row(text.frame) for text in texts]
+        return wire.answer({"frames": rows, "pass": number}, (text.data for text in texts))
+
+    def _candidates(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        need = wire.need_of(fields.get("need"))
+        return self._runs(self._reader.candidates(need, start, stop, fields.get("within_line") is True))
+
+    def _lacking(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        return self._runs(self._reader.lacking(wire.number(fields, "flag", 1, 1 << 16), start, stop))
+
+    def _runs(self, found: Candidates | None) -> bytes:
+        if found is None:
+            return wire.answer({"some": False})
+        ends = array("Q", (number for run in found.runs for number in run))
+        return wire.answer({"some": True, "start": found.start, "stop": found.stop}, [ends.tobytes()])
+
+    def _all_have(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        flag = wire.number(fields, "flag", 1, 1 << 16)
+        return wire.answer({"value": self._reader.all_have(flag, start, stop)})
+
+    def _line_start(self, fields: dict[str, Any]) -> bytes:
+        return wire.answer({"value": self._reader.line_start(wire.number(fields, "line", 0, _LARGEST))})
+
+    def _line_of(self, fields: dict[str, Any]) -> bytes:
+        character = wire.number(fields, "character", 0, _LARGEST)
+        return wire.answer({"value": self._reader.line_of(character)})
+
+    def _record(self, fields: dict[str, Any]) -> bytes:
+        number = wire.number(fields, "frame", 0, self._reader.manifest.frames - 1)
+        return wire.answer({"frame": wire.frame_row(self._reader.frame(number))})
+
+    def _locate(self, fields: dict[str, Any]) -> bytes:
+        return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
+
+    # -- bounds ----------------------------------------------------------------------------------------------------
+
+    def _range(self, fields: dict[str, Any], most: int) -> tuple[int, int]:
+        start = wire.number(fields, "start", self._start, self._stop)
+        return start, wire.number(fields, "stop", start, min(self._stop, start + most))
+
+    def _character(self, fields: dict[str, Any]) -> int:
+        return wire.number(fields, "character", self._start, self._stop - 1)
+
+    def _only(self, runs: Any, start: int, stop: int) -> Candidates | None:
+        if runs is None:
+            return None
+        if not isinstance(runs, list):
+            raise BadRequest("runs are a list")
+        before, frames = 0, self._reader.manifest.frames
+        pairs = []
+        for run in runs:
+            match run:
+                case [int(first), int(end)] if before <= first < end <= frames:
+                    pairs.append((first, end))
+                    before = end
+                case _:
+                    raise BadRequest(f"not a run of frames behind {before}: {str(run)[:50]}")
+        return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
+
+    def _cut(self, text: FrameText) -> FrameText:
+        """A frame at the border of the text that is served, without what lies beyond."""
+        frame = text.frame
+        if frame.start >= self._start and frame.stop <= self._stop:
+            return text
+        low, high = max(self._start - frame.start, 0), min(self._stop - frame.start, frame.characters)
+        first, last = text.to_byte(low), text.to_byte(high)
+        data = text.data[first:last]
+        whole = frame._replace(
+            characters=high - low,
+            bytes=len(data),
+            newlines=data.count(b"\n"),
+            flags=frame.flags & ~ENDS_LINE | (ENDS_LINE if data.endswith(b"\n") else 0),
+            start=frame.start + low,
+            start_byte=frame.start_byte + first,
+            start_newline=frame.start_newline + text.data.count(b"\n", 0, first),
+        )
+        return FrameText(whole, data)
+
+    def _end(self, numbers: Any) -> None:
+        """Passes that the worker has given up."""
+        if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+            raise BadRequest("passes that ended are a list of numbers")
+        with self._lock:
+            ended = [self._passes.pop(number, None) for number in numbers]
+        for one in ended:
+            if one:
+                one.close()
+
+    def _count_search(self, fields: dict[str, Any]) -> None:
+        """What the worker found in frames that filters named, for the statistics of both."""
+        if "looked_at" not in fields and "hits" not in fields:
+            return
+        looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
+        search = self._reader.stats.search
+        with self._lock:
+            search.looked_at += looked_at
+            search.hits += hits
+
+
+class _Pass:
+    """Frames on their way to the worker; the reader fetches ahead meanwhile."""
+
+    def __init__(self, texts: Iterator[FrameText], cut: Callable[[FrameText], FrameText]):
+        self._texts = texts
+        self._cut = cut
+        self._lock = threading.Lock()
+        self._next: FrameText | None = None
+
+    def take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
+        """At least one frame, up to about so many bytes; and whether more follow."""
+        taken: list[FrameText] = []
+        with self._lock:
+            text = self._next or next(self._texts, None)
+            self._next = None
+            while text is not None:
+                size_bytes -= len(text.data)
+                if taken and size_bytes < 0:
+                    self._next = text
+                    break
+                taken.append(self._cut(text))
+                text = next(self._texts, None) if size_bytes > 0 else None
+            return taken, bool(taken)
+
+    def close(self) -> None:
+        with self._lock:
+            self._texts.close()  # type: ignore[attr-defined]
+
+
+_OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
+    "open": ReaderServer._open,
+    "stats": ReaderServer._stats,
+    "read": ReaderServer._read,
+    "frame": ReaderServer._frame,
+    "pass": ReaderServer._pass,
+    "next": ReaderServer._next,
+    "candidates": ReaderServer._candidates,
+    "lacking": ReaderServer._lacking,
+    "all_have": ReaderServer._all_have,
+    "line_start": ReaderServer._line_start,
+    "line_of": ReaderServer._line_of,
+    "record": ReaderServer._record,
+    "locate": ReaderServer._locate,
+}

@@ -1,0 +1,154 @@
+"""Messages over a pair of file descriptors: a socket pair to a process, pipes to a container.
+
+A message is two lengths (4 bytes each, big endian), a JSON object, and raw bytes:
+
+    total of what follows the lengths | length of the object | object | bytes
+
+The host trusts nothing that arrives. Both lengths are bounded before memory is taken, the object is read by `json` and
+nothing else, and whatever is not as it should be raises `ChannelAbuse`. Reading goes on where it stopped, so a message
+that never ends costs its reader no more than the time that it is willing to wait.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rlm.errors import ChannelAbuse
+
+PROTOCOL = 1
+"""Of the messages; a worker in a container may be of another version than its host."""
+HEAD_BYTES = 1 << 20
+"""Of a JSON object from a worker: small, since a megabyte of brackets takes a hundred of memory; texts are bytes."""
+MESSAGE_BYTES = 64 << 20
+"""Of a message from a worker: a batch of prompts."""
+_UNBOUNDED = (1 << 32) - 1
+_LENGTHS = 8
+
+Message = tuple[dict[str, Any], memoryview]
+
+
+class ChannelClosed(Exception):
+    """The other side is gone."""
+
+
+class Channel:
+    """One side. Many threads may send, one at a time may receive."""
+
+    def __init__(
+        self, read_fd: int, write_fd: int, *, head_bytes: int = _UNBOUNDED, message_bytes: int = _UNBOUNDED
+    ) -> None:
+        """Owns the descriptors. The bounds are those of what arrives; without them the other side is trusted."""
+        self._read_fd, self._write_fd = read_fd, write_fd
+        self._head_bytes, self._message_bytes = head_bytes, message_bytes
+        self._sending = threading.Lock()
+        self._closed = False
+        for fd in {read_fd, write_fd}:
+            os.set_blocking(fd, False)
+        self._begin(_LENGTHS)
+        self._head_size: int | None = None
+
+    def send(
+        self, head: dict[str, Any], body: Sequence[bytes | memoryview] = (), *, seconds: float | None = None
+    ) -> None:
+        """Send a message whole. Raises ChannelClosed, also when the other side does not take it in time."""
+        text = json.dumps(head, separators=(",", ":")).encode()
+        total = len(text) + sum(map(len, body))
+        if total > _UNBOUNDED:
+            raise ValueError(f"a message of {total:,} bytes: at most {_UNBOUNDED:,}")
+        lengths = total.to_bytes(4, "big") + len(text).to_bytes(4, "big")
+        left = [memoryview(part) for part in (lengths + text, *body) if len(part)]
+        deadline = None if seconds is None else time.monotonic() + seconds
+        with self._sending:
+            while left:
+                self._check_open()
+                try:
+                    written = os.writev(self._write_fd, left[:64])
+                except BlockingIOError:
+                    if not self.wait(self._write_fd, select.POLLOUT, _remaining(deadline)):
+                        self._closed = True  # half a message is out: nothing can follow it
+                        raise ChannelClosed("the other side does not read") from None
+                    continue
+                except OSError as exc:
+                    raise ChannelClosed(str(exc)) from None
+                while left and written >= len(left[0]):
+                    written -= len(left.pop(0))
+                if left:
+                    left[0] = left[0][written:]
+
+    def receive(self, seconds: float | None = None) -> Message | None:
+        """The next message; None when it has not arrived whole in time. Raises ChannelClosed, ChannelAbuse."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            while self._filled < len(self._buffer):
+                self._check_open()
+                try:
+                    count = os.readv(self._read_fd, [self._buffer[self._filled :]])
+                except BlockingIOError:
+                    if not self.wait(self._read_fd, select.POLLIN, _remaining(deadline)):
+                        return None
+                    continue
+                except OSError as exc:
+                    raise ChannelClosed(str(exc)) from None
+                if not count:
+                    raise ChannelClosed("the other side is gone")
+                self._filled += count
+            if self._head_size is None:
+                self._head_size = self._checked_lengths()
+                continue
+            message = self._parsed(self._buffer, self._head_size)
+            self._begin(_LENGTHS)
+            self._head_size = None
+            return message
+
+    def wait(self, fd: int, events: int, seconds: float | None) -> bool:
+        """Wait until a descriptor is ready."""
+        poll = select.poll()
+        poll.register(fd, events)
+        return bool(poll.poll(None if seconds is None else max(0, seconds * 1000)))
+
+    def close(self) -> None:
+        """Give the descriptors back. Idempotent."""
+        if self._closed and self._read_fd < 0:
+            return
+        self._closed = True
+        with self._sending:
+            for fd in {self._read_fd, self._write_fd}:
+                os.close(fd)
+            self._read_fd = self._write_fd = -1
+
+    def _begin(self, size: int) -> None:
+        self._buffer = memoryview(bytearray(size))
+        self._filled = 0
+
+    def _checked_lengths(self) -> int:
+        total, head = (int.from_bytes(self._buffer[at : at + 4], "big") for at in (0, 4))
+        if total > self._message_bytes or head > self._head_bytes or head > total:
+            raise ChannelAbuse(
+                f"the worker announces a message of {total:,} bytes with a head of {head:,}: at most "
+                f"{self._message_bytes:,} and {self._head_bytes:,}"
+            )
+        self._begin(total)
+        return head
+
+    def _parsed(self, data: memoryview, head_size: int) -> Message:
+        try:
+            head = json.loads(bytes(data[:head_size]))
+        except (ValueError, RecursionError) as exc:
+            raise ChannelAbuse(f"the worker sent what is not JSON: {type(exc).__name__}") from None
+        if not isinstance(head, dict):
+            raise ChannelAbuse(f"the worker sent a {type(head).__name__} where an object belongs")
+        return head, data[head_size:]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ChannelClosed("closed")
+
+
+def _remaining(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -1,0 +1,39 @@
+"""What a worker may use up."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one worker. It is a single process, so these hold for all that a cell can start."""
+
+    memory_bytes: int = 4 << 30
+    """Address space. Beyond it a cell gets a MemoryError."""
+    cpu_seconds: int = 3600
+    """Of all its cells together; then the process ends."""
+    disk_bytes: int = 64 << 20
+    """Of its /tmp, which lies in memory, and of one file."""
+    files: int = 256
+    """Open at once."""
+
+    def to_dict(self) -> dict[str, int]:
+        return asdict(self)
+
+
+def apply(limits: Limits) -> None:
+    """To this process, for good."""
+    for kind, value in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_CPU, limits.cpu_seconds),
+        (resource.RLIMIT_FSIZE, limits.disk_bytes),
+        (resource.RLIMIT_NOFILE, limits.files),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)
+        least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (least, least))

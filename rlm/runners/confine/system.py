@@ -1,0 +1,93 @@
+"""The system calls that Python has no function for in 3.11, through `ctypes`. Linux on x86_64 and aarch64."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+_CAPABILITY_VERSION_3 = 0x20080522
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class SystemFailed(OSError):
+    """A system call said no."""
+
+
+def machine() -> str:
+    """Raises SystemFailed where the tables here do not hold."""
+    name = platform.machine()
+    if name not in _PIVOT_ROOT:
+        raise SystemFailed(f"no table of system calls for {name}")
+    return name
+
+
+def _checked(what: str, result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise SystemFailed(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def syscall(what: str, number: int, *arguments: object) -> int:
+    words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return _checked(what, int(_libc.syscall(ctypes.c_long(number), *words)))
+
+
+def prctl(what: str, option: int, *arguments: object) -> None:
+    words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
+    words += [ctypes.c_ulong(0)] * (4 - len(words))
+    _checked(what, int(_libc.prctl(ctypes.c_int(option), *words)))
+
+
+def unshare(flags: int) -> None:
+    _checked("unshare", int(_libc.unshare(ctypes.c_int(flags))))
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    words = [part.encode() if part is not None else None for part in (source, target, kind)]
+    options = data.encode() if data is not None else None
+    _checked(f"mount {target}", int(_libc.mount(*words, ctypes.c_ulong(flags), options)))
+
+
+def unmount(target: str) -> None:
+    _checked(f"umount {target}", int(_libc.umount2(target.encode(), ctypes.c_int(MNT_DETACH))))
+
+
+def pivot_root(new: str, old: str) -> None:
+    syscall("pivot_root", _PIVOT_ROOT[machine()], ctypes.c_char_p(new.encode()), ctypes.c_char_p(old.encode()))
+
+
+def drop_capabilities() -> None:
+    """None is left in any set, so none can come back."""
+    for capability in range(64):
+        try:
+            prctl("drop from the bounding set", PR_CAPBSET_DROP, capability)
+        except SystemFailed:  # behind the last one that this kernel knows, or not ours to drop: then we hold none
+            break
+    try:
+        prctl("clear ambient capabilities", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    except SystemFailed:
+        pass  # a kernel without ambient capabilities
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    syscall("capset", _CAPSET[machine()], ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
+
+
+def no_new_privileges() -> None:
+    prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with_parent() -> None:
+    prctl("parent death signal", PR_SET_PDEATHSIG, 9)

@@ -1,0 +1,128 @@
+"""The worker's end of the channel: calls of many threads, and the commands of the host, over one stream.
+
+Whoever waits reads: the first thread that waits takes the messages of all off the channel, so that a single thread has
+its answer without waking another. The main thread runs the cells and is interrupted by a signal when their time is up;
+while it moves bytes it is `shielded`, or half a message would be lost.
+"""
+
+from __future__ import annotations
+
+import itertools
+import select
+import threading
+from collections import deque
+from typing import Any
+
+from rlm.runners.channel import Channel, Message
+
+CALLS = 32
+"""Under way at once; more wait in the worker. The host ends a worker that has many more."""
+_LOOK_AGAIN_SECONDS = 0.5
+
+
+class _Slot:
+    """One who waits."""
+
+    def __init__(self) -> None:
+        self.message: Message | None = None
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
+    def wake(self) -> None:
+        if self._gate.locked():
+            try:
+                self._gate.release()
+            except RuntimeError:
+                pass  # somebody else did
+
+    def sleep(self) -> None:
+        self._gate.acquire(timeout=_LOOK_AGAIN_SECONDS)
+
+
+class Link(Channel):
+    """A channel whose answers find the one who asked. Safe for use by many threads."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        super().__init__(read_fd, write_fd)
+        self.shielded = False
+        """The main thread must not be interrupted now."""
+        self._main = threading.get_ident()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, _Slot] = {}
+        self._commands: deque[Message] = deque()
+        self._reading = threading.Lock()
+        self._room = threading.BoundedSemaphore(CALLS)
+
+    def call(self, head: dict[str, Any], body: list[bytes] | None = None) -> Message:
+        """Ask the host, and wait for the answer."""
+        with self._room:
+            number, slot = next(self._numbers), _Slot()
+            is_main = threading.get_ident() == self._main
+            try:
+                if is_main:
+                    self.shielded = True
+                self._waiting[number] = slot
+                self.send({**head, "id": number}, body or [])
+                while slot.message is None:
+                    self._read_or_sleep(slot)
+                return slot.message
+            finally:
+                self._waiting.pop(number, None)
+                if is_main:
+                    self.shielded = False
+
+    def command(self) -> Message:
+        """The next command of the host; in the main thread, between cells."""
+        self.shielded = True
+        slot = _Slot()
+        self._waiting[0] = slot
+        try:
+            while not self._commands:
+                self._read_or_sleep(slot)
+            return self._commands.popleft()
+        finally:
+            del self._waiting[0]
+            self.shielded = False
+
+    def wait(self, fd: int, events: int, seconds: float | None) -> bool:
+        if threading.get_ident() != self._main or events != select.POLLIN:
+            return super().wait(fd, events, seconds)  # half a message that is out cannot be taken back
+        self.shielded = False
+        try:
+            return super().wait(fd, events, seconds)
+        finally:
+            self.shielded = True
+
+    def _read_or_sleep(self, slot: _Slot) -> None:
+        if not self._reading.acquire(blocking=False):
+            is_main = threading.get_ident() == self._main
+            if is_main:
+                self.shielded = False
+            try:
+                slot.sleep()
+            finally:
+                if is_main:
+                    self.shielded = True
+            return
+        try:
+            while slot.message is None and not (self._commands and self._waiting.get(0) is slot):
+                message = self.receive()
+                assert message is not None  # it waits without end
+                self._file(message)
+        finally:
+            self._reading.release()
+            for other in list(self._waiting.values()):
+                if other is not slot and other.message is None:
+                    other.wake()  # to read in this one's place
+                    break
+
+    def _file(self, message: Message) -> None:
+        if "op" in message[0]:
+            self._commands.append(message)
+            number = 0
+        else:
+            number = message[0]["id"]
+        slot = self._waiting.get(number)
+        if slot is not None:  # else nobody waits any more: its cell was interrupted
+            slot.message = message
+            slot.wake()

@@ -1,0 +1,179 @@
+"""Budgets over the whole tree, prices, and what comes back when one is spent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from rlm import RLM, Budget, LLMError, ModelUsage, Reply, ScriptedLM, Usage
+from rlm.prices import PRICES, dollars
+
+
+def repl(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+MANY = repl("answer['content'] = 'a draft'\nfor i in range(50):\n    last = llm_query(f'q{i}')\n    print(last)")
+
+
+@pytest.mark.parametrize("way", ["keyword", "budget", "batch"])
+def test_calls_never_go_over_root_and_sub_calls_together(way: str) -> None:
+    sub = ScriptedLM(str.upper)
+    limit: dict[str, Any] = {"budget": Budget(calls=5)} if way == "budget" else {"max_calls": 5}
+    code = repl("llm_query_batched([str(i) for i in range(50)])") if way == "batch" else MANY
+    completion = RLM(lm=ScriptedLM([code] * 9), sub_lm=sub, **limit).completion("q", "text")
+    assert (completion.finished, completion.reason, completion.iterations) == (False, "max_calls", 1)
+    assert len(sub.calls) == 4
+    assert completion.usage.calls == 5
+    assert "max_calls is reached" in completion.trajectory[-1]["code_blocks"][0]["result"]["stderr"]
+    assert completion.trajectory[-1]["reason"] == "max_calls"
+
+
+def test_the_best_partial_answer_is_the_draft_then_what_was_shown_then_what_was_said() -> None:
+    def partial(*replies: str) -> str:
+        lm = ScriptedLM([*replies, *["nothing"] * 9])
+        return RLM(lm=lm, sub_lm=ScriptedLM(str.upper), max_calls=3).completion("q", "text").answer
+
+    assert partial(MANY) == "a draft"
+    assert partial(repl("for i in range(9): print(llm_query(f'q{i}'))")) == "Q0\nQ1"
+    assert partial("first", "second", "third thought") == "third thought"
+
+
+def test_code_that_catches_the_spent_budget_may_still_answer() -> None:
+    code = repl(
+        "got = llm_query_batched([str(i) for i in range(9)], return_exceptions=True)\n"
+        "FINAL([g for g in got if isinstance(g, str)])"
+    )
+    completion = RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(lambda prompt: "x"), max_calls=4).completion("q", "text")
+    assert (completion.answer, completion.reason, completion.finished) == ("['x', 'x', 'x']", "answer", True)
+
+
+def test_tokens() -> None:
+    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(lambda p: "x" * 4000), max_tokens=5_000).completion(
+        "q", "t"
+    )
+    assert (completion.reason, completion.answer) == ("max_tokens", "a draft")
+    assert 5_000 <= completion.usage.tokens < 6_100
+
+
+def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
+    lm = ScriptedLM([MANY], model="mine")
+    priced = RLM(lm=lm, sub_lm=ScriptedLM(lambda p: "x" * 4000, model="sub"), max_cost=0.0105,
+                 prices={"mine": (0, 0), "sub": (0, 1.0)}).completion("q", "t")  # fmt: skip
+    assert priced.reason == "max_dollars"
+    assert priced.cost == pytest.approx(0.011)
+    assert priced.notes == ()
+    assert priced.usage.models["sub"] == ModelUsage(11, 11, 11_000, pytest.approx(0.011))
+    unknown = RLM(lm=ScriptedLM(["FINAL(1)"])).completion("q", "t")
+    assert unknown.cost is None
+    assert unknown.notes == ("no price is known for scripted: the cost is not known; pass prices=",)
+    assert unknown.usage.to_dict()["total_cost"] is None
+    assert "no price known for scripted" in repr(unknown.usage)
+
+
+def test_the_price_table() -> None:
+    assert dollars(Reply("", 1_000_000, 100_000, "gpt-5-2025-08-07"), PRICES) == pytest.approx(1.25 + 1.0)
+    assert dollars(Reply("", 1_000_000, 0, "gpt-5-nano"), PRICES) == pytest.approx(0.05)
+    assert dollars(Reply("", 1, 1, "gpt-55"), PRICES) is None
+    assert dollars(Reply("", 1, 1, "anything", dollars=0.5), PRICES) == 0.5
+    usage = Usage({"gpt-5": (0, 0)})
+    usage.add(Reply("", 1_000_000, 0, "gpt-5"))
+    assert usage.dollars == 0
+    usage.add(Reply("", 1, 0, "x"))
+    assert (usage.dollars, usage.unpriced) == (None, ("x",))
+
+
+def test_seconds_end_a_run_between_calls_in_a_cell_and_in_mid_stream() -> None:
+    def slow(prompt: str) -> str:
+        time.sleep(0.05)
+        return "x"
+
+    started = time.perf_counter()
+    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(slow), max_seconds=0.3).completion("q", "t")
+    assert (completion.reason, completion.answer) == ("max_seconds", "a draft")
+    loop = RLM(lm=ScriptedLM([repl("answer['content'] = 'kept'\nwhile True: pass")]), max_seconds=0.3).completion(
+        "q", "t"
+    )
+    assert (loop.reason, loop.answer) == ("max_seconds", "kept")
+
+    class Streaming(ScriptedLM):
+        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Reply:
+            for _ in range(1000):
+                time.sleep(0.01)
+                on_delta("word ")
+            raise AssertionError("nobody broke off")
+
+    stream = RLM(lm=Streaming([]), max_seconds=0.2).completion("q", "t")
+    assert (stream.reason, stream.answer, stream.iterations) == ("max_seconds", "", 1)
+    assert time.perf_counter() - started < 15
+
+
+def test_nothing_is_asked_when_the_budget_is_nothing() -> None:
+    for limit in ({"max_calls": 0}, {"max_tokens": 0}, {"max_seconds": 0}, {"max_dollars": 0}):
+        lm = ScriptedLM(["FINAL(1)"])
+        completion = RLM(lm=lm, **limit).completion("q", "t")
+        assert (completion.reason, completion.answer, lm.calls) == (next(iter(limit)), "", [])
+
+
+def test_iterations_of_child_runs_count() -> None:
+    def root(messages: Any) -> str:
+        if "child" in messages[1]["content"]:
+            return repl("print(1)")
+        return repl("rlm_query('child', context='x')")
+
+    lm = ScriptedLM(root)
+    completion = RLM(lm=lm, max_depth=2, max_iterations=5).completion("q", "t")
+    assert completion.reason == "max_iterations"
+    assert len(lm.calls) == 5 + 2  # the turns, and a forced answer of the child and of the root
+
+
+def test_the_whole_tree_shares_calls() -> None:
+    lm = ScriptedLM(
+        lambda asked: "x" if isinstance(asked, str) else repl("while True: llm_query('a')")
+        if "child" in asked[1]["content"] else repl("rlm_query('child', context='x')")
+    )  # fmt: skip
+    completion = RLM(lm=lm, max_depth=3, max_calls=10).completion("q", "t")
+    assert (completion.reason, len(lm.calls)) == ("max_calls", 10)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [({"iterations": 0}, ValueError), ({"calls": -1}, ValueError), ({"dollars": float("nan")}, ValueError),
+     ({"tokens": "9"}, TypeError), ({"seconds": True}, TypeError)],
+)  # fmt: skip
+def test_a_budget_that_is_none(wrong: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match=f"max_{next(iter(wrong))}"):
+        Budget(**wrong)
+
+
+def test_many_threads_never_pass_the_limit_together() -> None:
+    lock, count = threading.Lock(), [0]
+
+    def reply(prompt: str) -> str:
+        with lock:
+            count[0] += 1
+        time.sleep(0.001)
+        return "x"
+
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def ask(i):\n    try: llm_query(str(i))\n    except LLMError: pass\n"
+        "with ThreadPoolExecutor(30) as pool: list(pool.map(ask, range(200)))"
+    )
+    completion = RLM(lm=ScriptedLM([repl(code)]), sub_lm=ScriptedLM(reply), max_calls=100).completion("q", "t")
+    assert count == [99]
+    assert completion.usage.calls == 100
+
+
+def test_a_failed_call_costs_nothing_of_the_budget() -> None:
+    code = repl("for i in range(5):\n    try: llm_query('bad')\n    except LLMError: pass\nFINAL(llm_query('good'))")
+
+    def reply(prompt: str) -> str:
+        if prompt == "bad":
+            raise LLMError("no")
+        return "fine"
+
+    assert RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(reply), max_calls=2).completion("q", "t").answer == "fine"

@@ -1,0 +1,53 @@
+"""A real small model behind a real endpoint: `make demo-local` fetches it, `pytest -m local_llm` runs these."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks import local_model
+from rlm import LLMError, OpenAILM
+
+pytestmark = [pytest.mark.local_llm, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def lm() -> Iterator[OpenAILM]:
+    if importlib.util.find_spec("xllamacpp") is None:
+        pytest.skip("xllamacpp is not installed: make demo-local installs it")
+    if not (local_model.folder() / local_model.MODELS["0.5b"].file).exists():
+        pytest.skip("no weights on this machine: make demo-local fetches them")
+    with local_model.served("0.5b") as base_url, local_model.model_at(base_url, "0.5b") as lm:
+        yield lm
+
+
+def test_streaming_with_usage(lm: OpenAILM) -> None:
+    deltas: list[str] = []
+    reply = lm.complete([{"role": "user", "content": "Say: blue sky"}], on_delta=deltas.append)
+    assert "".join(deltas) == reply.text
+    assert len(deltas) > 1
+    assert reply.input_tokens > 3
+    assert reply.output_tokens > 1
+
+
+def test_a_prompt_that_is_too_long_is_one_line(lm: OpenAILM) -> None:
+    with pytest.raises(LLMError, match="context") as caught:
+        lm.complete([{"role": "user", "content": "word " * 20_000}])
+    assert "\n" not in str(caught.value)
+    assert not caught.value.transient
+
+
+def test_a_scripted_root_with_real_sub_calls(lm: OpenAILM) -> None:
+    completion = local_model.scripted_root(lm)
+    assert completion.usage.models["0.5b"].calls == 4
+    assert completion.cost is None
+    assert sum(city in completion.answer for city in local_model.CITIES.values()) >= 3
+
+
+def test_a_real_root_keeps_the_invariants_whatever_its_wit(lm: OpenAILM) -> None:
+    completion = local_model.real_root(lm)
+    assert completion.reason in ("answer", "max_iterations", "max_seconds")
+    assert 1 <= completion.iterations <= 4
+    assert completion.trajectory[-1]["final_answer"] == completion.answer

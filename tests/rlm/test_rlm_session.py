@@ -1,0 +1,372 @@
+"""Several questions in one namespace; a history that grows too long; children; tools; async."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import RLM, LLMError, RLMError, ScriptedLM, Step, TrajectoryError
+from rlm.compaction import NOTE, compacted
+from rlm.lm import estimated_tokens
+from rlm.tools import placed
+
+
+def repl(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+# --- questions in a row ---------------------------------------------------------------------------
+
+
+def test_a_session_keeps_variables_and_history_and_not_the_answer() -> None:
+    lm = ScriptedLM([repl("x = 41; FINAL(x)"), repl("print('not yet')"), repl("x += 1; FINAL_VAR('x')"),
+                     repl("answer['content'] = 'third'; answer['ready'] = True"), "FINAL(fourth)"])  # fmt: skip
+    with RLM(lm=lm).session("text") as session:
+        answers = [session.ask(question) for question in ("first?", "second?", "third?", "fourth?")]
+    assert [a.answer for a in answers] == ["41", "42", "third", "fourth"]
+    assert [a.iterations for a in answers] == [1, 2, 1, 1]
+    assert [a.usage.calls for a in answers] == [1, 2, 1, 1]
+    told = [message["content"] for message in lm.calls[-1]]
+    assert 'original query: "first?"' in told[1]
+    assert [text for text in told if "another query" in text] == [
+        f'Now answer another query: "{which}?"\n\n`context` and your variables are as you left them.'
+        for which in ("second", "third", "fourth")
+    ]
+
+
+def test_persistent_keeps_one_namespace_over_the_context_of_the_first_question() -> None:
+    lm = ScriptedLM(
+        [
+            repl("x = context; FINAL(1)"),
+            repl("FINAL(x + '!')"),
+            repl("FINAL(x.upper())"),
+            repl("FINAL('x' in globals())"),
+        ]
+    )
+    with RLM(lm=lm, persistent=True) as rlm:
+        rlm.completion("first", "text")
+        assert rlm.completion("second").answer == "text!"
+        assert rlm.completion("third", context="te" + "xt").answer == "TEXT"
+        with pytest.raises(ValueError, match="keeps the context of its first question"):
+            rlm.completion("fourth", "another")
+        rlm.close()
+        assert rlm.completion("fifth", "another").answer == "False"
+
+
+def test_without_persistence_every_question_has_a_namespace_of_its_own() -> None:
+    rlm = RLM(lm=ScriptedLM([repl("x = 1; FINAL(1)"), repl("FINAL('x' in globals())")]))
+    assert [rlm.completion("q", "t").answer, rlm.completion("q", "t").answer] == ["1", "False"]
+
+
+def test_budgets_are_for_each_question() -> None:
+    lm = ScriptedLM([repl("1"), "FINAL(a)", repl("2"), "FINAL(b)"])
+    with RLM(lm=lm, max_iterations=2, max_calls=2).session("t") as session:
+        assert [session.ask("q").reason for _ in range(2)] == ["answer", "answer"]
+
+
+def test_the_trajectory_of_a_session_goes_on_and_can_be_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    turns = [repl("x = llm_query('paid'); FINAL(x)"), repl("y = x + llm_query('again')"), repl("FINAL(y)")]
+    sub = ScriptedLM(str.upper)
+    with RLM(lm=ScriptedLM(turns[:2]), sub_lm=sub, trajectory=path).session("text") as session:
+        session.ask("first")
+        with pytest.raises(RLMError):
+            session.ask("second")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("iteration") for line in lines] == [None, 1, 2]
+    assert lines[2]["question"] == "second"
+    completion = RLM(lm=ScriptedLM(turns[2:]), sub_lm=sub).resume(path)
+    assert completion.answer == "PAIDAGAIN"
+    assert len(sub.calls) == 2
+    assert (completion.iterations, completion.usage.calls) == (2, 3)
+
+
+# --- compaction -----------------------------------------------------------------------------------
+
+
+def test_a_long_history_is_shortened_and_the_run_goes_on() -> None:
+    steps: list[Step] = []
+    turns = [repl(f"v{i} = {i}; print('x' * 15_000)") for i in range(12)]
+    lm = ScriptedLM([*turns, repl("FINAL(sum([v0, v5, v11]))")])
+    completion = RLM(lm=lm, window_tokens=20_000, on_step=steps.append).completion("q", "text")
+    assert completion.answer == "16"
+    assert max(estimated_tokens(call) for call in lm.calls) <= 17_000
+    assert any(step.compacted for step in steps)
+    last = lm.calls[-1]
+    assert [message["role"] for message in last[:3]] == ["system", "user", "user"]
+    assert 'original query: "q"' in last[1]["content"]
+    assert sum(NOTE in message["content"] for message in last) == 1
+    assert len(last[-2]["content"]) > 15_000  # the newest output is whole
+    assert "v0 = 0" in "".join(message["content"] for message in last)
+
+
+def test_without_compaction_nothing_is_shortened() -> None:
+    lm = ScriptedLM([*[repl("print('x' * 15_000)")] * 9, "FINAL(1)"])
+    RLM(lm=lm, window_tokens=20_000, compaction=False).completion("q", "text")
+    assert estimated_tokens(lm.calls[-1]) > 30_000
+
+
+def test_compaction_is_pure_and_keeps_what_fits() -> None:
+    messages = [{"role": "user", "content": "short"}] * 5
+    assert compacted(messages, 100) == (messages, 0)
+    long = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
+    for i in range(6):
+        long += [{"role": "user", "content": f"Turn {i}"}, {"role": "assistant", "content": "c" * 3000},
+                 {"role": "user", "content": "o" * 3000}]  # fmt: skip
+    before = [dict(message) for message in long]
+    out, changed = compacted(long, 6_000)
+    assert long == before
+    assert 0 < changed <= 12
+    assert estimated_tokens(out) <= 5_100
+    assert compacted(out, 6_000) == (out, 0)
+    assert len(out) == len(long)
+    tight, _ = compacted(long, 1_000)
+    assert estimated_tokens(tight) < 2_000
+
+
+# --- children -------------------------------------------------------------------------------------
+
+
+def child_root(messages: Any) -> str:
+    if isinstance(messages, str):
+        return f"<{messages}>"
+    question = messages[1]["content"]
+    if "parent?" in question:
+        return repl(
+            "import json\none = rlm_query('child?', context=context[:4])\n"
+            "FINAL(json.dumps([one, rlm_query_batched(['child?'] * 2, ['a', 'b'])]))"
+        )
+    return repl("FINAL(f'child of {context!r}: {llm_query(context)} {\"x\" in globals()}')")
+
+
+def test_rlm_query_is_a_child_run_with_a_context_and_namespace_of_its_own() -> None:
+    lm = ScriptedLM(child_root)
+    completion = RLM(lm=lm, max_depth=2).completion("parent?", "text and more")
+    one, (a, b) = json.loads(completion.answer)
+    assert one == "child of 'text': <text> False"
+    assert (a, b) == ("child of 'a': <a> False", "child of 'b': <b> False")
+    assert completion.usage.calls == 1 + 3 * 2
+    calls = completion.trajectory[1]["code_blocks"][0]["result"]["rlm_calls"]
+    assert [call["response"] for call in sorted(calls, key=lambda call: call["order"])] == [one, a, b]
+    assert calls[0]["iterations"][0]["code_blocks"][0]["code"].startswith("FINAL")
+    assert calls[0]["usage_summary"]["model_usage_summaries"]["scripted"]["total_calls"] == 2
+    assert "rlm_query(prompt" in lm.calls[0][0]["content"]
+
+
+def test_at_the_limit_of_depth_rlm_query_asks_as_llm_query_does() -> None:
+    lm = ScriptedLM(child_root)
+    completion = RLM(lm=lm).completion("parent?", "text and more")
+    assert json.loads(completion.answer) == ["<child?\n\ntext>", ["<child?\n\na>", "<child?\n\nb>"]]
+    assert "rlm_query" not in lm.calls[0][0]["content"].split("reserved")[0]
+    code = repl("try: rlm_query('x', context=[1])\nexcept LLMError as e: FINAL(e)")
+    assert "no child run at this depth" in RLM(lm=ScriptedLM([code])).completion("q", "t").answer
+
+
+def test_depth_is_bounded() -> None:
+    seen: list[int] = []
+
+    def root(messages: Any) -> str:
+        if isinstance(messages, str):
+            return "the bottom"
+        seen.append(1)
+        return repl("FINAL(rlm_query('deeper', context='x'))")
+
+    assert RLM(lm=ScriptedLM(root), max_depth=3).completion("q", "t").answer == "the bottom"
+    assert len(seen) == 3
+
+
+def test_a_child_that_fails_raises_in_the_cell() -> None:
+    def root(messages: Any) -> str:
+        if "child" in messages[1]["content"]:
+            raise LLMError("no child today")
+        return repl("try: rlm_query('child', context='x')\nexcept LLMError as e: FINAL(e)")
+
+    assert RLM(lm=ScriptedLM(root), max_depth=2).completion("q", "t").answer == "no child today"
+
+
+def test_a_long_prompt_becomes_the_context_of_the_child() -> None:
+    def root(messages: Any) -> str:
+        asked = messages[1]["content"]
+        return (
+            repl("FINAL(len(context))") if "`context`" in asked else repl("FINAL(rlm_query('do it: ' + 'x' * 9_000))")
+        )
+
+    assert RLM(lm=ScriptedLM(root), max_depth=2).completion("q", "t").answer == "9007"
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+
+def test_custom_tools_are_in_the_namespace_and_in_the_prompt() -> None:
+    def shout(text: str, times: int = 1) -> str:
+        """Say it loudly.
+
+        Not told."""
+        return text.upper() * times
+
+    tools = {"shout": shout, "limit": {"tool": 7, "description": "How many at most."}, "pairs": [1, 2],
+             "find": {"tool": str.find, "description": "Where it is."}}  # fmt: skip
+    lm = ScriptedLM([repl("shout = None"), repl("FINAL((shout('a', times=limit), pairs, find('abc', 'c')))")])
+    assert RLM(lm=lm, custom_tools=tools).completion("q", "t").answer == "('AAAAAAA', [1, 2], 2)"
+    system = lm.calls[0][0]["content"]
+    assert "- `shout(text: 'str', times: 'int' = 1) -> 'str'`: Say it loudly.\n" in system
+    assert "- `limit`, a int: How many at most.\n" in system
+    assert "- `pairs`, a list\n" in system
+    assert "Where it is." in system
+    assert "Not told" not in system
+
+
+@pytest.mark.parametrize("name", ["context", "llm_query", "FINAL", "not a name", "class", ""])
+def test_a_tool_whose_name_cannot_be_is_refused_at_once(name: str) -> None:
+    with pytest.raises(ValueError, match="custom tool"):
+        RLM(lm=ScriptedLM([]), custom_tools={name: len})
+
+
+def test_tools_for_a_runner_elsewhere_are_functions_here_and_plain_values_there(runner_of: Any) -> None:
+    functions, code = placed({"shout": str.upper, "limit": 7, "pairs": [1, "a'\\n"]}, "subprocess")
+    assert list(functions) == ["shout"]
+    runner = runner_of(functions=functions)
+    runner.run(code)
+    assert runner.run("(shout('a'), limit, pairs)").stdout == f"('A', 7, {[1, chr(97) + chr(39) + chr(92) + 'n']!r})\n"
+    assert placed({"any": object}, "local")[1] == ""
+    with pytest.raises(ValueError, match="a set, cannot go to runner 'subprocess'"):
+        placed({"some": {1}}, "subprocess")
+
+
+def test_a_tool_that_raises_is_a_traceback_for_the_model() -> None:
+    def broken() -> None:
+        raise KeyError("what")
+
+    lm = ScriptedLM([repl("broken()"), "FINAL(1)"])
+    RLM(lm=lm, custom_tools={"broken": broken}).completion("q", "t")
+    assert "KeyError: 'what'" in lm.calls[1][-2]["content"]
+
+
+# --- waiting --------------------------------------------------------------------------------------
+
+
+class Thinking:
+    """A context that notes who waits."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.most = 0
+        self.lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return 3
+
+    @contextmanager
+    def thinking(self) -> Iterator[None]:
+        with self.lock:
+            self.depth += 1
+            self.most = max(self.most, self.depth)
+        yield
+        with self.lock:
+            self.depth -= 1
+
+
+@pytest.mark.parametrize(
+    "code", ["llm_query('a')", "llm_query_batched(['a'] * 20)", "rlm_query('a')", "rlm_query_batched(['a', 'b'])",
+             "from concurrent.futures import ThreadPoolExecutor as T\nwith T(4) as t: list(t.map(llm_query, 'abcd'))"]
+)  # fmt: skip
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_context_may_read_ahead_while_any_model_is_waited_for(code: str, depth: int) -> None:
+    context = Thinking()
+    during: list[int] = []
+
+    def reply(asked: Any) -> str:
+        during.append(context.depth)
+        time.sleep(0.005)
+        if isinstance(asked, str) or 'original query: "q"' not in asked[1]["content"]:
+            return "FINAL(x)"
+        return "FINAL(end)" if len(asked) > 3 else repl(code)
+
+    completion = RLM(lm=ScriptedLM(reply), max_depth=depth).completion("q", context)
+    assert completion.answer == "end"
+    assert len(during) > 2
+    assert min(during) >= 1
+    assert context.depth == 0
+
+
+def test_every_piece_of_the_roots_reply_reaches_hint_and_on_delta(lazy: Any) -> None:
+    pieces: list[str] = []
+    replies = [repl("print(context[:3])\nllm_query('prose, no code')"), "FINAL(1)"]
+    RLM(lm=ScriptedLM(replies), sub_lm=ScriptedLM(str.upper), on_delta=pieces.append).completion("q", lazy)
+    assert "".join(pieces) == lazy.hinted == "".join(replies)
+    assert len(pieces) > 2
+
+
+# --- async ----------------------------------------------------------------------------------------
+
+
+def test_acompletion_does_not_block_the_loop_and_runs_at_once() -> None:
+    barrier = threading.Barrier(8, timeout=10)  # passed only when eight runs are under way together
+
+    def root(messages: Any) -> str:
+        barrier.wait()
+        return repl(f"print(1); FINAL(context + {messages[1]['content'].split(chr(34))[1]!r})")
+
+    async def main() -> tuple[list[str], int]:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.001)
+
+        ticking = asyncio.create_task(tick())
+        rlm = RLM(lm=ScriptedLM(root))
+        answers = await asyncio.gather(*(rlm.acompletion(f"q{i}", f"c{i} ") for i in range(8)))
+        ticking.cancel()
+        return [a.answer for a in answers], ticks
+
+    answers, ticks = asyncio.run(main())
+    assert answers == [f"c{i} q{i}" for i in range(8)]
+    assert ticks > 1
+
+
+def test_acompletion_raises_what_completion_raises() -> None:
+    with pytest.raises(LLMError, match="down"):
+        asyncio.run(RLM(lm=ScriptedLM([LLMError("down")])).acompletion("q", "t"))
+
+
+def test_a_cancelled_task_asks_nothing_more() -> None:
+    entered, sub = threading.Event(), ScriptedLM(lambda prompt: time.sleep(0.01) or "x")  # type: ignore[func-returns-value]
+
+    def root(messages: Any) -> str:
+        entered.set()
+        return repl("while True: llm_query('x')")
+
+    async def main() -> None:
+        task = asyncio.create_task(RLM(lm=ScriptedLM(root), sub_lm=sub).acompletion("q", "t"))
+        await asyncio.to_thread(entered.wait, 5)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    deadline = time.monotonic() + 5
+    while any(thread.name == "rlm-run" for thread in threading.enumerate()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    calls = len(sub.calls)
+    time.sleep(0.1)
+    assert len(sub.calls) == calls
+
+
+def test_resume_of_another_context_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(LLMError):
+        RLM(lm=ScriptedLM([repl("1")]), trajectory=path).completion("q", "text")
+    with pytest.raises(TrajectoryError):
+        RLM(lm=ScriptedLM([])).resume(path, "longer text")
