@@ -127,8 +127,8 @@ class RLM:
         More: `custom_tools`, name -> function or value. `persistent` keeps one namespace for all questions. With
         `compaction`, a history that nears `window_tokens` is shortened. `sub_cache=True` keeps sub-answers in memory,
         `cache_dir` in a directory. `prices`: model -> dollars per million tokens (input, output). `trajectory`: a
-        `.jsonl` file, or a directory that gets one file per run. `on_step` is called after each turn, `on_delta` with each piece of the root's reply,
-        both in the thread of the run. `verbose` prints the steps to stderr.
+        `.jsonl` file, or a directory that gets one file per run. `on_step` is called after each turn, `on_delta` with
+        each piece of the root's reply, both in the thread of the run. `verbose` prints the steps to stderr.
 
         Raises RunnerUnavailable, and UnknownOption for a keyword of a peer, naming ours.
         """
