@@ -37,7 +37,8 @@ contracts: $(VENV)/.dev
 
 check: test lint types contracts  ## what CI runs first
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one slice in seven ways
+	$(BIN)/python -m benchmarks virtual
 	$(BIN)/python -m benchmarks latency
 
 clean:

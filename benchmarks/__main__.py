@@ -1,11 +1,12 @@
-"""`python -m benchmarks latency | passes | boundary | corpora | search | hints`."""
+"""`python -m benchmarks virtual | peers | rlm | report | plots | latency | passes | boundary | search | ...`."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from benchmarks import boundary, corpora, hints, latency, passes, search
+from benchmarks import boundary, corpora, harness, hints, latency, passes, search
 from benchmarks.search import Plan
 
 _DEFAULT = Plan()
@@ -14,6 +15,7 @@ _DEFAULT = Plan()
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(dest="command", required=True)
+    harness.add(commands)
     command = commands.add_parser("latency", help="one slice of 50 segments, behind 150 ms a GET, read in nine ways")
     command.add_argument("--latency-ms", type=float, default=150.0, help="added to each GET")
     command.add_argument("--rounds", type=int, default=3, help="times each way is measured; the median counts")
@@ -38,6 +40,8 @@ def main() -> None:
     command.add_argument("--json", type=Path, help="write the result there as well")
     arguments = parser.parse_args()
     match arguments.command:
+        case name if name in harness.COMMANDS:
+            sys.exit(harness.run(arguments))
         case "latency":
             latency.main(arguments.latency_ms / 1000, arguments.rounds, arguments.json)
         case "passes":

@@ -16,12 +16,19 @@ FRAMES_PER_SEGMENT = 64
 
 
 def virtual_context(
-    frames: int, filler: str, planted: Mapping[int, str] | None = None, *, filters: bool = False
+    frames: int,
+    filler: str,
+    planted: Mapping[int, str] | None = None,
+    *,
+    filters: bool = False,
+    distinct: bool = False,
 ) -> VirtualStore:
     """A store that holds a context of `frames` frames: `filler` in each, except where `planted` has another text.
 
     The text is `filler * frames` with those pieces replaced. Frames are stored raw; 16 million of them (4 TiB at
-    256 KiB) take seconds and some megabytes. `filters`: with search filters, as `publish` would write.
+    256 KiB) take seconds and some megabytes. `filters`: with search filters, as `publish` would write. `distinct`: each
+    segment is an object of its own, as in a real text; equal ones are one object otherwise, and a request for one is a
+    request for all. A terabyte of distinct ones takes some 200 MB.
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
     if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
@@ -35,11 +42,11 @@ def virtual_context(
     for first in range(0, frames, FRAMES_PER_PAGE):
         size = min(FRAMES_PER_PAGE, frames - first)
         here = {n - first: special[n] for n in special if first <= n < first + size}
-        if here or size not in repeated:
+        if here or distinct or size not in repeated:
             records = [here.get(i, record) for i in range(size)]
-            runs = _runs(first, size, plain, plants, objects)
+            runs = _runs(first, size, plain, plants, objects, distinct)
             page = (encode_page(runs, records), records)
-            if not here:
+            if not here and not distinct:
                 repeated[size] = page
         else:
             page = repeated[size]
@@ -68,13 +75,15 @@ def _runs(
     plain: bytes,
     planted: Mapping[int, bytes],
     objects: dict[str, tuple[int, Callable[[int, int], bytes]]],
+    distinct: bool,
 ) -> list[Run]:
     """Segments for the frames of one page, added to `objects`."""
-    runs = []
+    runs, digest = [], hashlib.sha256(plain).digest()
     for start in range(first, first + size, FRAMES_PER_SEGMENT):
         count = min(FRAMES_PER_SEGMENT, first + size - start)
         pieces = {n - start: planted[n] for n in planted if start <= n < start + count}
-        name = hashlib.sha256(repr((count, plain, sorted(pieces.items()))).encode()).hexdigest()
+        content = (start if distinct else count, count, digest, sorted(pieces.items()))
+        name = hashlib.sha256(repr(content).encode()).hexdigest()
         if (key := segment_key(name)) not in objects:
             body = _Pieces([pieces.get(i, plain) for i in range(count)])
             objects[key] = (body.size, body)

@@ -1,0 +1,294 @@
+"""The ten families: what most runs of most models are made of."""
+
+from __future__ import annotations
+
+import re
+
+from benchmarks.patterns.ordered import RECORD_BYTES, day_of
+from benchmarks.patterns.program import Conversation, Program, numbers
+from benchmarks.patterns.texts import WIDTH, Text, counted, text_of
+
+CHUNKS = 40
+CHUNK = 400_000
+MAP_CHUNKS = 200
+MAP_CHUNK = 200_000
+SAMPLES = 200
+
+_PEEK = "print(type(context), len(context))\nprint(context[:2000])\n"
+
+
+def _pieces(text: Text, wanted: int, size: int) -> tuple[int, int]:
+    """How many chunks of which size there are to look at: fewer of the same size in a small text."""
+    return min(wanted, text.characters // size), size
+
+
+def _notes(prompt: str) -> str:
+    return " ".join(re.findall(r"code word part \d+ is (\w+)", prompt)) or "nothing"
+
+
+# 1 --------------------------------------------------------------------------------------------------------------------
+
+
+def _chunk_text(frames: int) -> Text:
+    text = text_of("prose", frames)
+    count, size = _pieces(text, CHUNKS, CHUNK)
+    for number, (share, word) in enumerate(((0.3, "amber"), (0.6, "basalt"), (0.9, "cobalt"))):
+        text.plant(count * size * share / text.characters, f"the code word part {number} is {word}")
+    text.truth = "amber basalt cobalt"
+    return text
+
+
+def _chunk_scan(text: Text) -> Conversation:
+    yield _PEEK
+    count, size = _pieces(text, CHUNKS, CHUNK)
+    printed = yield (
+        f"notes = []\nfor i in range(0, {count * size}, {size}):\n    chunk = context[i:i + {size}]\n"
+        "    notes.append(llm_query('Which code words does this name?\\n' + chunk))\n"
+        "print([note for note in notes if note != 'nothing'])\n"
+    )
+    return " ".join(re.findall(r"amber|basalt|cobalt", printed))
+
+
+# 2 --------------------------------------------------------------------------------------------------------------------
+
+
+def _grep_text(frames: int) -> Text:
+    text = text_of("logs", frames)
+    for share in (0.21, 0.48, 0.77):
+        text.plant(share, "2026-03-01T12:00:00 ERROR incident-4711 volume vol-93 detached")
+    text.plant(0.7701, "2026-03-01T12:00:01 ERROR followed by operator-zebra signing off incident")
+    text.truth = "3 operator-zebra"
+    return text
+
+
+def _grep_and_zoom(text: Text) -> Conversation:
+    yield _PEEK
+    printed = yield (
+        "for keyword in ['incident-4711', 'vol-93 detached', 'unheard-of-word']:\n"
+        "    print(keyword, context.find(keyword))\n"
+    )
+    printed = yield (
+        "import re\nhits = [m.start() for m in re.finditer('incident-4711', context)]\nprint(hits)\n"
+        "for h in hits:\n    print(context[max(0, h - 300):h + 300])\n"
+    )
+    hits = numbers(printed.partition("\n")[0])
+    last = hits[-1]
+    around = int(0.0001 * text.characters) + 2000
+    zoom = f"window = context[{last - 500}:{last + around}]"
+    printed = yield f"import re\n{zoom}\nprint(re.findall('operator-[a-z]+', window))\n"
+    return f"{len(hits)} {printed.strip()[2:-2]}"
+
+
+# 3 --------------------------------------------------------------------------------------------------------------------
+
+
+def _map_text(frames: int) -> Text:
+    text = text_of("prose", frames)
+    count, size = _pieces(text, MAP_CHUNKS, MAP_CHUNK)
+    for number, (share, word) in enumerate(((0.15, "amber"), (0.55, "basalt"), (0.95, "cobalt"))):
+        text.plant(count * size * share / text.characters, f"the code word part {number} is {word}")
+    text.truth = "amber basalt cobalt"
+    return text
+
+
+def _map_reduce(text: Text) -> Conversation:
+    yield _PEEK
+    count, size = _pieces(text, MAP_CHUNKS, MAP_CHUNK)
+    printed = yield (
+        f"chunks = [context[i:i + {size}] for i in range(0, {count * size}, {size})]\nnotes = []\n"
+        "for start in range(0, len(chunks), 20):\n"
+        "    prompts = ['Which code words does this name?\\n' + chunk for chunk in chunks[start:start + 20]]\n"
+        "    notes += llm_query_batched(prompts)\n"
+        "print([note for note in notes if note != 'nothing'])\n"
+    )
+    return " ".join(re.findall(r"amber|basalt|cobalt", printed))
+
+
+# 4 --------------------------------------------------------------------------------------------------------------------
+
+
+def _bisected_text(frames: int) -> Text:
+    text = text_of("logs", frames)
+    text.truth = str(int(frames * 0.618))
+    return text
+
+
+def _bisection(text: Text) -> Conversation:
+    day = day_of(int(text.truth))
+    printed = yield f"print(len(context))\nprint(context[{RECORD_BYTES - WIDTH}:{RECORD_BYTES}])\n"
+    printed = yield (
+        f"size = {RECORD_BYTES}\nlow, high = 0, len(context) // size\nwhile low < high:\n"
+        "    middle = (low + high) // 2\n"
+        f"    line = context[(middle + 1) * size - {WIDTH}:(middle + 1) * size]\n"
+        f"    if int(line.split()[4]) < {day}:\n        low = middle + 1\n    else:\n        high = middle\n"
+        "print(low)\n"
+    )
+    found = numbers(printed)[0]
+    printed = yield f"print(context[{found * RECORD_BYTES}:{found * RECORD_BYTES + 3000}])\n"
+    return str(found)
+
+
+# 5 --------------------------------------------------------------------------------------------------------------------
+
+_HOPS = ("project Nightjar", "warehouse Alkonost", "captain Veridian", "harbour Quillon", "ledger Obsidian")
+
+
+def _hop_text(frames: int) -> Text:
+    text = text_of("prose", frames)
+    places = (0.62, 0.17, 0.83, 0.41, 0.71)
+    for number, (share, term) in enumerate(zip(places, _HOPS, strict=True)):
+        then = f"see {_HOPS[number + 1]}" if number + 1 < len(_HOPS) else "the sum was 77421"
+        text.plant(share, f"on the record of {term} all is known: {then} !")
+    text.truth = "77421"
+    return text
+
+
+def _multi_hop(text: Text) -> Conversation:
+    yield _PEEK
+    term = _HOPS[0]
+    while True:
+        printed = yield f"at = context.find('record of {term}')\nprint(at)\n"
+        at = numbers(printed)[0]
+        printed = yield f"print(context[{max(0, at - 500)}:{at + 1200}])\n"
+        said = re.search(r"all is known: (?:see ([\w ]+?)|the sum was (\d+)) !", printed)
+        if said is None:
+            return "lost"
+        if said[2]:
+            return said[2]
+        term = said[1]
+
+
+# 6 --------------------------------------------------------------------------------------------------------------------
+
+
+def _tail_text(frames: int) -> Text:
+    text = text_of("logs", frames)
+    text.plant(0.37, "2026-03-01T03:00:00 ERROR disk sdq7 failed txn=ab12cd34 first cause")
+    end = text.characters
+    text.plant((end - 40 * WIDTH) / end, "2026-03-01T09:00:00 FATAL giving up on txn=ab12cd34")
+    text.truth = "sdq7"
+    return text
+
+
+def _tail_first(text: Text) -> Conversation:
+    yield "print(len(context))\nprint(context[-3000:])\n"
+    printed = yield "print(context[-8000:-3000])\nprint(context[-13000:-8000])\n"
+    said = re.search(r"giving up on (txn=\w+)", printed)
+    if said is None:
+        return "lost"
+    printed = yield f"at = context.find('{said[1]}')\nprint(at)\nprint(context[max(0, at - 800):at + 800])\n"
+    found = re.search(r"disk (\w+) failed", printed)
+    return found[1] if found else "lost"
+
+
+# 7 --------------------------------------------------------------------------------------------------------------------
+
+
+def _sample_text(frames: int) -> Text:
+    text = text_of("logs", frames)
+    text.truth = "INFO"
+    return text
+
+
+def _random_sampling(text: Text) -> Conversation:
+    yield _PEEK
+    printed = yield (
+        f"import random\nrandom.seed(7)\nsamples = []\nfor _ in range({SAMPLES}):\n"
+        "    at = random.randrange(len(context) - 2000)\n    samples.append(context[at:at + 2000])\n"
+        "print({w: sum(s.count(w) for s in samples) for w in ('INFO', 'DEBUG', 'WARN')})\n"
+    )
+    counts = dict(zip(("INFO", "DEBUG", "WARN"), numbers(printed), strict=True))
+    return max(counts, key=lambda level: counts[level])
+
+
+# 8 --------------------------------------------------------------------------------------------------------------------
+
+
+def _pass_text(frames: int) -> Text:
+    text = text_of("logs", frames)
+    for share in (0.11, 0.52, 0.93):
+        text.plant(share, "2026-03-01T12:00:00 WARN host-99 req=000000000000 paged")
+    text.truth = str(counted(text, " WARN "))
+    return text
+
+
+def _full_pass(text: Text) -> Conversation:
+    yield _PEEK
+    printed = yield "print(context.count(' WARN '))\n"
+    return printed.strip()
+
+
+# 9 --------------------------------------------------------------------------------------------------------------------
+
+CHAPTERS = 24
+
+
+def _outline_text(frames: int) -> Text:
+    text = text_of("prose", frames)
+    for number in range(CHAPTERS):
+        text.plant((number + 0.37) / CHAPTERS, f"# Chapter {number + 1}: on the matter of stone {number * 37 % 101}")
+    text.truth = " ".join(str(number * 37 % 101) for number in range(CHAPTERS))
+    return text
+
+
+def _heading(prompt: str) -> str:
+    found = re.search(r"matter of stone (\d+)", prompt)
+    return found[1] if found else "nothing"
+
+
+def _outline(text: Text) -> Conversation:
+    yield _PEEK
+    printed = yield (
+        "import re\nheads = [(m.start(), m.group()) for m in re.finditer(r'(?m)^# Chapter \\d+: .*$', context)]\n"
+        "for at, head in heads:\n    print(at, head.strip())\n"
+    )
+    places = [int(line.split()[0]) for line in printed.splitlines()]
+    printed = yield (
+        f"starts = {places}\nsummaries = []\nfor at in starts:\n"
+        "    summaries.append(llm_query('What is this about?\\n' + context[at:at + 60000]))\n"
+        "print(' '.join(summaries))\n"
+    )
+    return printed.strip()
+
+
+# 10 -------------------------------------------------------------------------------------------------------------------
+
+
+def _verify_text(frames: int) -> Text:
+    text = text_of("prose", frames)
+    text.plant(0.44, "the treaty of Marrowgate was signed by nine delegates in the end")
+    text.truth = "nine"
+    return text
+
+
+def _verify(text: Text) -> Conversation:
+    yield _PEEK
+    printed = yield "at = context.find('treaty of Marrowgate')\nprint(at)\nprint(context[at - 1000:at + 1000])\n"
+    at = numbers(printed)[0]
+    for spread in (2000, 4000, 8000):
+        printed = yield f"print(llm_query('How many delegates?\\n' + context[{at - spread}:{at + spread}]))\n"
+    printed = yield (
+        f"votes = []\nfor start in range({at - 60000}, {at + 20000}, 20000):\n"
+        "    votes.append(llm_query('How many delegates?\\n' + context[start:start + 40000]))\nprint(votes)\n"
+        f"print(context[{at}:{at + 200}])\n"
+    )
+    return "nine" if "nine" in printed else "lost"
+
+
+def _delegates(prompt: str) -> str:
+    found = re.search(r"signed by (\w+) delegates", prompt)
+    return found[1] if found else "nothing"
+
+
+FAMILIES = (
+    Program("linear chunk scan", "1 chunk scan", _chunk_text, _chunk_scan, 0.10, _notes),
+    Program("grep and zoom", "2 grep and zoom", _grep_text, _grep_and_zoom, 0.30, prunable=True),
+    Program("batched map-reduce", "3 map-reduce", _map_text, _map_reduce, 0.10, _notes),
+    Program("bisection", "4 bisection", _bisected_text, _bisection, 1.02, ordered=True),
+    Program("multi-hop search", "5 multi-hop", _hop_text, _multi_hop, 0.30, prunable=True),
+    Program("tail first", "6 tail first", _tail_text, _tail_first, 0.30, prunable=True),
+    Program("random sampling", "7 random sampling", _sample_text, _random_sampling, 1.02),
+    Program("full pass", "8 full pass", _pass_text, _full_pass, 1.02, full_pass=True),
+    Program("outline navigation", "9 outline", _outline_text, _outline, 0.10, _heading, prunable=True),
+    Program("re-read and verify", "10 re-read", _verify_text, _verify, 0.10, _delegates, prunable=True),
+)

@@ -1,0 +1,78 @@
+"""A text in order, of any size: fixed-width records, each ended by a line with its day. What bisection looks through.
+
+Only the last line of a record differs, so its checksum is that of what all have in common, carried on over one line:
+4 million records (1 TB) take seconds, and bytes are computed where they are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+
+import google_crc32c
+
+from benchmarks.patterns.texts import WIDTH, filler
+from monocontext.codec import describe
+from monocontext.index import FRAMES_PER_PAGE, Run, encode_page, page_ref
+from monocontext.manifest import ROOT_KEY, Manifest, PageRef, generation_key
+from monocontext.segments import segment_key
+from monocontext.testing import VirtualStore
+
+RECORDS_PER_SEGMENT = 64
+_BODY = filler("logs")[:-WIDTH].encode()
+RECORD_BYTES = len(_BODY) + WIDTH
+
+
+def last_line(number: int) -> bytes:
+    """The line that ends record `number`: days go up by one to three a record."""
+    return f"== end of day {day_of(number):012d} == record {number:012d} ==".ljust(WIDTH - 1).encode() + b"\n"
+
+
+def day_of(number: int) -> int:
+    return 2 * number + (number * 2654435761 >> 7) % 2
+
+
+@lru_cache(maxsize=1)
+def ordered_context(records: int) -> VirtualStore:
+    """A store with a context of so many records, each a frame."""
+    common = int(google_crc32c.value(_BODY))
+    shape = describe(_BODY + last_line(0), _BODY + last_line(0))
+    objects: dict[str, tuple[int, Callable[[int, int], bytes]]] = {}
+    pages: list[PageRef] = []
+    for first in range(0, records, FRAMES_PER_PAGE):
+        numbers = range(first, min(first + FRAMES_PER_PAGE, records))
+        rows = [shape._replace(crc32c=google_crc32c.extend(common, last_line(number))) for number in numbers]
+        runs = []
+        for start in range(numbers.start, numbers.stop, RECORDS_PER_SEGMENT):
+            count = min(RECORDS_PER_SEGMENT, numbers.stop - start)
+            key = segment_key(hashlib.sha256(f"records {start} {count}".encode()).hexdigest())
+            objects[key] = (count * RECORD_BYTES, _reading(start))
+            runs.append(Run(key, 0, count, "raw"))
+        data = encode_page(runs, rows)
+        ref = page_ref(data, rows, pages[-1] if pages else None)
+        objects[ref.key] = (len(data), lambda low, high, data=data: data[low:high])  # type: ignore[misc]
+        pages.append(ref)
+    root = Manifest(
+        generation=1,
+        write_id="virtual",
+        created="2026-01-01T00:00:00+00:00",
+        pages=tuple(pages),
+        final_newline=True,
+        stored_bytes=pages[-1].bytes,
+        codec="raw",
+    ).to_bytes()
+    for key in (ROOT_KEY, generation_key(1)):
+        objects[key] = (len(root), lambda low, high: root[low:high])
+    return VirtualStore(objects)
+
+
+def _reading(first: int) -> Callable[[int, int], bytes]:
+    """The bytes of a segment that begins with record `first`."""
+
+    def read(start: int, stop: int) -> bytes:
+        low, high = start // RECORD_BYTES, -(-stop // RECORD_BYTES)
+        whole = b"".join(_BODY + last_line(first + number) for number in range(low, high))
+        return whole[start - low * RECORD_BYTES : stop - low * RECORD_BYTES]
+
+    return read

@@ -1,0 +1,223 @@
+"""One program on a virtual clock: code streams into `hint` while the model thinks, then it runs.
+
+The engine is the real one; only its crew, its link and its clock are made up. What is random is drawn from the seed and
+the program's name: each policy meets the same thinking.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from benchmarks.patterns.program import Program
+from benchmarks.patterns.texts import FRAME_BYTES, Text
+from benchmarks.virtual.crew import Distance, LinkedCrew, MeteredStore, Wait
+from benchmarks.virtual.traced import Operation, Recorder, TracedRegex, traced
+from monocontext import Monocontext
+from monocontext.testing import VirtualClock
+
+THINK_MEDIAN_SECONDS = 3.5
+THINK_SIGMA = 0.65
+THINK_LEAST_SECONDS = 0.7
+"""Of a call of the root model: log-normal, after published traces (p10 1.5, p90 8, p99 16)."""
+SUB_CALL_SECONDS = 2.5
+BATCH_TIMES = 1.3
+"""A wave of up to twenty sub-calls, against one."""
+BATCH = 20
+TOKENS_PER_SECOND = 120.0
+TOKEN_CHARACTERS = 4
+CACHE_BYTES = 256 << 20
+PROSE_BEFORE = "Let me look at the text.\n\n```repl\n"
+"""A reply is some prose and a fenced block."""
+AFTER = (
+    "# What comes next depends on what this shows: if it is what was asked for, answer; if it is not, look\n"
+    "# for another word, or read on around this place, and compare both before deciding.\ndone = False\n"
+)
+"""In published replies some 50 tokens of code follow a literal address before the block runs; so many do here."""
+FENCE = "```\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Under which conditions a program runs."""
+
+    frames: int
+    distance: Distance
+    seed: int = 0
+    cache_bytes: int = CACHE_BYTES
+    filters: bool = True
+    hedge: bool = True
+    terse: bool = False
+    """Code that runs as soon as its last address is written: the least that a reader may learn from it."""
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of one run."""
+
+    answer: str
+    truth: str
+    codes: list[str]
+    outputs: list[str]
+    """What each turn printed."""
+    operations: list[Operation]
+    waits: list[Wait]
+    transfers: list[tuple[float, float, int]]
+    thinking: list[tuple[float, float]]
+    """When the model, or a sub-model, was at work: from and until."""
+    open_seconds: float
+    """The root's GET, before the first call of the model: not part of the stall."""
+    seconds: float
+    stall_seconds: float
+    gets: int
+    bytes: int
+    index_bytes: int
+    hedges: int
+    ahead_gets: int
+    ahead_bytes: int
+    ahead_used_bytes: int
+    used_bytes: int
+    skipped_share: float
+    """Of the frames that searches would have read, those that filters spared."""
+
+
+def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
+    """Run a program. Raises what its code raises."""
+    clock = VirtualClock()
+    crew = LinkedCrew(setting.distance, setting.seed, clock)
+    store = MeteredStore(program.store(text, filters=setting.filters), setting.distance, clock, setting.seed)
+
+    def used() -> int:
+        return context.stats.bytes_used + store.index_bytes
+
+    def begun(number: int) -> None:
+        crew.operation = number
+
+    recorder = Recorder(used, clock.now, begun)
+    context = traced(recorder).open(
+        store,
+        cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
+        workers=crew,
+        hedge="p99" if setting.hedge else None,
+        prefetch=policy,
+    )
+    opened = clock.now()
+    stage = _Stage(program, context, crew, recorder, Random(f"think {setting.seed} {program.name}"))
+    conversation = program.talk(text)
+    printed = ""
+    codes: list[str] = []
+    outputs: list[str] = []
+    try:
+        while True:
+            code = conversation.send(printed) if codes else next(conversation)
+            codes.append(code)
+            whole = code if setting.terse else code + AFTER
+            stage.think(whole)
+            printed = stage.run(whole)
+            outputs.append(printed)
+            recorder.turn += 1
+    except StopIteration as end:
+        answer = end.value
+    recorder.settle()
+    stats = context.stats
+    played = Played(
+        answer=answer,
+        truth=text.truth,
+        codes=codes,
+        outputs=outputs,
+        operations=recorder.operations,
+        waits=crew.waits,
+        transfers=crew.transfers,
+        thinking=stage.spans,
+        open_seconds=opened,
+        seconds=clock.now() - opened,
+        stall_seconds=crew.stalled_seconds,
+        gets=store.gets,
+        bytes=store.bytes,
+        index_bytes=store.index_bytes,
+        hedges=stats.hedges,
+        ahead_gets=stats.prefetch.gets,
+        ahead_bytes=stats.prefetch.bytes_fetched,
+        ahead_used_bytes=stats.prefetch.bytes_used,
+        used_bytes=stats.bytes_used,
+        skipped_share=stats.search.pruned / stats.search.frames if stats.search.frames else 0.0,
+    )
+    context.close()
+    return played
+
+
+def ideal(program: Program, text: Text, setting: Setting) -> Played:
+    """The same run with nothing to wait for: which bytes each operation is the first to need."""
+    near = Distance("zero", 1e15, setting.distance.connections)
+    room = max(setting.cache_bytes, min(4 * text.frames * FRAME_BYTES, 1 << 30))
+    unbounded = replace(setting, distance=near, cache_bytes=room, hedge=False)
+    return play(replace(program, cache_bytes=None), text, "off", unbounded)
+
+
+class _Stage:
+    """The REPL of a run: time for the model, and a namespace for its code."""
+
+    def __init__(
+        self, program: Program, context: Monocontext, crew: LinkedCrew, recorder: Recorder, dice: Random
+    ) -> None:
+        self._program = program
+        self._context = context
+        self._crew = crew
+        self._recorder = recorder
+        self._dice = dice
+        self._printed: list[str] = []
+        self.spans: list[tuple[float, float]] = []
+        self._regex = TracedRegex(recorder)
+        self._names: dict[str, Any] = {
+            "context": context,
+            "__builtins__": {**vars(builtins), "__import__": self._import},
+            "llm_query": self._ask,
+            "llm_query_batched": self._ask_all,
+            "print": self._print,
+        }
+
+    def think(self, code: str) -> None:
+        """The model writes a reply: silence, then its tokens at an even pace until it ends."""
+        seconds = max(THINK_LEAST_SECONDS, THINK_MEDIAN_SECONDS * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
+        reply = PROSE_BEFORE + code + FENCE
+        tokens = [reply[at : at + TOKEN_CHARACTERS] for at in range(0, len(reply), TOKEN_CHARACTERS)]
+        writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
+        began = self._crew.now()
+        with self._context.thinking():
+            self._pass(seconds - writing)
+            for token in tokens:
+                self._pass(writing / len(tokens))
+                self._context.hint(token)
+        self.spans.append((began, self._crew.now()))
+
+    def run(self, code: str) -> str:
+        self._printed.clear()
+        exec(compile(code, "<cell>", "exec"), self._names)
+        return "".join(self._printed)
+
+    def _import(self, name: str, *how: Any) -> Any:
+        return self._regex if name == "re" else __import__(name, *how)
+
+    def _print(self, *values: object, sep: str = " ") -> None:
+        self._printed.append(sep.join(map(str, values)) + "\n")
+
+    def _ask(self, prompt: str) -> str:
+        self._sub_call(SUB_CALL_SECONDS)
+        return self._program.answer(prompt)
+
+    def _ask_all(self, prompts: list[str]) -> list[str]:
+        for _ in range(0, len(prompts), BATCH):
+            self._sub_call(BATCH_TIMES * SUB_CALL_SECONDS)
+        return [self._program.answer(prompt) for prompt in prompts]
+
+    def _sub_call(self, seconds: float) -> None:
+        began = self._crew.now()
+        self._pass(seconds)
+        self.spans.append((began, self._crew.now()))
+
+    def _pass(self, seconds: float) -> None:
+        self._crew.pass_time(seconds)
+        self._recorder.free_seconds += seconds

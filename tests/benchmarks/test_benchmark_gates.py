@@ -1,0 +1,76 @@
+"""The exact gates: what must hold on the virtual clock on any machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.virtual import suite
+from benchmarks.virtual.crew import Distance, LinkedCrew
+from benchmarks.virtual.gates import judge
+from benchmarks.virtual.play import play
+from benchmarks.virtual.suite import PROGRAMS, Plan
+from monocontext import Monocontext, publish
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore, virtual_context
+
+CI = Plan(size_bytes=20_000_000)
+
+
+def test_every_gate_holds() -> None:
+    """At 0.2 GB; smaller texts are made whole by `splitlines()`, and denser than a filter can narrow."""
+    plan = Plan(policies=("off", "all"), seeds=1, controls=False)
+    gates = judge(suite.run(plan, told=lambda line: None)["rows"])
+    assert len(gates) > 20
+    assert [str(gate) for gate in gates if not gate.holds] == []
+
+
+def test_fifty_segments_in_parallel_are_thirty_times_as_fast_as_one_after_another() -> None:
+    size, count = 100_000, 50
+    text = "".join(f"{number:099d}\n" for number in range(size * count // 100))
+    store = CountingStore(open_store("memory://fifty-segments"))
+    publish(text, store, frame_bytes=size, segment_bytes=size, codec="raw", replace=True)
+    crew = LinkedCrew(Distance("const_150", 600e6), seed=0)
+    context = Monocontext.open(store, workers=crew, prefetch="off")
+    began, before = crew.now(), store.gets
+    assert context[:] == text
+    assert store.gets - before == count
+    assert count * (0.15 + size / 90e6) / (crew.now() - began) >= 30
+
+
+def test_a_linear_read_asks_for_large_parts() -> None:
+    filler = ("z" * 127 + "\n") * 2048
+    frames = 256
+    store = CountingStore(virtual_context(frames, filler, distinct=True))
+    context = Monocontext.open(store, workers=LinkedCrew(Distance("const_150", 100e6), seed=0), prefetch="off")
+    before = store.gets
+    size = frames * len(filler)
+    assert len(context[:size]) == size
+    assert store.gets - before <= size / (1 << 20) + 4
+
+
+@pytest.mark.parametrize("policy", ["off", "history", "code", "all"])
+def test_memory_stays_within_the_cache_at_every_step(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight readers in turns, through a cache that holds a frame or two of each."""
+    program = next(each for each in PROGRAMS if each.name == "interleaved scans")
+    setting = CI.setting(0)
+    tight = 4 << 20
+    most: list[int] = []
+    opened: list[Monocontext] = []
+    real_open, real_step = Monocontext.open.__func__, LinkedCrew.step  # type: ignore[attr-defined]
+
+    def opening(cls: type[Monocontext], *args: object, **options: object) -> Monocontext:
+        context: Monocontext = real_open(cls, *args, **{**options, "cache_bytes": tight})
+        opened.append(context)
+        return context
+
+    def step(crew: LinkedCrew) -> None:
+        real_step(crew)
+        if opened:
+            most.append(opened[0]._source.reader.cache.used_bytes)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(Monocontext, "open", classmethod(opening))
+    monkeypatch.setattr(LinkedCrew, "step", step)
+    played = play(program, program.text(setting.frames), policy, setting)
+    assert played.answer == played.truth
+    assert len(most) > 100
+    assert max(most) <= tight

@@ -1,0 +1,172 @@
+"""The programs of the virtual clock, at the size of CI: truth, determinism, bounds, and what they are made of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.patterns.ordered import RECORD_BYTES, day_of, last_line, ordered_context
+from benchmarks.patterns.program import Program
+from benchmarks.patterns.texts import counted, filler, text_of
+from benchmarks.virtual import suite
+from benchmarks.virtual.bounds import Bounds, bounds, download_all
+from benchmarks.virtual.crew import Distance, LinkedCrew
+from benchmarks.virtual.play import ideal, play
+from benchmarks.virtual.suite import POLICIES, PROGRAMS, Plan
+from benchmarks.virtual.traced import Operation
+from monocontext import Monocontext
+from monocontext.plan import Need, Request
+
+SMALL = Plan(size_bytes=20_000_000, seeds=1)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program) -> None:
+    setting = SMALL.setting(0)
+    text = program.text(setting.frames)
+    perfect = suite.checked(program, ideal(program, text, setting))
+    limits = bounds(perfect.operations, setting.distance, text.bytes + perfect.index_bytes, setting.cache_bytes)
+    assert limits.oracle < limits.reactive
+    for policy in POLICIES:
+        played = suite.checked(program, play(program, text, policy, setting))
+        assert played.stall_seconds >= limits.oracle - 1e-9
+        assert [(each.kind, each.start, each.stop) for each in played.operations] == [
+            (each.kind, each.start, each.stop) for each in perfect.operations
+        ]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_every_turn_prints_what_it_prints_on_a_str(program: Program) -> None:
+    setting = replace(SMALL, size_bytes=4_000_000).setting(0)
+    text = program.text(setting.frames)
+    played = suite.checked(program, play(program, text, "all", setting))
+    whole = Monocontext.open(program.store(text, filters=False))[:]
+    printed: list[str] = []
+    names = {
+        "context": whole,
+        "print": lambda *values: printed.append(" ".join(map(str, values)) + "\n"),
+        "llm_query": program.answer,
+        "llm_query_batched": lambda prompts: [program.answer(prompt) for prompt in prompts],
+    }
+    for code, expected in zip(played.codes, played.outputs, strict=True):
+        printed.clear()
+        exec(code, names)
+        assert "".join(printed).replace("<class 'str'>", "") == re.sub("<class '.*Traced'>", "", expected)
+
+
+def test_the_same_seed_gives_the_same_figures_and_another_one_others() -> None:
+    plan = Plan(size_bytes=4_000_000, seeds=1, programs=("grep", "sampling"), policies=("off", "all"))
+    once, again = (suite.run(plan, told=lambda line: None)["rows"] for _ in range(2))
+    other = suite.run(replace(plan, seed=5), told=lambda line: None)["rows"]
+    assert once == again
+    assert [row["stall_seconds"] for row in once] != [row["stall_seconds"] for row in other]
+
+
+def test_the_kinds_of_text_are_as_wide_as_they_say() -> None:
+    for kind in ("logs", "prose", "code", "cjk"):
+        text = text_of(kind, 12)
+        assert {len(line) for line in filler(kind).splitlines()} == {text.width - 1}
+        at = text.plant(0.5, "one", "two")
+        context = Monocontext.open(text.store(filters=True))
+        assert len(context) == text.characters
+        assert context[at : at + 3] == "one"
+        assert context.find("two", at) == at + text.width
+        assert len(context[:].encode()) == text.bytes
+    with pytest.raises(ValueError, match="no text 'novel'"):
+        filler("novel")
+    with pytest.raises(ValueError, match="at most 127 characters"):
+        text_of("logs", 2).plant(0.0, "x" * 128)
+
+
+def test_what_is_counted_in_advance_is_what_is_there() -> None:
+    text = text_of("logs", 3)
+    text.plant(0.4, "an ALERT and another ALERT here")
+    assert counted(text, "ALERT") == 2
+    assert counted(text, " WARN ") == Monocontext.open(text.store(filters=False)).count(" WARN ")
+
+
+def test_records_in_order_verify_and_ascend() -> None:
+    context = Monocontext.open(ordered_context(130))
+    assert len(context) == 130 * RECORD_BYTES
+    assert context[-128:] == last_line(129).decode()
+    assert context[64 * RECORD_BYTES - 128 : 64 * RECORD_BYTES] == last_line(63).decode()
+    days = [day_of(number) for number in range(1000)]
+    assert days == sorted(set(days))
+
+
+def test_ten_gigabytes_take_no_longer_where_little_is_read() -> None:
+    plan = Plan(size_bytes=10_000_000_000, seeds=1, programs=("bisection", "tail first"), policies=("off",))
+    rows = {(row["program"], row["policy"]): row for row in suite.run(plan, told=lambda line: None)["rows"]}
+    assert rows["bisection", "off"]["gets"] < 60
+    assert rows["tail first", "off"]["bytes"] < 20_000_000
+    assert ("tail first", "no index") not in rows  # nobody waits for that here
+
+
+def test_a_pass_over_a_terabyte_is_replayed() -> None:
+    plan = Plan(size_bytes=10**12, seeds=1, programs=("full pass",), nic_bytes_per_second=600e6)
+    rows = {row["policy"]: row for row in suite.run(plan, told=lambda line: None)["rows"]}
+    assert set(rows) == {"reactive", "oracle", "oracle, one cache"}
+    assert rows["reactive"]["stall_seconds"] == pytest.approx(10**12 / 600e6, rel=0.01)
+    assert rows["reactive"]["replayed"]
+
+
+# -- bounds and crew ---------------------------------------------------------------------------------------------------
+
+
+def operation(free_seconds: float, used_bytes: int) -> Operation:
+    return Operation("slice", 0, 1, 0, free_seconds, 0.0, used_bytes)
+
+
+def test_bounds_by_hand() -> None:
+    """100 MB/s and 150 ms: 50 MB after 0.2 s of thinking, 10 MB after another 0.1 s, nothing new, then no room."""
+    distance = Distance("const_150", 100e6)
+    asked = [operation(0.2, 50_000_000), operation(0.3, 10_000_000), operation(0.3, 0), operation(9.0, 10_000_000)]
+    limits = bounds(asked, distance, 60_000_000, 4_000_000)
+    assert limits.oracle == pytest.approx((0.65 - 0.2) + 0.0)
+    assert limits.reactive == pytest.approx(0.65 + 0.25)
+    assert limits.used_bytes == 60_000_000
+    # 0.05 s of bytes come before the first look, of which a cache holds 4 MB; 4 MB more before each of the others.
+    assert limits.bounded == pytest.approx(0.46 + 0.06 + 0.06)
+    assert download_all(asked, distance, 200_000_000) == pytest.approx(0.15 + 2.0 - 0.2)
+    assert Bounds(1.0, 3.0, 1.0, 1).regret(2.0) == 0.5
+    assert bounds([], distance, 0, 1) == Bounds(0.0, 0.0, 0.0, 0)
+
+
+def request(start: int, size: int) -> Request:
+    return Request("segments/a", start, start + size, (Need(start, "segments/a", start, size, size, bytes),))
+
+
+def test_requests_share_the_link_and_each_has_its_own_connection() -> None:
+    crew = LinkedCrew(Distance("const_150", 100e6), seed=0)
+    done: list[float] = []
+    crew.submit(request(0, 9_000_000), lambda: done.append(crew.now()))
+    crew.wait(lambda: len(done) == 1)
+    assert done[0] == pytest.approx(0.15 + 9e6 / 90e6)  # alone: the connection's speed
+    began = crew.now()
+    for number in range(4):
+        crew.submit(request(number << 30, 10_000_000), lambda: done.append(crew.now()))
+    crew.wait(lambda: len(done) == 5)
+    assert crew.now() - began == pytest.approx(0.15 + 40e6 / 100e6, rel=0.01)
+    assert min(done[1:]) - began > 0.5  # fairly: none is done long before the others
+    assert crew.stalled_seconds == pytest.approx(crew.now())
+    assert [wait.operation for wait in crew.waits] == [-1, -1]
+
+
+def arrivals(order: tuple[int, ...]) -> dict[int, float]:
+    crew, arrived = LinkedCrew(Distance("far_150", 1e12), seed=3), {}
+
+    def send(number: int) -> None:
+        crew.submit(request(number << 20, 1000), lambda: arrived.update({number: crew.now()}))
+
+    for number in order:
+        send(number)
+    crew.wait(lambda: len(arrived) == 3)
+    return arrived
+
+
+def test_the_same_bytes_take_the_same_time_whoever_asks_first() -> None:
+    once = arrivals((0, 1, 2))
+    assert once == arrivals((2, 1, 0))
+    assert len(set(once.values())) == 3
