@@ -69,6 +69,22 @@ def test_sizes_are_told_apart() -> None:
     assert hedging.trigger(1 << 20) is None
 
 
+def test_a_size_with_few_answers_is_late_when_a_larger_one_would_be() -> None:
+    hedging = Hedging("p95")
+    for size, seconds in ((1 << 20, 0.2), (8 << 20, 0.5)):
+        for _ in range(LEAST_SAMPLES):
+            one = fetch(size)
+            hedging.sent(one, 0.0)
+            hedging.answered(one, seconds)
+    small = fetch(1000)
+    hedging.sent(small, 10.0)
+    assert hedging.trigger(1000) == 0.2
+    assert hedging.trigger(64 << 20) is None
+    assert hedging.next_due() == 10.2
+    assert hedging.overdue(10.19) == []
+    assert hedging.overdue(10.2) == [small]
+
+
 def test_what_answers_at_once_is_not_hedged() -> None:
     assert taught("p95", seconds=0.0005).trigger(1000) is None
 
