@@ -160,8 +160,8 @@ class Hedging:
         return self._classes[number]
 
     def _trigger(self, number: int) -> float | None:
-        """Of a class with few answers the next larger one's: what is late among larger bodies is late here too. The rows
-        of a first search are 16 small requests, of which the slowest decides."""
+        """Of a class with few answers the next larger one's: what is late among larger bodies is late here too. The
+        rows of a first search are 16 small requests, of which the slowest decides."""
         rule = self._rule
         if rule is None or (self._pressure and self._pressure.is_throttled):
             return None

@@ -504,7 +504,7 @@ class Monocontext(StrLike, Sequence[str]):
         reader = self._reader
         if not isinstance(reader, Reader):
             raise NotPicklable(f"{self!r} is served from elsewhere")
-        return ReaderServer(reader, self._start, self._stop, limit=self._limit)
+        return ReaderServer(reader, self._start, self._stop, limit=self._limit, follower=self._code_ahead())
 
     # -- copies ----------------------------------------------------------------------------------------------------
 

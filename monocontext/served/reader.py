@@ -16,6 +16,7 @@ from monocontext.index import Frame
 from monocontext.needs import Need
 from monocontext.readlog import ReadLog
 from monocontext.served import wire
+from monocontext.served.known import known as known_values
 from monocontext.served.shelf import Shelf
 from monocontext.stats import PrefetchStats, SearchStats, Stats
 
@@ -253,7 +254,8 @@ class ServedReader:
         """A cell is about to run; what it will read, the host has told from the reply that it came in."""
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """A cell has run: tell the host what it has looked at (a message for 1,000 ranges)."""
+        """A cell has run: tell the host what names hold and what was looked at (a message, 1 for 1,000 ranges)."""
+        self._ask("ran", known=known_values(known))
         self._reported, ranges = self.log.since(self._reported)
         for i in range(0, len(ranges), REPORTED_AT_ONCE):
             self._ask("looked", ranges=ranges[i : i + REPORTED_AT_ONCE])

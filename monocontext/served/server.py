@@ -20,6 +20,7 @@ from monocontext.frametext import FrameText
 from monocontext.index import ENDS_LINE
 from monocontext.reader import Reader
 from monocontext.served import wire
+from monocontext.served.known import Follower
 from monocontext.served.wire import BadRequest
 from monocontext.stats import SearchStats
 
@@ -38,13 +39,22 @@ class ReaderServer:
     """Answers for characters [start, stop) of a reader. Safe for use by many threads."""
 
     def __init__(
-        self, reader: Reader, start: int, stop: int, *, limit: int, steps: tuple[tuple[str, list[Any]], ...] = ()
+        self,
+        reader: Reader,
+        start: int,
+        stop: int,
+        *,
+        limit: int,
+        steps: tuple[tuple[str, list[Any]], ...] = (),
+        follower: Follower | None = None,
     ):
-        """`limit`: characters of one real `str`; `steps`: methods that make the text of what is served."""
+        """`limit`: characters of one real `str`; `steps`: methods that make the text of what is served; `follower`: who
+        reads along with the code that runs there."""
         self._reader = reader
         self._start, self._stop = start, stop
         self._limit = limit
         self.steps = steps
+        self._follower = follower
         self._lock = threading.Lock()
         self._passes: OrderedDict[int, _Pass] = OrderedDict()
         self._count = 0
@@ -76,7 +86,7 @@ class ReaderServer:
         """Whether an answer takes no request to storage."""
         fields = wire.parse(request)
         match fields["op"]:
-            case "open" | "stats" | "looked":
+            case "open" | "stats" | "looked" | "ran":
                 return True
             case "read":
                 start, stop = self._range(fields, MAX_READ)
@@ -197,6 +207,15 @@ class ReaderServer:
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
         return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
+
+    def _ran(self, fields: dict[str, Any]) -> bytes:
+        """What names of the worker's namespace hold now."""
+        known = fields.get("known")
+        if not isinstance(known, dict):
+            raise BadRequest("what is known is a table of names")
+        if self._follower:
+            self._follower.ran(known)
+        return wire.answer({})
 
     def _looked(self, fields: dict[str, Any]) -> bytes:
         """What the worker has looked at: what passes here is whole frames, some ahead of its code."""
@@ -321,4 +340,5 @@ _OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
     "record": ReaderServer._record,
     "locate": ReaderServer._locate,
     "looked": ReaderServer._looked,
+    "ran": ReaderServer._ran,
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from monocontext import Monocontext, publish
+from monocontext.hints import Ranges
 from monocontext.readlog import MOST_RANGES, ReadLog
+from monocontext.served.known import known
 
 TEXT = "".join(f"line {i:06d}\n" for i in range(4000))
 
@@ -92,3 +95,40 @@ def test_a_run_records_what_each_cell_read(context: Monocontext, runner: str) ->
     assert run.answer == "done"
     ranges = [block["result"]["ranges"] for line in run.trajectory for block in line.get("code_blocks", [])]
     assert ranges[:2] == [[[100, 110]], [[100, 110], [30_000, 30_010]]]
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_what_a_cell_found_is_an_address_of_the_next_reply(context: Monocontext, runner: str) -> None:
+    """`at` is known to whoever fetches, wherever the cell ran: the next reply's slice is told before it runs."""
+    from rlm import RLM, ScriptedLM
+
+    told: list[object] = []
+    ahead = context._code_ahead()
+    assert ahead is not None
+    expect = ahead._expect
+    ahead._expect = lambda hints, **options: (told.extend(hints), expect(hints, **options))[1]  # type: ignore[method-assign,assignment]
+    replies = [
+        "```repl\nat = context.find('line 002000')\nname = 'x' * 10_000\n```",
+        "```repl\nprint(context[at:at + 11])\n```",
+        "FINAL(done)",
+    ]
+    run = RLM(lm=ScriptedLM(replies), runner=runner).completion("?", context)
+    assert "line 002000" in str(run.trajectory)
+    at = TEXT.find("line 002000")
+    assert (at, 11, 1) in [(one.start, one.width, one.count) for one in told if isinstance(one, Ranges)]
+
+
+def test_what_is_said_of_names_is_bounded() -> None:
+    class Odd(int):
+        pass
+
+    space: dict[str, object] = {
+        "at": 5, "words": ["a", ("b", 7)], "long": "x" * 501, "many": list(range(501)), "_own": 1, "odd": Odd(3),
+        "big": 1 << 70, "f": print,
+    }  # fmt: skip
+    assert known(space) == {"at": 5, "words": ["a", ["b", 7]]}
+    huge = {f"n{i}": ["\U0001f600" * 500] * 500 for i in range(1000)}
+    assert len(json.dumps(known(huge))) < 600_000
+    nested: list[object] = []
+    nested.append(nested)
+    assert known({"nested": nested}) == {}

@@ -1,0 +1,59 @@
+"""What names of a worker's namespace hold, as far as plain data of a modest size says it: `at = context.find(...)`.
+
+The host reads the next reply of the model with it, and fetches `context[at - 500 : at + 1500]` before it is asked for.
+A value that was not true costs bytes, as any wrong hint does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Protocol
+
+MOST_NAMES = 200
+MOST_CHARACTERS = 500
+"""Of one string, as of one list its items."""
+MOST_ALL = 10_000
+"""Values, and four characters of strings count as one: at most some 500 KB of JSON, usually less than one."""
+_LARGEST = 1 << 62
+
+
+class Follower(Protocol):
+    """Reads along with the code of a model, at the host."""
+
+    def ran(self, known: Mapping[str, object]) -> None:
+        """A cell has run, and its names hold `known`."""
+        ...
+
+
+def known(namespace: Mapping[str, object]) -> dict[str, object]:
+    """Names with what they hold, for JSON: the latest `MOST_NAMES` of those that can be said."""
+    found: dict[str, object] = {}
+    left = [MOST_ALL]
+    for name in islice(reversed(list(namespace)), 10 * MOST_NAMES):
+        if name.startswith("_") or not name.isascii() or len(name) > 100:
+            continue
+        try:
+            found[name] = _plain(namespace[name], left)
+        except (KeyError, _NotPlain):
+            continue
+        if len(found) == MOST_NAMES:
+            break
+    return found
+
+
+class _NotPlain(Exception):
+    """It is larger than is worth saying, or no plain data."""
+
+
+def _plain(value: object, left: list[int], depth: int = 0) -> object:
+    left[0] -= 1 + (len(value) // 4 if type(value) is str else 0)
+    if left[0] < 0 or depth > 3:
+        raise _NotPlain
+    if type(value) is int and abs(value) < _LARGEST:
+        return value
+    if type(value) is str and len(value) <= MOST_CHARACTERS:
+        return value
+    if type(value) in (list, tuple) and len(value) <= MOST_CHARACTERS:  # type: ignore[arg-type]
+        return [_plain(item, left, depth + 1) for item in value]  # type: ignore[attr-defined]
+    raise _NotPlain
