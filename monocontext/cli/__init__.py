@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import typer
 
-from monocontext.cli import memory, reading, searching, upkeep, volume, writing
+from monocontext.cli import mcp, memory, reading, searching, upkeep, volume, writing
 from monocontext.errors import MonocontextError
 
 app = typer.Typer(
@@ -45,6 +45,7 @@ for command in commands:
     app.command()(_until_closed(command))
 for name, of_memory in memory.commands.items():
     memory.app.command(name)(_until_closed(of_memory))
+app.command()(mcp.mcp)  # its stdout is the protocol's, which closes it
 app.add_typer(memory.app, name="memory")
 
 

@@ -1,0 +1,120 @@
+"""`mcp`: contexts, sessions and a memory as tools of the Model Context Protocol."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from monocontext.cli.options import Allow, Anonymous, Endpoint, Profile, Region, check_place, s3_options
+
+if TYPE_CHECKING:
+    from monocontext.mcp import Served
+
+TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
+
+Contexts = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts, to serve.")
+]
+SessionsUrl = Annotated[str | None, typer.Option("--sessions", metavar="URL", help="An archive of sessions.")]
+MemoryUrl = Annotated[str | None, typer.Option("--memory", metavar="URL", help="A memory.")]
+Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instead of stdio.")]
+Host = Annotated[str, typer.Option(help="Address to listen on, with --http.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port, with --http; 0 takes a free one.")]
+Token = Annotated[str | None, typer.Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")]
+NoToken = Annotated[bool, typer.Option("--no-token", help="Ask for none; on this machine only.")]
+
+
+def mcp(
+    contexts: Contexts = None,
+    sessions: SessionsUrl = None,
+    memory: MemoryUrl = None,
+    http: Http = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8378,
+    token: Token = None,
+    no_token: NoToken = False,
+    allow: Allow = None,
+    endpoint: Endpoint = None,
+    region: Region = None,
+    profile: Profile = None,
+    anonymous: Anonymous = False,
+) -> None:
+    """Serve texts to programs that speak the Model Context Protocol."""
+    from monocontext.mcp.server import make_server
+
+    options = s3_options(endpoint, region, profile, anonymous)
+    with serving(contexts or [], sessions, memory, allow or [], options) as served:
+        given = "" if no_token else token
+        serve(lambda: make_server(served, host=host, uploads=not http), http=http, host=host, port=port, token=given)
+
+
+@contextmanager
+def serving(
+    contexts: list[str], sessions: str | None, memory: str | None, allow: list[str], options: dict[str, Any]
+) -> Iterator[Served]:
+    """What a command line names, until the block ends."""
+    from monocontext.mcp import Served
+    from monocontext.memory import Memory
+
+    urls = named(contexts)
+    for url in urls.values():
+        check_place(url, options)
+    if not (urls or sessions or memory):
+        raise typer.BadParameter("nothing to serve: name a context, --sessions or --memory")
+
+    def of(url: str) -> dict[str, Any]:
+        check_place(url, options)
+        return options if url.startswith("s3:") else {}
+
+    archive = import_module("monocontext.sessions").Sessions.open(sessions, **of(sessions)) if sessions else None
+    kept = Memory.open(memory, **of(memory)) if memory else None
+    served = Served(urls, sessions=archive, memory=kept, allow=allow, store_options=options)
+    try:
+        yield served
+    finally:
+        for each in (served, archive, kept):
+            if each is not None:
+                each.close()
+
+
+def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: str | None) -> None:
+    """Serve over stdio, or over HTTP and say where, until the other side ends or the user does."""
+    if token is None:
+        token = os.environ.get(TOKEN_VARIABLE) or None
+    try:
+        if not http:
+            make().run()
+            return
+        from monocontext.mcp.http import Listener
+
+        server = make()
+        listener = Listener(host, port, token=token)
+        print(f"MCP at {listener.url}", file=sys.stderr)
+        if token is None:
+            print(f"Authorization: Bearer {listener.token}", file=sys.stderr)
+        sys.stderr.flush()
+        try:
+            listener.serve(server)
+        finally:
+            listener.close()
+    except KeyboardInterrupt:
+        pass  # the way to end it
+
+
+def named(contexts: list[str]) -> dict[str, str]:
+    """URLs by name: the one before `=`, else how the URL ends."""
+    found: dict[str, str] = {}
+    for each in contexts:
+        name, equals, url = each.partition("=")
+        if not equals or "/" in name or ":" in name:
+            name, url = each.rstrip("/").rpartition("/")[2], each
+        if not name or name in ("memory", "sessions") or name in found:
+            raise typer.BadParameter(f"{each!r} needs a name of its own: NAME={url}")
+        found[name] = url
+    return found

@@ -1,0 +1,142 @@
+"""What a server offers, by name: contexts, sessions and a memory. A client names things, it never gives places."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cachetools import LRUCache
+
+from monocontext.errors import NotFound, ToolRefusal
+from monocontext.stores import open_store
+from monocontext.text import Monocontext
+
+if TYPE_CHECKING:
+    from monocontext.memory import Memory
+
+CACHE_BYTES = 64 << 20
+"""Decoded text that each open context keeps."""
+_OPEN = 16
+"""Contexts that stay open."""
+MEMORY = "memory"
+SESSIONS = "sessions/"
+_MANIFEST = "/manifest.json"
+
+
+class Served:
+    """Safe for use by many threads.
+
+    - `contexts`: URLs by name. One that holds no context itself is a folder: `name/below` is the context below it
+    - `sessions`: a `monocontext.sessions.Sessions`; a project is the context `sessions/PROJECT`, a session of it
+      `sessions/PROJECT/ID`
+    - `memory`: the context `memory`, its values; `memory/KEY` is one of them
+    - `allow`, `store_options`: of `Monocontext.open`, for all contexts; the second for those on S3 alone
+    """
+
+    def __init__(
+        self,
+        contexts: Mapping[str, str] | None = None,
+        *,
+        sessions: Any = None,
+        memory: Memory | None = None,
+        allow: Sequence[str] = (),
+        store_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.contexts = dict(contexts or {})
+        self.sessions = sessions
+        self.memory = memory
+        self._allow = tuple(allow)
+        self._store_options = dict(store_options or {})
+        self._open: LRUCache[str, Monocontext] = LRUCache(_OPEN)
+        self._lock = threading.Lock()
+
+    def names(self) -> Iterator[str]:
+        """Contexts, folders opened (1 GET each; 1 LIST a thousand objects of a folder), then projects and memory."""
+        for name in sorted(self.contexts):
+            try:
+                self.context(name)
+                yield name
+            except NotFound:
+                yield from self._below(name)
+        if self.sessions is not None:
+            yield from (SESSIONS + project for project in self.sessions.projects())
+        if self.memory is not None:
+            yield MEMORY
+
+    def the_only(self) -> str:
+        """The name that a call without one means. Raises `ToolRefusal` where there are several."""
+        names = [*self.contexts, *([MEMORY] if self.memory is not None and not self.contexts else [])]
+        if len(names) != 1:
+            raise ToolRefusal("say which context: context_list tells their names")
+        return names[0]
+
+    def context(self, name: str, *, fresh: bool = False) -> Monocontext:
+        """The text of that name, as it was when it was first opened; with `fresh` as it is now.
+
+        1 GET, none for one that is open; of sessions and of a memory the cost of their `context`. Raises `NotFound`.
+        """
+        name = name.strip("/")
+        with self._lock:
+            held = self._open.get(name)
+        if held is not None and not fresh:
+            return held
+        opened = self._opened(name)
+        with self._lock:
+            self._open[name] = opened
+        return opened
+
+    def _opened(self, name: str) -> Monocontext:
+        if self.memory is not None and name == MEMORY:
+            return self.memory.context(cache_bytes=CACHE_BYTES)
+        if self.memory is not None and name.startswith(MEMORY + "/"):
+            return _text(self.memory[name.removeprefix(MEMORY + "/")])
+        if self.sessions is not None and name.startswith(SESSIONS):
+            project, _, session = name.removeprefix(SESSIONS).partition("/")
+            of_project = self.sessions.project(project)
+            text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=CACHE_BYTES)
+            return text
+        top = max((each for each in self.contexts if name == each or name.startswith(each + "/")), key=len, default="")
+        below = name.removeprefix(top).strip("/")
+        if not top or ".." in below.split("/"):
+            raise NotFound(f"no context {name!r} is served here: context_list tells their names")
+        url = self.contexts[top].rstrip("/")
+        place = f"{url}/{below}" if below else url
+        opened: Monocontext = Monocontext.open(
+            place, cache_bytes=CACHE_BYTES, allow=self._allow, **self._options_of(url)
+        )
+        return opened
+
+    def _below(self, name: str) -> Iterator[str]:
+        store = open_store(self.contexts[name], **self._options_of(self.contexts[name]))
+        try:
+            for info in store.list():
+                if info.key.endswith(_MANIFEST):
+                    yield f"{name}/{info.key.removesuffix(_MANIFEST)}"
+        finally:
+            store.close()
+
+    def _options_of(self, url: str) -> dict[str, Any]:
+        return self._store_options if url.startswith("s3:") else {}
+
+    def close(self) -> None:
+        """Give back what is open. Idempotent."""
+        with self._lock:
+            held = list(self._open.values())
+            self._open.clear()
+        for each in held:
+            each.close()
+
+
+def _text(value: str) -> Monocontext:
+    """A value as a text that can be searched and cut like all others."""
+    from monocontext.stores.memory import MemoryStore, forget
+    from monocontext.writer import publish
+
+    name = f"value-{uuid.uuid4().hex}"
+    store = MemoryStore(name)
+    publish(value, store, filters=False)
+    context = Monocontext.open(store)
+    forget(name)  # the objects go with this text
+    return context

@@ -1,0 +1,31 @@
+"""A session of this machine, into the archive that is served."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from monocontext.errors import NotFound
+from monocontext.store import Store
+
+SESSIONS = "monocontext.sessions"
+
+
+def upload(store: Store, session_id: str | None, project_dir: str | None, project: str | None) -> str:
+    """Upload it with those of its subagents; say what became of each. Raises `NotFound`."""
+    readers: Any = import_module(f"{SESSIONS}.readers")
+    upload_session: Any = import_module(f"{SESSIONS}.upload").upload_session
+    files = readers.named(session_id) if session_id else readers.discovered("claude-code")
+    if project_dir:
+        files = [file for file in files if project_dir in file.path.parts]
+    if not files:
+        raise NotFound("no such session on this machine")
+    if not session_id:
+        latest = files[0].session_id.partition("/")[0]
+        files = [file for file in files if file.session_id.partition("/")[0] == latest]
+    done = [upload_session(store, file, project=project) for file in files]
+    return "\n".join(
+        f"{each.session_id}: {each.records} new records, {each.turns} new turns, to project {each.project}; "
+        f"secrets taken out: {sum(each.counts.values())}"
+        for each in done
+    )
