@@ -12,6 +12,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from monocontext.cli import mcp as served
+from monocontext.cli import options as storing
 from rlm import backends
 from rlm.budget import Budget
 from rlm.completion import Completion
@@ -193,6 +195,47 @@ def demo(
                          runner=runner)  # fmt: skip
     if not right:
         raise typer.Exit(1)
+
+
+@app.command()
+def mcp(
+    contexts: served.Contexts = None,
+    sessions: served.SessionsUrl = None,
+    memory: served.MemoryUrl = None,
+    http: served.Http = False,
+    host: served.Host = "127.0.0.1",
+    port: served.Port = 8378,
+    token: served.Token = None,
+    no_token: served.NoToken = False,
+    model: Model = None,
+    sub_model: SubModel = None,
+    preset: Preset = None,
+    backend: Backend = None,
+    base_url: BaseUrl = None,
+    runner: Runner = DEFAULT_RUNNER,
+    max_iterations: MaxIterations = 30,
+    max_calls: MaxCalls = None,
+    max_dollars: MaxDollars = None,
+    max_seconds: MaxSeconds = None,
+    trajectory: Trajectory = None,
+    allow: storing.Allow = None,
+    endpoint: storing.Endpoint = None,
+    region: storing.Region = None,
+    profile: storing.Profile = None,
+    anonymous: storing.Anonymous = False,
+) -> None:
+    """Serve texts, and answers about them, to programs that speak the Model Context Protocol."""
+    from rlm.mcp import serve
+
+    with _one_line_errors():
+        typer.echo(rights(runner), err=True)
+        models = _models(model, sub_model, preset, backend, base_url) | {"runner": runner, "trajectory": trajectory}
+        serve(
+            contexts or [], sessions, memory,
+            models | {"budget": Budget(max_iterations, max_calls, None, max_dollars, max_seconds)},
+            allow=allow or [], store_options=storing.s3_options(endpoint, region, profile, anonymous),
+            http=http, host=host, port=port, token="" if no_token else token,
+        )  # fmt: skip
 
 
 def main() -> None:

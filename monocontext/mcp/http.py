@@ -37,6 +37,7 @@ class Listener:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((host, port))
+            self._socket.listen(128)  # who connects from now on waits instead of being refused
         except BaseException:
             self._socket.close()
             raise

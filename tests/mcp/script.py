@@ -1,0 +1,270 @@
+"""What any client can rely on, asked over a real connection. Run as a program, with either major of the SDK:
+
+python tests/mcp/script.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from monocontext import publish
+from monocontext.memory import Memory
+
+TEXT = "".join(f"line {n} of the log, with some words\n" for n in range(60_000)) + "the NEEDLE, ein Wörtchen\n"
+TOOLS = ["context_list", "context_info", "context_slice", "context_search", "memory"]
+
+
+class Client:
+    """A session with a server, whatever the fields of the SDK are called."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    async def tools(self) -> dict[str, Any]:
+        return {tool.name: tool for tool in (await self.session.list_tools()).tools}
+
+    async def call(self, tool: str, **arguments: Any) -> str:
+        failed, text = await self.tried(tool, **arguments)
+        assert not failed, text
+        return text
+
+    async def tried(self, tool: str, **arguments: Any) -> tuple[bool, str]:
+        reply = await self.session.call_tool(tool, arguments)
+        assert len(reply.content) == 1
+        structured = getattr(reply, "structured_content", None) or getattr(reply, "structuredContent", None)
+        assert structured is None, "a text is sent once"
+        text = reply.content[0].text
+        assert len(text.encode()) <= 20_000, len(text)
+        failed = reply.is_error if hasattr(reply, "is_error") else reply.isError
+        return bool(failed), text
+
+    async def refused(self, tool: str, *said: str, **arguments: Any) -> None:
+        failed, text = await self.tried(tool, **arguments)
+        assert failed, text
+        assert all(each in text for each in said), text
+        assert "\n" not in text, text
+
+    async def resource(self, uri: str) -> str:
+        text = (await self.session.read_resource(uri)).contents[0].text
+        assert isinstance(text, str)
+        return text
+
+
+@asynccontextmanager
+async def stdio(*arguments: str | Path, package: str = "monocontext") -> AsyncIterator[Client]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", package, "mcp", *map(str, arguments)], env=environment
+    )
+    async with stdio_client(command) as (reading, writing), ClientSession(reading, writing) as session:
+        await session.initialize()
+        yield Client(session)
+
+
+async def texts(client: Client) -> None:
+    """Lists, descriptions, slices that are put together again, searches."""
+    assert (await client.call("context_list")).split("\n") == ["all/deep/tiny", "all/logs", "logs", "memory"]
+    facts = json.loads(await client.call("context_info", context="logs"))
+    assert (facts["characters"], facts["lines"]) == (len(TEXT), 60_001)
+    assert (facts["head"], facts["tail"]) == (TEXT[:500], TEXT[-500:])
+
+    assert await client.call("context_slice", context="logs", start=70, stop=200) == TEXT[70:200]
+    assert await client.call("context_slice", context="logs", start=-8) == TEXT[-8:]
+    assert await client.call("context_slice", context="logs", start=9, stop=11, unit="lines") == "".join(
+        TEXT.splitlines(keepends=True)[9:11]
+    )
+    start, stop, pieces = 0, 50_000, []
+    while True:
+        reply = await client.call("context_slice", context="logs", start=start, stop=stop)
+        piece, cut, note = reply.rpartition("\n[cut: ")
+        pieces.append(piece if cut else reply)
+        if not cut:
+            break
+        start, stop = (int(note.split(f"{name}=")[1].split()[0].rstrip("]")) for name in ("start", "stop"))
+    assert "".join(pieces) == TEXT[:50_000]
+    assert len(pieces) == 3
+
+    reply = await client.call("context_search", context="logs", pattern="needle", ignore_case=True)
+    assert reply.startswith(f"{TEXT.index('NEEDLE')}:60001:the NEEDLE, ein Wörtchen\n[1 line matches;")
+    reply = await client.call("context_search", context="logs", pattern=r"line \d+7 ", max_hits=3)
+    assert reply.split("\n")[0] == f"{TEXT.index('line 17 ')}:18:line 17 of the log, with some words"
+    start = TEXT.index("line 37 ") + 1
+    assert f"next range: start={start} stop={len(TEXT)}]" in reply
+    reply = await client.call("context_search", context="logs", pattern=r"line \d+7 ", max_hits=1, start=start)
+    assert reply.startswith(f"{TEXT.index('line 47 ')}:")
+    assert "no lines match" in await client.call("context_search", context="logs", pattern=".*", fixed=True)
+    assert "next range: start=" in await client.call("context_search", context="logs", pattern="words", max_hits=1000)
+
+
+async def refusals(client: Client) -> None:
+    await client.refused("context_slice", "no context 'nope' is served here", context="nope")
+    await client.refused("context_slice", "no context", context="all/../../etc")
+    await client.refused("context_slice", "say which context")
+    await client.refused("context_search", "not a regular expression", context="logs", pattern="(")
+    await client.refused("context_search", "max_hits is 1 to 1000", context="logs", pattern="x", max_hits=0)
+    await client.refused("context_slice", "unit is", context="logs", unit="pages")
+    failed, text = await client.tried("context_slice", context="logs", start="soon")
+    assert failed, text
+    reply = await client.call("context_slice", context="logs", start=10**12, stop=10**13)
+    assert reply.startswith("[nothing there"), reply
+
+
+async def memories(client: Client, memory: Memory) -> None:
+    assert json.loads(await client.call("memory", command="P note to be kept 60"))["success"]
+    assert memory["note"] == "to be kept"
+    assert json.loads(await client.call("memory", command="G none"))["error"] == "ERR:NOT_FOUND"
+    memory.put("long", "ä" * 50_000)
+    reply = json.loads(await client.call("memory", command="G long"))
+    value, goes_on = reply["output"]["value"], reply["metadata"]["next"]
+    assert (goes_on["tool"], goes_on["start"], goes_on["stop"]) == ("context_slice", len(value), 50_000)
+    piece = await client.call("context_slice", context=goes_on["context"], start=49_990)
+    assert piece == "ä" * 10
+    assert "to be kept" in await client.call("context_search", context="memory", pattern="kept")
+
+
+async def resources(client: Client) -> None:
+    listed = {str(each.uri) for each in (await client.session.list_resources()).resources}
+    assert listed == {"monocontext://all", "monocontext://logs", "monocontext://memory"}
+    head = await client.resource("monocontext://logs")
+    assert head.startswith(TEXT[:10_000])
+    assert "next range: start=" in head
+    assert await client.resource("monocontext://logs/100/150") == TEXT[100:150]
+    assert await client.resource("monocontext://all%2Fdeep%2Ftiny/0/4") == "tiny"
+
+
+@contextmanager
+def model() -> Iterator[str]:
+    """An endpoint that speaks OpenAI's protocol; its model looks where the needle is and says so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            assert json.loads(self.rfile.read(int(self.headers["content-length"])))["stream"]
+            reply = "```repl\nFINAL(f'at {context.find(\"NEEDLE\")} of {len(context)}')\n```"
+            chunk = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+            chunk |= {"choices": [{"index": 0, "delta": {"content": reply}, "finish_reason": "stop"}]}
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+
+
+async def answers(place: Path) -> None:
+    """`rlm mcp`: the same tools, and a model that is asked."""
+    with model() as url:
+        os.environ["OPENAI_API_KEY"] = "none"
+        async with stdio(place / "logs", "--base-url", url, "--runner", "local", package="rlm") as client:
+            assert list(await client.tools()) == [*TOOLS[:4], "ask", "chat_rlm_query"]
+            said = f"at {TEXT.index('NEEDLE')} of {len(TEXT)}"
+            answer = await client.call("ask", query="Where is the needle?")
+            assert answer == said, answer
+            assert await client.call("chat_rlm_query", query="Where is the needle?", chat_file="logs") == said
+            await client.refused("ask", "the query is empty", query=" ")
+
+
+@contextmanager
+def listening(*arguments: str | Path) -> Iterator[tuple[str, str]]:
+    """A server over HTTP: where, and its token."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "monocontext", "mcp", *map(str, arguments), "--http", "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    try:
+        url = process.stderr.readline().split()[-1]
+        yield url, process.stderr.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stderr.close()
+
+
+async def over_http(place: Path) -> None:
+    with listening(place / "logs") as (url, token):
+        for given, code in ((None, 401), ("wrong", 401), (token, 200)):
+            assert await asyncio.to_thread(_posted, url, given) == code
+        async with _http_client(url, token) as client:
+            assert list(await client.tools()) == TOOLS[:4]
+            assert await client.call("context_slice", start=3, stop=30) == TEXT[3:30]
+
+
+def _posted(url: str, token: str | None) -> int:
+    """The status of a first request."""
+    import urllib.error
+    import urllib.request
+
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "script", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}).encode()
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=20) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@asynccontextmanager
+async def _http_client(url: str, token: str) -> AsyncIterator[Client]:
+    from mcp.client import streamable_http
+
+    headers = {"Authorization": f"Bearer {token}"}
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        streamable_http.streamable_http_client(url, http_client=http) as streams,
+        ClientSession(streams[0], streams[1]) as session,
+    ):
+        await session.initialize()
+        yield Client(session)
+
+
+async def script(place: Path) -> None:
+    publish(TEXT, place / "logs")
+    publish("tiny", place / "deep" / "tiny")
+    memory = Memory.open(place.parent / "memory")
+    memory.put("first", "one")
+    served = (f"all={place}", place / "logs", "--memory", memory.url)
+    async with stdio(*served) as client:
+        tools = await client.tools()
+        assert list(tools) == TOOLS
+        hints = {name: _field(tool.annotations, "read_only_hint", "readOnlyHint") for name, tool in tools.items()}
+        assert [name for name, only_reads in hints.items() if not only_reads] == ["memory"]
+        await texts(client)
+        await refusals(client)
+        await memories(client, memory)
+        await resources(client)
+    await answers(place)
+    await over_http(place)
+
+
+def _field(record: Any, *names: str) -> Any:
+    return next(getattr(record, name) for name in names if hasattr(record, name))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(script(Path(folder) / "contexts"))
+    print("fine")

@@ -1,0 +1,48 @@
+"""The servers over real connections: the script under each SDK there is, and the MCP Inspector as another client.
+
+`MONOCONTEXT_MCP_PYTHONS`: interpreters whose environments hold an SDK, separated by `:`; else this one, if it has one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from monocontext import publish
+
+SCRIPT = Path(__file__).with_name("script.py")
+HERE = [sys.executable] if importlib.util.find_spec("mcp") else []
+PYTHONS = [each for each in os.environ.get("MONOCONTEXT_MCP_PYTHONS", "").split(":") if each] or HERE
+
+
+def run(*command: str | Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parents[2])}
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=environment, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not PYTHONS, reason="no MCP SDK here: pip install 'mcp>=1.10', or name interpreters that have one")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_script(python: str) -> None:
+    assert run(python, SCRIPT) == "fine\n"
+
+
+@pytest.mark.skipif(not PYTHONS or not shutil.which("mcp-inspector"), reason="no mcp-inspector on the PATH, or no SDK")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_inspector(python: str, tmp_path: Path) -> None:
+    publish("0123456789" * 10, tmp_path / "digits")
+    server = ("mcp-inspector", "--cli", python, "-m", "monocontext", "mcp", tmp_path / "digits")
+    tools = json.loads(run(*server, "--method", "tools/list"))["tools"]
+    assert [tool["name"] for tool in tools] == ["context_list", "context_info", "context_slice", "context_search"]
+    call = ("--method", "tools/call", "--tool-name", "context_slice", "--tool-arg", "start=5", "--tool-arg", "stop=25")
+    assert json.loads(run(*server, *call))["content"] == [{"type": "text", "text": "56789012345678901234"}]
+    found = json.loads(run(*server, "--method", "resources/list"))["resources"]
+    assert [each["uri"] for each in found] == ["monocontext://digits"]

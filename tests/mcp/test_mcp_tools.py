@@ -1,0 +1,230 @@
+"""The tools without an SDK: what they read, where they cut, what they refuse; the address that HTTP is served at."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.errors import AccessDenied, NotFound, ToolRefusal
+from monocontext.mcp import Served, Tools
+from monocontext.mcp.http import Listener, _guarded
+from monocontext.mcp.replies import MAX_REPLY_BYTES, list_reply, search_reply, slice_reply
+from monocontext.memory import Memory
+from monocontext.store import Store
+from rlm import ScriptedLM
+from rlm.mcp import asking
+
+
+@dataclass
+class Info:
+    session_id: str
+    agent: str = "claude-code"
+    started: str = "2026-02-14T10:00:00Z"
+    turns: int = 2
+    title: str = "A title\nof two lines"
+    first_prompt: str = ""
+
+
+class FakeSessions:
+    """As much of an archive of sessions as the tools touch."""
+
+    def __init__(self, place: Path) -> None:
+        self.name = "api"
+        self.asked: list[Any] = []
+        self.place = place
+        publish("[Turn 1 - USER] - text -\nhello\n\n" * 1000, place)
+
+    def projects(self) -> list[str]:
+        return ["api"]
+
+    def project(self, name: str) -> FakeSessions:
+        assert name == "api"
+        return self
+
+    def sessions(self, since: Any, until: Any) -> list[Info]:
+        self.asked.append((since, until))
+        return [Info("aaa-1"), Info("bbb-2")]
+
+    def find(self, session: str, project: str | None) -> tuple[FakeSessions, str]:
+        if not session.startswith("aaa"):
+            raise NotFound(f"no session {session!r}")
+        return self, "aaa-1"
+
+    def context(self, *, sessions: list[str] | None, cache_bytes: int) -> Monocontext:
+        self.asked.append(sessions)
+        opened: Monocontext = Monocontext.open(self.place)
+        return opened
+
+
+def test_ten_tools_at_most_each_with_a_description(tmp_path: Path) -> None:
+    served = Served({"a": "x"}, sessions=FakeSessions(tmp_path), memory=Memory.open(tmp_path / "m"))
+    offered = {**Tools(served)._offered(uploads=True), **asking(served, {})}
+    assert len(offered) == 10
+    assert {"chat_rlm_query", "upload_context"} <= set(offered)
+    for name, work in offered.items():
+        told = inspect.getdoc(work) or ""
+        for parameter in inspect.signature(work).parameters:
+            assert parameter in told, (name, parameter)
+
+
+def test_a_slice_reads_little_of_a_large_text(any_store: Store) -> None:
+    publish(("x" * 99 + "\n") * 100_000, any_store, filters=False, codec="raw", segment_bytes=1 << 20)
+    with Monocontext.open(any_store) as text:
+        reply = slice_reply(text, 5_000_000, 9_000_000)
+        assert len(reply.encode()) <= MAX_REPLY_BYTES
+        assert reply.endswith(
+            "[cut: characters 5000000 to 5019800 of 10000000; next range: start=5019800 stop=9000000]"
+        )
+        assert text.stats.bytes_fetched < 3 * (256 << 10)
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "🦜"])
+def test_a_cut_is_between_characters(letter: str, tmp_path: Path) -> None:
+    publish(letter * 30_000, tmp_path)
+    with Monocontext.open(tmp_path) as text:
+        reply = slice_reply(text, 1, 30_000)
+    kept, note = reply.rsplit("\n", 1)
+    assert len(reply.encode()) <= MAX_REPLY_BYTES
+    assert kept == letter * len(kept)
+    assert f"start={1 + len(kept)} " in note
+
+
+def test_a_search_that_takes_long_says_how_far_it_came(tmp_path: Path) -> None:
+    text = ("word " * 20 + "\n") * 400_000
+    publish(text, tmp_path, filters=False)
+    ticks = iter(range(0, 10_000, 30))
+    with Monocontext.open(tmp_path) as context:
+        options: dict[str, Any] = {"ignore_case": False, "fixed": False, "max_hits": 5, "clock": lambda: next(ticks)}
+        reply = search_reply(context, "absent", start=7, stop=len(text), **options)
+        at = 7 + (16 << 20)
+        assert (
+            reply == f"[cut: no lines match so far, of {len(text)} characters; next range: start={at} stop={len(text)}]"
+        )
+        ends = search_reply(context, "absent", start=at, stop=len(text), **{**options, "clock": lambda: 0.0})
+    assert ends == f"[no lines match; characters {at} to {len(text)} of {len(text)} are searched]"
+
+
+def test_a_long_line_is_shown_around_its_match(tmp_path: Path) -> None:
+    publish("x" * 5_000 + "NEEDLE" + "y" * 5_000 + "\n", tmp_path)
+    reply = Tools(Served({"t": str(tmp_path)})).context_search("NEEDLE")
+    row = reply.split("\n")[0]
+    assert row.startswith("5000:1:...xxx")
+    assert "NEEDLE" in row
+    assert len(row) < 330
+
+
+def test_lists_are_cut_and_go_on() -> None:
+    rows = [f"name-{n:04d}  {'x' * 40}" for n in range(900)]
+    first = list_reply(rows, nothing="-").split("\n")
+    assert first[-1] == f"[cut after {len(first) - 1}; next range: after={rows[len(first) - 2].split()[0]}]"
+    assert list_reply([], nothing="[none]") == "[none]"
+
+
+def test_contexts_are_named_never_placed(tmp_path: Path) -> None:
+    publish("inside", tmp_path / "served" / "a")
+    publish("outside", tmp_path / "secret")
+    tools = Tools(Served({"served": str(tmp_path / "served")}))
+    assert tools.context_list() == "served/a"
+    assert tools.context_slice("served/a") == "inside"
+    for name in ("served/../secret", "../secret", str(tmp_path / "secret"), f"file://{tmp_path}/secret", "served/a/.."):
+        with pytest.raises(NotFound):
+            tools.context_slice(name)
+
+
+def test_a_context_stays_until_it_is_described_again(tmp_path: Path) -> None:
+    from monocontext import append
+
+    publish("one\n", tmp_path)
+    tools = Tools(Served({"t": str(tmp_path)}))
+    assert tools.context_slice() == "one\n"
+    append("two\n", str(tmp_path))
+    assert tools.context_slice() == "one\n"
+    assert json.loads(tools.context_info())["characters"] == 8
+    assert tools.context_slice() == "one\ntwo\n"
+
+
+def test_sessions(tmp_path: Path) -> None:
+    sessions = FakeSessions(tmp_path)
+    tools = Tools(Served(sessions=sessions))
+    assert tools.context_list() == "sessions/api"
+    rows = tools.session_list(since="2026-02-14").split("\n")
+    assert rows[0] == "aaa-1  claude-code  2026-02-14T10:00:00Z  2 turns  A title of two lines"
+    assert sessions.asked == [("2026-02-14", None)]
+    assert tools.session_list(after="aaa-1").startswith("bbb-2")
+    assert tools.session_read("aaa", stop=40).startswith("[Turn 1 - USER]")
+    assert sessions.asked[-1] == ["aaa-1"]
+    assert "next range: start=" in tools.session_read("aaa")
+    with pytest.raises(NotFound):
+        tools.session_read("ccc")
+    with pytest.raises(NotFound):
+        Tools(Served()).session_list()
+
+
+def test_a_memory_of_many_keys_is_cut(tmp_path: Path) -> None:
+    memory = Memory.open("memory://many-keys")
+    for n in range(300):
+        memory.put(f"{n:03d}-{'k' * 90}", "v")
+    reply = Tools(Served(memory=memory)).memory("L")
+    told = json.loads(reply)
+    assert len(reply.encode()) <= MAX_REPLY_BYTES
+    assert told["metadata"]["keys"] == 300
+    assert 0 < len(told["output"]["keys"]) < 300
+
+
+def test_ask(tmp_path: Path) -> None:
+    publish("the answer is 42", tmp_path)
+    served = Served({"t": str(tmp_path)})
+    lm = ScriptedLM(["```repl\nFINAL(context[-2:])\n```"] * 2)
+    tools = asking(served, {"lm": lm, "runner": "local"})
+    assert tools["ask"]("What is it?") == "42"
+    assert tools["chat_rlm_query"]("What is it?", thread_id="t") == "42"
+    with pytest.raises(ToolRefusal):
+        tools["ask"]("  ")
+
+
+def test_no_token_only_on_this_machine() -> None:
+    with pytest.raises(AccessDenied):
+        Listener("0.0.0.0", token="")
+    with pytest.raises(AccessDenied):
+        Listener(token="line\nbreak")
+    first = Listener()
+    second = Listener()
+    assert len(first.token) >= 32
+    assert first.token != second.token
+    assert first.url == f"http://127.0.0.1:{first.port}/mcp"
+    with pytest.raises(OSError, match="in use"):
+        Listener(port=first.port)
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize(
+    ("header", "passes"),
+    [
+        (None, False),
+        (b"Bearer right", True),
+        (b"bearer right", True),
+        (b"Basic right", False),
+        (b"Bearer wrong", False),
+    ],
+)
+def test_the_token_guards_every_path(header: bytes | None, passes: bool) -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        sent.append("passed")
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    headers = [(b"authorization", header)] if header else []
+    scope = {"type": "http", "path": "/anything", "headers": headers}
+    asyncio.run(_guarded(app, "right")(scope, None, send))  # type: ignore[arg-type]
+    assert sent == (["passed"] if passes else ["http.response.start", "http.response.body"])
