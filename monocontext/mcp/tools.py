@@ -82,6 +82,7 @@ class Tools:
 
         pattern: a Python regular expression; with fixed a text to be found as it is.
         context: its name; may be left out where there is one only.
+        ignore_case: letters match in either case. max_hits: lines, at most 1000.
         start, stop: only lines that begin at characters [start, stop).
         """
         if not 0 < max_hits <= _MOST_HITS:
