@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from cachetools import LRUCache
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.stores import open_store
 from monocontext.text import Monocontext
+from monocontext.wrapped import wrapped
 
 if TYPE_CHECKING:
     from monocontext.memory import Memory
@@ -91,7 +91,7 @@ class Served:
         if self.memory is not None and name == MEMORY:
             return self.memory.context(cache_bytes=CACHE_BYTES)
         if self.memory is not None and name.startswith(MEMORY + "/"):
-            return _text(self.memory[name.removeprefix(MEMORY + "/")])
+            return wrapped(self.memory[name.removeprefix(MEMORY + "/")])
         if self.sessions is not None and name.startswith(SESSIONS):
             project, _, session = name.removeprefix(SESSIONS).partition("/")
             of_project = self.sessions.project(project)
@@ -127,16 +127,3 @@ class Served:
             self._open.clear()
         for each in held:
             each.close()
-
-
-def _text(value: str) -> Monocontext:
-    """A value as a text that can be searched and cut like all others."""
-    from monocontext.stores.memory import MemoryStore, forget
-    from monocontext.writer import publish
-
-    name = f"value-{uuid.uuid4().hex}"
-    store = MemoryStore(name)
-    publish(value, store, filters=False)
-    context = Monocontext.open(store)
-    forget(name)  # the objects go with this text
-    return context
