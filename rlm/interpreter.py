@@ -1,0 +1,256 @@
+"""`Interpreter`: code in a sandbox with a volume that outlives it, in the shape of fleet-rlm's `ModalInterpreter`.
+
+    from rlm import Interpreter
+
+    with Interpreter(volume_name="team-notes", timeout=120) as interp:
+        interp.execute("save_to_volume('memory/a.json', '{}')")
+        print(interp.execute("import os; SUBMIT(files=os.listdir('/data/memory'))").files)
+
+An edge: a volume is a prefix in a store of `monocontext`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from monocontext.store import Store
+from monocontext.stores import open_store
+from rlm.errors import RunnerUnavailable
+from rlm.interpreter_names import get_default_volume_name, volume_url
+from rlm.lm import LM
+from rlm.runner import DEFAULT_RUNNER, Runner
+from rlm.runners import make_runner
+from rlm.runners.values import is_data
+from rlm.scripted import ScriptedLM
+from rlm.subcalls import SubCalls
+from rlm.usage import Usage
+
+STDOUT_CHARACTERS = 10_000
+"""Of one result; beyond it there is a summary."""
+_PREFIX_CHARACTERS = 200
+_OUTPUT_CHARACTERS = 4_000_000
+_CELL = """
+try:
+    _interpreter_session
+except NameError:
+    from rlm.interpreter_worker import Session as _Session
+    _host = {name: globals()[name] for name in _interpreter_names()}
+    _interpreter_session = _Session(_host, __builtins__, _interpreter_mount())
+_interpreter_session.%s()
+"""
+
+
+class FinalOutput:
+    """What code submitted: `.output`, a dict, and each of its fields as an attribute."""
+
+    def __init__(self, output: dict[str, Any]) -> None:
+        self.output = output
+
+    def __getattr__(self, name: str) -> Any:
+        output = self.__dict__.get("output", {})
+        if name not in output:
+            raise AttributeError(f"the code submitted no {name!r}, but {', '.join(map(repr, output)) or 'nothing'}")
+        return output[name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FinalOutput) and self.output == other.output
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"FinalOutput({self.output!r})"
+
+
+class Interpreter:
+    """One namespace over one volume; starts with the first `execute`, or with `with`. For use by one thread.
+
+    Files on the volume are copied to the sandbox when it starts, and what code changed goes back to the store when that
+    code ends, also with an exception: 1 LIST, 1 GET a file; 1 PUT or DELETE for each file that changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        volume_name: str | Store | None = None,
+        timeout: float = 600,
+        volume_mount_path: str = "/data",
+        runner: str = DEFAULT_RUNNER,
+        volumes: str | None = None,
+        store_options: Mapping[str, Any] | None = None,
+        sub_lm: LM | None = None,
+        context: object = None,
+        **runner_options: Any,
+    ) -> None:
+        """- `volume_name`: a name below `volumes` (see `volume_url`), a URL or a store; None for no volume
+        - `timeout`: seconds of one `execute`
+        - `runner`: `subprocess`, `docker` or `modal`
+        - `store_options`: those of `monocontext.stores.open_store`
+        - `sub_lm`: answers `llm_query`
+        - `context`: the variable `context`, lazily where it is lazy
+
+        Raises `RunnerUnavailable` for the runner `local`: paths cannot be mapped in the process of its caller.
+        """
+        if runner == "local":
+            raise RunnerUnavailable(
+                "an interpreter needs a process of its own: runner 'subprocess', 'docker' or 'modal'"
+            )
+        if not volume_mount_path.startswith("/") or volume_mount_path.strip("/") == "":
+            raise ValueError(f"volume_mount_path is an absolute path, not {volume_mount_path!r}")
+        self.volume_name = volume_name
+        self.volume_mount_path = volume_mount_path.rstrip("/")
+        self._timeout = timeout
+        self._runner_name = runner
+        self._runner_options = runner_options
+        self._context = context
+        self._sub_lm = sub_lm or ScriptedLM([])
+        self._runner: Runner | None = None
+        self._code = ("", dict[str, Any]())
+        self._submitted: dict[str, Any] | None = None
+        self.volume: Store | None
+        """The store of the volume."""
+        if isinstance(volume_name, str):
+            self.volume = open_store(volume_url(volume_name, volumes), **(store_options or {}))
+        else:
+            self.volume = volume_name
+
+    def start(self) -> None:
+        """Start the sandbox. Idempotent."""
+        if self._runner is None:
+            self._runner = make_runner(
+                self._runner_name, self._context, SubCalls(self._sub_lm, Usage()), cell_timeout=self._timeout,
+                output_limit=_OUTPUT_CHARACTERS, functions=self._functions(), **self._runner_options,
+            )  # fmt: skip
+
+    def shutdown(self) -> None:
+        """End the sandbox; the volume stays. Idempotent."""
+        if self._runner is not None:
+            self._runner.close()
+            self._runner = None
+        if self.volume is not None and isinstance(self.volume_name, str):
+            self.volume.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.shutdown()
+
+    def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
+        """Run code; what it submitted, else what it printed, and the traceback where it failed.
+
+        `variables` come into its namespace: plain data as it is, anything else as its `str`. A lazy text is refused
+        with `TypeError`: give it to the interpreter as `context`.
+        """
+        given = {}
+        for name, value in (variables or {}).items():
+            if not name.isidentifier():
+                raise ValueError(f"a variable has the name of one, not {name!r}")
+            if hasattr(value, "repl_namespace"):
+                raise TypeError(f"{name} is a lazy text: Interpreter(context=...) gives it to the code as `context`")
+            given[name] = value if is_data(value) else str(value)
+        self._code, self._submitted = (code, given), None
+        out, err = self._run("run")
+        if self._submitted is not None:
+            return FinalOutput(self._submitted)
+        return "\n".join(each for each in (_summarized(out).rstrip("\n"), err.rstrip("\n")) if each)
+
+    async def aexecute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
+        """As `execute`, in a thread."""
+        return await asyncio.to_thread(self.execute, code, variables)
+
+    def commit(self) -> None:
+        """Nothing: what code changed is in the store when `execute` returns."""
+
+    def reload(self) -> None:
+        """Files on the volume as they are in the store now, also those that another interpreter wrote."""
+        if self.volume is not None and self._runner is not None:
+            _, err = self._run("load")
+            if err:
+                raise OSError(err.strip().splitlines()[-1])
+
+    def upload_to_volume(
+        self, local_dirs: Mapping[str, str] | None = None, local_files: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Put folders and files of this machine on the volume; the paths that were written.
+
+        What is there already with the same bytes is left as it is. Raises `ValueError` without a volume, `OSError`.
+        """
+        if self.volume is None:
+            raise ValueError("No volume_name configured on this interpreter.")
+        wanted = [(Path(local), remote) for local, remote in (local_files or {}).items()]
+        for folder, remote in (local_dirs or {}).items():
+            if not Path(folder).is_dir():
+                raise NotADirectoryError(f"no folder {folder}")
+            inside = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+            wanted += [(path, f"{remote}/{path.relative_to(folder).as_posix()}") for path in inside]
+        there = {info.key: info.size_bytes for info in self.volume.list()}
+        written = []
+        for path, remote in wanted:
+            key, data = self._key(remote), path.read_bytes()
+            if there.get(key) == len(data) and self.volume.get(key).data == data:
+                continue
+            self.volume.put(key, data)
+            written.append(f"{self.volume_mount_path}/{key}")
+        if written:
+            self.reload()
+        return written
+
+    # -- the worker's side ---------------------------------------------------------------------------------------------
+
+    def _run(self, what: str) -> tuple[str, str]:
+        self.start()
+        assert self._runner is not None
+        result = self._runner.run(_CELL % what)
+        return result.stdout, result.stderr
+
+    def _functions(self) -> dict[str, Callable[..., Any]]:
+        functions: dict[str, Callable[..., Any]] = {
+            "_interpreter_code": lambda: self._code,
+            "_interpreter_submit": self._submit,
+            "_interpreter_files": self._files,
+            "_interpreter_get": lambda path: base64.b64encode(self._volume().get(self._key(path)).data).decode(),
+            "_interpreter_put": lambda path, data: self._volume().put(self._key(path), base64.b64decode(data)),
+            "_interpreter_drop": lambda path: self._volume().delete(self._key(path)),
+            "_interpreter_mount": lambda: self.volume_mount_path if self.volume is not None else None,
+        }
+        names = [*functions, "llm_query", "llm_query_batched"] + (["context"] if self._context is not None else [])
+        functions["_interpreter_names"] = lambda: names
+        return functions
+
+    def _submit(self, output: dict[str, Any]) -> None:
+        self._submitted = output
+
+    def _files(self) -> list[tuple[str, int]]:
+        return [(info.key, info.size_bytes) for info in self._volume().list()]
+
+    def _volume(self) -> Store:
+        if self.volume is None:
+            raise ValueError("no volume")
+        return self.volume
+
+    def _key(self, path: str) -> str:
+        """A path on the volume as a key of its store, which refuses one that leads out."""
+        return "/".join(part for part in path.removeprefix(self.volume_mount_path + "/").split("/") if part)
+
+
+def create_interpreter(
+    timeout: float = 600, volume_name: str | None = None, auto_volume: bool = True, **options: Any
+) -> Interpreter:
+    """An interpreter with the volume of this user and folder, unless another is named."""
+    name = volume_name or (get_default_volume_name() if auto_volume else None)
+    return Interpreter(volume_name=name, timeout=timeout, **options)
+
+
+def _summarized(out: str) -> str:
+    if len(out) <= STDOUT_CHARACTERS:
+        return out
+    lines = len(out.splitlines())
+    return f'[Output: {len(out):,} chars, {lines:,} lines]\nPrefix: "{out[:_PREFIX_CHARACTERS]}"'

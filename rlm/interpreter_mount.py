@@ -1,0 +1,149 @@
+"""A folder that the code of this process knows by another path. Runs in a worker, where nobody else is.
+
+A worker may not mount anything, so the functions that take paths take the other path for the folder's. What code does
+by `open`, `os`, `os.path`, `shutil`, `glob` and `pathlib` is mapped; programs that it starts, and C code that opens
+files by itself, are not.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import glob
+import io
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_ONE = ("open", "listdir", "stat", "lstat", "mkdir", "remove", "unlink", "rmdir", "access", "chmod", "utime",
+        "truncate", "statvfs", "readlink", "chdir")  # fmt: skip
+_TWO = ("rename", "replace", "link", "symlink")
+
+
+class Mount:
+    """`path`, as code writes it, stands for `folder`, where the files are."""
+
+    def __init__(self, path: str, folder: str) -> None:
+        self.path = path.rstrip("/")
+        self.folder = folder.rstrip("/")
+
+    def real(self, path: Any) -> Any:
+        """Where a path leads; what is no path goes through."""
+        if not isinstance(path, str | os.PathLike):
+            return path
+        text = os.fspath(path)
+        if not isinstance(text, str):
+            return path
+        plain = os.path.normpath(text) if text.startswith("/") else text
+        if plain == self.path or plain.startswith(self.path + "/"):
+            return self.folder + plain[len(self.path) :]
+        return path
+
+    def install(self) -> dict[str, Any]:
+        """Map paths in this process from now on; the builtins that changed, by name."""
+        for name in _ONE:
+            if hasattr(os, name):
+                setattr(os, name, self._mapped(getattr(os, name), 1))
+        for name in _TWO:
+            setattr(os, name, self._mapped(getattr(os, name), 2))
+        os.scandir = self._scanned(os.scandir)
+        opening = self._mapped(io.open, 1)
+        io.open = builtins.open = opening
+        # Those of `posixpath` that are written in C, and know no `os.stat` that could be replaced.
+        for name in ("exists", "isfile", "isdir", "islink", "lexists"):
+            if hasattr(os.path, name):
+                setattr(os.path, name, self._mapped(getattr(os.path, name), 1))
+        self._remind_globbers()
+        return {"open": opening}
+
+    def _remind_globbers(self) -> None:
+        """From 3.13 on the classes behind `Path.glob` keep the functions that there were when they were made."""
+        for kind in [each for name, each in vars(glob).items() if name.endswith(("Globber", "GlobberBase"))]:
+            for name, work in (("scandir", os.scandir), ("lexists", os.path.lexists)):
+                if name in vars(kind):
+                    setattr(kind, name, staticmethod(work))
+
+    def _mapped(self, work: Callable[..., Any], paths: int) -> Callable[..., Any]:
+        @functools.wraps(work)
+        def mapped(*given: Any, **options: Any) -> Any:
+            try:
+                return work(*map(self.real, given[:paths]), *given[paths:], **options)
+            except OSError as error:
+                raise self._told(error) from None
+
+        for family in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+            if work in family:
+                family.add(mapped)
+        return mapped
+
+    def _scanned(self, scandir: Callable[..., Any]) -> Callable[..., Any]:
+        """A `scandir` whose entries are named as the code names their folder."""
+        mapped = self._mapped(scandir, 1)
+
+        def scanned(path: Any = ".") -> Any:
+            found = mapped(path)
+            return found if self.real(path) is path else _Entries(found, os.fspath(path))
+
+        if scandir in os.supports_fd:
+            os.supports_fd.add(scanned)
+        return scanned
+
+    def _told(self, error: OSError) -> OSError:
+        """An error that names the path as the code knows it."""
+        for name in ("filename", "filename2"):
+            value = getattr(error, name)
+            if isinstance(value, str) and (value + "/").startswith(self.folder + "/"):
+                setattr(error, name, self.path + value[len(self.folder) :])
+        return error
+
+    def files(self, walk: Callable[[str], Iterator[Any]]) -> dict[str, tuple[int, int]]:
+        """Files in the folder by their path below it: time in nanoseconds, and bytes. `walk` is the true scandir."""
+        found: dict[str, tuple[int, int]] = {}
+        folders = [self.folder]
+        while folders:
+            for entry in walk(folders.pop()):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    stat = entry.stat(follow_symlinks=False)
+                    found[entry.path[len(self.folder) + 1 :]] = (stat.st_mtime_ns, stat.st_size)
+        return found
+
+
+class _Entries:
+    """What `scandir` gives, an iterator that is closed by `with`."""
+
+    def __init__(self, found: Any, folder: str) -> None:
+        self._found, self._folder = found, folder
+
+    def __iter__(self) -> _Entries:
+        return self
+
+    def __next__(self) -> _Entry:
+        return _Entry(next(self._found), self._folder)
+
+    def __enter__(self) -> _Entries:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._found.close()
+
+
+class _Entry:
+    """An entry of a folder; all but its path is the true one's."""
+
+    def __init__(self, entry: os.DirEntry[str], folder: str) -> None:
+        self._entry = entry
+        self.path = os.path.join(folder, entry.name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._entry, name)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"<DirEntry {self._entry.name!r}>"

@@ -1,0 +1,217 @@
+"""The worker's side of an interpreter: runs its code in a namespace of its own, and tells the host what changed on the
+volume. Imported in a worker, where `monocontext` may not be."""
+
+from __future__ import annotations
+
+import base64
+import linecache
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from typing import Any, NoReturn
+
+from rlm import interpreter_mount, interpreter_text
+from rlm.interpreter_mount import Mount
+
+_scandir = os.scandir
+_open = open
+_SHOWN = 200
+
+
+class Submitted(BaseException):
+    """Ends the code. No `Exception`, so that `except Exception` lets it pass."""
+
+    def __init__(self, output: dict[str, Any]) -> None:
+        super().__init__()
+        self.output = output
+
+
+class Session:
+    """One namespace over one volume. `host` holds functions of the host by name."""
+
+    def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, mount_path: str | None) -> None:
+        self._host = host
+        self._mount: Mount | None = None
+        self._known: dict[str, tuple[int, int]] = {}
+        self._buffers: dict[str, list[Any]] = {}
+        self._history: list[dict[str, Any]] = []
+        names = dict(given_builtins if isinstance(given_builtins, dict) else vars(given_builtins))
+        if mount_path:
+            self._mount = Mount(mount_path, tempfile.mkdtemp(prefix="volume-"))
+            self.load()
+            names |= self._mount.install()
+        self.namespace: dict[str, Any] = {
+            "__name__": "__main__",
+            "__builtins__": names,
+            **{each.__name__: each for each in interpreter_text.FUNCTIONS},
+            **{name.removeprefix("_in_"): getattr(self, name) for name in dir(self) if name.startswith("_in_")},
+            **{name: call for name, call in host.items() if not name.startswith("_")},
+        }
+
+    def run(self) -> None:
+        """The host's code, and then what it changed."""
+        code, variables = self._host["_interpreter_code"]()
+        self.namespace.update(variables)
+        self.namespace.pop("Final", None)
+        file = f"<execute {len(self._history) + 1}>"
+        linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+        output: dict[str, Any] | None = None
+        failed = ""
+        try:
+            exec(compile(code, file, "exec", dont_inherit=True), self.namespace)
+        except Submitted as submitted:
+            output = submitted.output
+        except Exception:
+            failed = _told()
+            sys.stderr.write(failed)
+        finally:
+            self.save()
+        final = self.namespace.pop("Final", None)
+        if output is None and isinstance(final, dict):
+            output = final
+        if output is not None:
+            self._host["_interpreter_submit"](output)
+        self._history.append({
+            "timestamp": datetime.now(UTC).isoformat(), "code_preview": code[:_SHOWN], "stdout_preview": "",
+            "stderr_preview": failed[:_SHOWN], "had_final": output is not None, "metadata": {},
+        })  # fmt: skip
+
+    # -- the volume ----------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """All files as the host has them."""
+        if self._mount is None:
+            return
+        wanted = dict(self._host["_interpreter_files"]())
+        for path in self._files():
+            if path not in wanted:
+                os.unlink(f"{self._mount.folder}/{path}")
+        for path in wanted:
+            full = f"{self._mount.folder}/{path}"
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with _open(full, "wb") as file:
+                file.write(base64.b64decode(self._host["_interpreter_get"](path)))
+        self._known = self._files()
+
+    def save(self) -> None:
+        """What changed since, to the host."""
+        found = self._files()
+        for path, state in found.items():
+            if self._known.get(path) != state:
+                self._send(path)
+        for path in self._known.keys() - found.keys():
+            self._host["_interpreter_drop"](path)
+        self._known = found
+
+    def _send(self, path: str) -> None:
+        assert self._mount is not None
+        with _open(f"{self._mount.folder}/{path}", "rb") as file:
+            self._host["_interpreter_put"](path, base64.b64encode(file.read()).decode())
+
+    def _files(self) -> dict[str, tuple[int, int]]:
+        return self._mount.files(_scandir) if self._mount else {}
+
+    # -- names of the code, after `_in_` -----------------------------------------------------------------------------
+
+    def _in_SUBMIT(self, *values: Any, **fields: Any) -> NoReturn:
+        """End with a result: `SUBMIT(x)`, `SUBMIT(a, b)` or `SUBMIT(name=value)`."""
+        if bool(values) == bool(fields):
+            raise TypeError("SUBMIT takes the result either by position or by keyword")
+        raise Submitted(fields or {"output": values[0] if len(values) == 1 else list(values)})
+
+    def _in_save_to_volume(self, path: str, content: str) -> str:
+        """Write a text; the full path."""
+        return self._write(self._place(path, "", "volume"), content, "w")
+
+    def _in_load_from_volume(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
+        """Read a text. Where there is none: `default` if given, with `strict` FileNotFoundError, else a text that says
+        so."""
+        return self._read(self._place(path, "", "volume"), default, strict)
+
+    def _in_workspace_write(self, path: str, content: str) -> str:
+        """Write a text below `workspace/`; the full path."""
+        return self._write(self._place(path, "workspace", "workspace"), content, "w")
+
+    def _in_workspace_append(self, path: str, content: str) -> str:
+        """Add to a text below `workspace/`; the full path."""
+        return self._write(self._place(path, "workspace", "workspace"), content, "a")
+
+    def _in_workspace_read(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
+        """Read a text below `workspace/`, as `load_from_volume` does."""
+        return self._read(self._place(path, "workspace", "workspace"), default, strict)
+
+    def _in_workspace_list(self, pattern: str = "*") -> list[str]:
+        """Files below `workspace/` that match, sorted."""
+        below = [path.removeprefix("workspace/") for path in self._files() if path.startswith("workspace/")]
+        return sorted(path for path in below if fnmatch(path, pattern) or fnmatch(path.rpartition("/")[2], pattern))
+
+    def _in_add_buffer(self, name: str, value: Any) -> None:
+        """Keep a value in a list of this session."""
+        self._buffers.setdefault(name, []).append(value)
+
+    def _in_get_buffer(self, name: str) -> list[Any]:
+        """The values that were kept."""
+        return list(self._buffers.get(name, []))
+
+    def _in_clear_buffer(self, name: str | None = None) -> None:
+        """Forget the values of one list, or of all."""
+        if name is None:
+            self._buffers.clear()
+        else:
+            self._buffers.pop(name, None)
+
+    def _in_get_session_history(self) -> list[dict[str, Any]]:
+        """What was executed before."""
+        return [dict(entry) for entry in self._history]
+
+    def _in_get_last_execution(self) -> dict[str, Any] | None:
+        """What was executed last."""
+        return dict(self._history[-1]) if self._history else None
+
+    def _place(self, path: str, below: str, kind: str) -> str | tuple[str]:
+        """The path as the code knows it; in a tuple what is wrong with it."""
+        if self._mount is None:
+            return ("[error: no volume mounted at /data]",)
+        if not path or not path.strip():
+            return (f"[error: {kind} path cannot be empty]",)
+        root = f"{self._mount.path}/{below}".rstrip("/")
+        full = os.path.normpath(path if path.startswith("/") else f"{root}/{path}")
+        return full if full.startswith(root + "/") else (f"[error: invalid {kind} path: {path}]",)
+
+    def _write(self, place: str | tuple[str], content: str, mode: str) -> str:
+        if isinstance(place, tuple):
+            return place[0]
+        assert self._mount is not None
+        full = self._mount.real(place)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with _open(full, mode, encoding="utf-8", newline="") as file:
+            file.write(content)
+        return place
+
+    def _read(self, place: str | tuple[str], default: str | None, strict: bool) -> str:
+        wrong = place[0] if isinstance(place, tuple) else f"[error: file not found: {place}]"
+        if not isinstance(place, tuple):
+            assert self._mount is not None
+            full = self._mount.real(place)
+            if os.path.isfile(full):
+                with _open(full, encoding="utf-8", newline="") as file:
+                    return file.read()
+        if default is not None:
+            return default
+        if strict:
+            raise FileNotFoundError(wrong.strip("[]").removeprefix("error: "))
+        return wrong
+
+
+def _told() -> str:
+    """The traceback of what is being handled, of the code alone: neither what called it nor what maps its paths."""
+    kind, error, trace = sys.exc_info()
+    assert kind is not None
+    told = traceback.TracebackException(kind, error or kind(), trace)
+    ours = (__file__, interpreter_mount.__file__)
+    told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if frame.filename not in ours])
+    return "".join(told.format())
