@@ -8,6 +8,9 @@ Code that the model writes runs in a confined process (`runner="subprocess"`): n
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from rlm.anthropic_lm import AnthropicLM
 from rlm.backoff import Backoff
 from rlm.budget import Budget
@@ -36,6 +39,15 @@ from rlm.step import Cell, Step
 from rlm.sub_cache import SubCache
 from rlm.usage import ModelUsage, Usage
 
+if TYPE_CHECKING:
+    from rlm.interpreter import FinalOutput, Interpreter, create_interpreter
+    from rlm.interpreter_names import (
+        get_default_volume_name,
+        get_memory_path,
+        get_workspace_volume_name,
+        sanitize_key,
+    )
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -52,6 +64,8 @@ __all__ = [
     "ChannelAbuse",
     "ClaudeAgentLM",
     "Completion",
+    "FinalOutput",
+    "Interpreter",
     "LLMError",
     "ModelUsage",
     "OpenAILM",
@@ -68,4 +82,21 @@ __all__ = [
     "TrajectoryError",
     "UnknownOption",
     "Usage",
+    "create_interpreter",
+    "get_default_volume_name",
+    "get_memory_path",
+    "get_workspace_volume_name",
+    "sanitize_key",
 ]
+
+# The interpreter is an edge, which knows `monocontext`: it is imported by who asks for it.
+_INTERPRETER = frozenset(("FinalOutput", "Interpreter", "create_interpreter"))
+_NAMES = frozenset(("get_default_volume_name", "get_memory_path", "get_workspace_volume_name", "sanitize_key"))
+
+
+def __getattr__(name: str) -> object:
+    if name in _INTERPRETER:
+        return getattr(import_module("rlm.interpreter"), name)
+    if name in _NAMES:
+        return getattr(import_module("rlm.interpreter_names"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

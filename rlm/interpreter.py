@@ -21,7 +21,13 @@ from typing import Any, Self
 from monocontext.store import Store
 from monocontext.stores import open_store
 from rlm.errors import RunnerUnavailable
-from rlm.interpreter_names import get_default_volume_name, volume_url
+from rlm.interpreter_names import (
+    get_default_volume_name,
+    get_memory_path,
+    get_workspace_volume_name,
+    sanitize_key,
+    volume_url,
+)
 from rlm.lm import LM
 from rlm.runner import DEFAULT_RUNNER, Runner
 from rlm.runners import make_runner
@@ -29,6 +35,16 @@ from rlm.runners.values import is_data
 from rlm.scripted import ScriptedLM
 from rlm.subcalls import SubCalls
 from rlm.usage import Usage
+
+__all__ = [
+    "FinalOutput",
+    "Interpreter",
+    "create_interpreter",
+    "get_default_volume_name",
+    "get_memory_path",
+    "get_workspace_volume_name",
+    "sanitize_key",
+]
 
 STDOUT_CHARACTERS = 10_000
 """Of one result; beyond it there is a summary."""
