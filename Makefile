@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-local test test-slow lint types contracts check bench clean
+.PHONY: demo demo-local test test-slow test-tools lint types contracts check bench clean
 
 demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
@@ -25,6 +25,18 @@ test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the mid
 	@echo "== the slow suites"
 	$(BIN)/python -m pytest -m slow --timeout=1800
 
+test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy; environments in .venv-tools (1 GB)
+	@echo "== building environments in .venv-tools"
+	for it in "mcp1 mcp>=1.10,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
+	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
+	  .venv-tools/$$1/bin/python -m pip --disable-pip-version-check --quiet install "$$2" -e . -e ./rlm || exit 1; \
+	done
+	! command -v npm || npm install --silent --no-audit --no-fund --prefix .venv-tools @modelcontextprotocol/inspector@2
+	PATH="$(CURDIR)/.venv-tools/node_modules/.bin:$$PATH" \
+	  MONOCONTEXT_MCP_PYTHONS=.venv-tools/mcp1/bin/python:.venv-tools/mcp2/bin/python \
+	  MONOCONTEXT_DSPY_PYTHON=.venv-tools/dspy/bin/python \
+	  $(BIN)/python -m pytest tests/mcp tests/dspy
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,7 +54,7 @@ bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one sl
 	$(BIN)/python -m benchmarks latency
 
 clean:
-	rm -rf $(VENV) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-tools build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
