@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -227,16 +227,19 @@ def _posted(url: str, token: str | None) -> int:
 
 @asynccontextmanager
 async def _http_client(url: str, token: str) -> AsyncIterator[Client]:
-    from mcp.client import streamable_http
-
     headers = {"Authorization": f"Bearer {token}"}
-    from mcp.shared._httpx_utils import create_mcp_http_client
+    async with AsyncExitStack() as stack:
+        try:
+            from mcp.client.streamable_http import streamable_http_client
+            from mcp.shared._httpx_utils import create_mcp_http_client
 
-    async with (
-        create_mcp_http_client(headers=headers) as http,
-        streamable_http.streamable_http_client(url, http_client=http) as streams,
-        ClientSession(streams[0], streams[1]) as session,
-    ):
+            http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
+            streams = await stack.enter_async_context(streamable_http_client(url, http_client=http))
+        except ImportError:  # the first of 1.x
+            from mcp.client.streamable_http import streamablehttp_client
+
+            streams = await stack.enter_async_context(streamablehttp_client(url, headers=headers))
+        session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
         await session.initialize()
         yield Client(session)
 
