@@ -27,7 +27,7 @@ test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the mid
 
 test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
-	for it in "mcp1 mcp>=1.10,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
+	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
 	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
 	  .venv-tools/$$1/bin/python -m pip --disable-pip-version-check --quiet install "$$2" -e . -e ./rlm || exit 1; \
 	done

@@ -191,8 +191,13 @@ def listening(*arguments: str | Path) -> Iterator[tuple[str, str]]:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
     try:
-        url = process.stderr.readline().split()[-1]
-        yield url, process.stderr.readline().split()[-1]
+        url, token = "", ""
+        while not token:  # other packages may warn of something first
+            line = process.stderr.readline()
+            assert line, "the server ended"
+            url = line.split()[-1] if line.startswith("MCP at ") else url
+            token = line.split()[-1] if line.startswith("Authorization: Bearer ") else ""
+        yield url, token
     finally:
         process.terminate()
         process.wait(20)

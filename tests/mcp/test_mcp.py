@@ -29,7 +29,7 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not PYTHONS, reason="no MCP SDK here: pip install 'mcp>=1.10', or name interpreters that have one")
+@pytest.mark.skipif(not PYTHONS, reason="no MCP SDK here: pip install 'mcp>=1.14', or name interpreters that have one")
 @pytest.mark.parametrize("python", PYTHONS)
 def test_script(python: str) -> None:
     assert run(python, SCRIPT) == "fine\n"
