@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import typer
 
-from monocontext.cli import memory, reading, searching, upkeep, volume, writing
+from monocontext.cli import hooks, memory, reading, searching, sessions, upkeep, volume, writing
 from monocontext.errors import MonocontextError
 
 app = typer.Typer(
@@ -43,9 +43,10 @@ commands = (
 )
 for command in commands:
     app.command()(_until_closed(command))
-for name, of_memory in memory.commands.items():
-    memory.app.command(name)(_until_closed(of_memory))
-app.add_typer(memory.app, name="memory")
+for group in (memory, sessions, hooks):
+    for name, of_group in group.commands.items():
+        group.app.command(name)(_until_closed(of_group))
+    app.add_typer(group.app, name=group.__name__.rpartition(".")[2])
 
 
 def main() -> None:
