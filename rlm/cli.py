@@ -14,6 +14,7 @@ import typer
 
 from rlm import backends
 from rlm.budget import Budget
+from rlm.compile_command import compile_command
 from rlm.completion import Completion
 from rlm.errors import LLMError, RLMError
 from rlm.opening import UsageError, opened
@@ -193,6 +194,9 @@ def demo(
                          runner=runner)  # fmt: skip
     if not right:
         raise typer.Exit(1)
+
+
+app.command("compile")(compile_command)
 
 
 def main() -> None:

@@ -27,7 +27,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-To = Annotated[str | None, typer.Option("--to", "--url", help="The archive; else the last argument or MONOCONTEXT_URL.")]
+To = Annotated[
+    str | None, typer.Option("--to", "--url", help="The archive; else the last argument or MONOCONTEXT_URL.")
+]
 ProjectName = Annotated[str | None, typer.Option("--project", "-p", help="Only this project.")]
 Since = Annotated[str | None, typer.Option(help="Only from this time on: 2026-02-14, or with T10:00:00Z.")]
 Until = Annotated[str | None, typer.Option(help="Only to this time; a day is the whole of it.")]
@@ -36,7 +38,8 @@ Place = Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive.
 
 def upload(
     what: Annotated[
-        list[str] | None, typer.Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; where.")
+        list[str] | None,
+        typer.Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; where."),
     ] = None,
     to: To = None,
     everything: Annotated[bool, typer.Option("--all", help="Every session on this machine.")] = False,
@@ -44,7 +47,9 @@ def upload(
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks of --watch.")] = 10.0,
     agent: Annotated[str | None, typer.Option(help="Only of this agent; of files, who wrote them.")] = None,
     project: Annotated[str | None, typer.Option("--project", "-p", help="Instead of the repository's name.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; say what would be, and which secrets.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing; say what would be, and which secrets.")
+    ] = False,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Leave secrets in; the archive says so.")] = False,
     pattern: Annotated[list[str] | None, typer.Option(help="Regular expression of more secrets.")] = None,
     endpoint: Endpoint = None,

@@ -80,7 +80,9 @@ AGENTS = {
 }  # fmt: skip
 
 
-def with_hooks(settings: Settings, agent: Agent, options: Sequence[str], program: Sequence[str] | None = None) -> Settings:
+def with_hooks(
+    settings: Settings, agent: Agent, options: Sequence[str], program: Sequence[str] | None = None
+) -> Settings:
     """Settings with our hooks in them, those of an earlier installation replaced. Raises `MonocontextError`."""
     merged = without_hooks(settings)
     hooks = merged.setdefault("hooks", {})
