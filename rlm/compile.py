@@ -97,8 +97,10 @@ def compile_sessions(
 ) -> Compiled:
     """Bring a project's compiled context up to date with its sessions.
 
-    `lm` is the root model and `sub_lm` that of sub-calls, `rlm_options` go to `RLM`; without `lm` rules extract. Streams
-    of subagents are left out: what they came to is in the session that started them. Cost beside the models: 2 LISTs, 2
+    `lm` is the root model and `sub_lm` that of sub-calls, `rlm_options` go to `RLM`; without `lm` rules extract.
+    Streams of subagents are left out: what they came to is in the session that started them.
+
+    Cost beside the models: 2 LISTs, 2
     requests for the lease, 1 GET and 7 PUTs, and for each new session 2 GETs, 1 for each piece of its text, 2 PUTs.
 
     Raises `NotFound` where the project has no session, `LLMError`; the digests made until then are kept.
@@ -317,8 +319,8 @@ def _brief(state: State, made: str) -> str:
                 kept.append(each)
     text = f"{head}\n{render(kept)}\n"
     recent = ""
-    for each in reversed(_in_order(state)):
-        line = _index_line(each)
+    for session in reversed(_in_order(state)):
+        line = _index_line(session)
         if len(text) + len(recent) + len(line) + 30 > BRIEF_CHARACTERS or recent.count("\n") >= 10:
             break
         recent += line

@@ -39,12 +39,13 @@ def compile_command(
         if not url:
             raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
         options = {name: v for name, v in (("endpoint", endpoint), ("region", region), ("profile", profile)) if v}
+        limits: dict[str, Any] = {"max_iterations": max_iterations}
         lm, sub_lm = _models(model, sub_model, base_url, extractive)
         told = (lambda *_: None) if quiet else _progress
         for each in [project] if project else _projects(url, options):
             result = compile_sessions(
                 url, each, lm=lm, sub_lm=sub_lm, store_options=options, on_session=told,
-                **({"max_iterations": max_iterations} if lm else {}),
+                **(limits if lm else {}),
             )  # fmt: skip
             _say(result, as_json)
     except (RLMError, MonocontextError, OSError) as error:

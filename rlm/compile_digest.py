@@ -53,7 +53,10 @@ class Statement:
 
 
 def statements(markdown: str, known: Callable[[str], str | None]) -> list[Statement]:
-    """The statements of a model's Markdown that rest on turns; `known` makes a full id of what a model wrote, or None."""
+    """The statements of a model's Markdown that rest on turns.
+
+    `known` makes a full id of what the model wrote between brackets, or None.
+    """
     found, section = [], SECTIONS[0]
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):

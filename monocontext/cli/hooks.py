@@ -36,6 +36,9 @@ def install(
     show: Print = False,
     no_skill: Annotated[bool, typer.Option("--no-skill", help="No skill file for uploads on demand.")] = False,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Leave secrets in what is uploaded.")] = False,
+    compile_after: Annotated[
+        bool, typer.Option("--compile", help="Run `rlm compile` after each upload; needs monocontext-rlm.")
+    ] = False,
     pattern: Annotated[list[str] | None, typer.Option(help="Regular expression of more secrets.")] = None,
     endpoint: Endpoint = None,
     region: Region = None,
@@ -57,6 +60,7 @@ def install(
     uploading = [*options, *(["--no-redact"] if no_redact else [])]
     for each in pattern or ():
         uploading += ["--pattern", each]
+    uploading += ["--compile"] if compile_after else []
     uploading += ["--anonymous"] if anonymous else []
     path = Path(file) if file else of.settings_path(Path.cwd(), user)
     merged = settings.with_hooks(settings.read_settings(path), of, [*uploading, "--agent", of.name])

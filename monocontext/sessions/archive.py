@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from monocontext.errors import InvalidUrl, NotFound
 from monocontext.sessions import names
-from monocontext.sessions.project_text import ProjectText, text_of
+from monocontext.sessions.project_text import text_of
 from monocontext.sessions.raw import read_records, turns_of
 from monocontext.sessions.session_info import SessionInfo
 from monocontext.sessions.time_span import ALWAYS, Span, inside, span_of, touches, within
@@ -168,7 +168,7 @@ class Project:
         )
         return f"=== SESSION: {info.session_id} ===\n{told}\n{title}\n\n"
 
-    # -- DeepRecurse's helpers -------------------------------------------------------------------------------------------
+    # -- DeepRecurse's helpers ----------------------------------------------------------------------------------------
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions over sessions, by the names that model code knows them by."""

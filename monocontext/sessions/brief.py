@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from monocontext.sessions.light_get import NotSimple, Silent, light_get
+from monocontext.errors import MonocontextError, NotFound, StoreFailure
 from monocontext.sessions.names import BRIEF, COMPILED, key_part
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.spool import home, word
@@ -34,11 +34,8 @@ def current(url: str, project: str, options: dict[str, object]) -> tuple[str | N
     copy = os.path.join(home(), "briefs", f"{word(project)}-{_checksum(url, project):08x}.md")
     key = f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}"
     try:
-        try:
-            found = light_get(url, key, options, TIMEOUT_SECONDS)
-        except NotSimple:
-            found = _by_boto3(url, key, options)
-    except Silent as error:
+        found = _read(url, key, options)
+    except StoreFailure as error:
         print(f"monocontext: {' '.join(str(error).split())}", file=sys.stderr)
         return _kept(copy)
     if found is None:
@@ -95,11 +92,28 @@ def _kept(copy: str) -> tuple[str | None, str]:
         return None, ""
 
 
+def _read(url: str, key: str, options: dict[str, object]) -> bytes | None:
+    """The object, or None where there is none (1 GET). Raises `StoreFailure` after `TIMEOUT_SECONDS` or so."""
+    if "://" in url:
+        from monocontext.sessions.light_get import NotSimple, light_get
+
+        try:
+            return light_get(url, key, options, TIMEOUT_SECONDS)
+        except NotSimple:
+            return _by_boto3(url, key, options)
+    try:
+        with open(os.path.join(url, key), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreFailure(str(error)) from None
+
+
 def _by_boto3(url: str, key: str, options: dict[str, object]) -> bytes | None:
     """The same by the store with all its ways; in a thread, so that its patience is not ours."""
     import threading
 
-    from monocontext.errors import MonocontextError, NotFound
     from monocontext.stores import open_store
 
     found: list[bytes | None] = []
@@ -119,7 +133,7 @@ def _by_boto3(url: str, key: str, options: dict[str, object]) -> bytes | None:
     thread.start()
     thread.join(2 * TIMEOUT_SECONDS)
     if not found:
-        raise Silent(errors[0] if errors else f"{url} did not answer within {2 * TIMEOUT_SECONDS:g} s")
+        raise StoreFailure(errors[0] if errors else f"{url} did not answer within {2 * TIMEOUT_SECONDS:g} s")
     return found[0]
 
 

@@ -23,8 +23,21 @@ _NOT_A_PROMPT = re.compile(
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 # Data of the harness and of the screen: kept as records, of no interest to a reader of the conversation.
 _QUIET = frozenset(
-    "attachment progress file-history-snapshot permission-mode mode agent-name agent-color frame-link agent-setting "
-    "pr-link tag last-prompt agent_metadata".split()
+    [
+        "attachment",
+        "progress",
+        "file-history-snapshot",
+        "permission-mode",
+        "mode",
+        "agent-name",
+        "agent-color",
+        "frame-link",
+        "agent-setting",
+        "pr-link",
+        "tag",
+        "last-prompt",
+        "agent_metadata",
+    ]
 )
 
 
@@ -157,7 +170,7 @@ class _Turns(TurnMaker):
             else:
                 words.append(block)
         text = content_text(words)
-        if text and not marks[:1] == ("sidechain=yes",):
+        if text and "sidechain=yes" not in marks:
             if not _NOT_A_PROMPT.match(text):
                 self._see_prompt(text)
             elif command := _COMMAND.search(text):

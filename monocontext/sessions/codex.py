@@ -16,8 +16,8 @@ from monocontext.sessions.turn import Turn
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions|turn_aborted)\b|# AGENTS\.md")
-_CALLS = frozenset("function_call custom_tool_call local_shell_call web_search_call".split())
-_RESULTS = frozenset("function_call_output custom_tool_call_output".split())
+_CALLS = frozenset(["function_call", "custom_tool_call", "local_shell_call", "web_search_call"])
+_RESULTS = frozenset(["function_call_output", "custom_tool_call_output"])
 _NEIGHBOURS = 4
 """User and agent text stand twice in a file, as an item and as an event, a few records apart."""
 
@@ -130,7 +130,7 @@ def _output(output: Any) -> str:
         try:
             output = json.loads(output)
         except ValueError:
-            return output
+            return content_text(output)
     if isinstance(output, dict):
         return content_text(output.get("output", output.get("content"))) or as_text(output)
     return content_text(output)

@@ -15,7 +15,7 @@ from monocontext.sessions import spool
 
 EVENTS = ("session-start", "session-end", "stop", "pre-compact")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern")
-FLAGS = ("anonymous", "no-redact")
+FLAGS = ("anonymous", "no-redact", "compile")
 _MOST_BYTES = 4 << 20
 
 

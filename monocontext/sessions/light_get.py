@@ -12,6 +12,7 @@ import os
 import time
 from urllib.parse import urlsplit
 
+from monocontext.errors import StoreFailure
 from monocontext.stores.address import Address, parse
 from monocontext.transport.signing import Credentials, Signer, encode_path
 
@@ -20,12 +21,8 @@ class NotSimple(Exception):
     """It takes boto3 to know how to ask."""
 
 
-class Silent(Exception):
-    """The store did not answer, or not with what was asked for."""
-
-
 def light_get(url: str, key: str, options: dict[str, object], timeout_seconds: float) -> bytes | None:
-    """An object's bytes, or None where there is none (1 GET). Raises `NotSimple`, `Silent`, `InvalidUrl`."""
+    """An object's bytes, or None where there is none (1 GET). Raises `NotSimple`, `StoreFailure`, `InvalidUrl`."""
     address = parse(url)
     if address.scheme == "file":
         try:
@@ -34,9 +31,9 @@ def light_get(url: str, key: str, options: dict[str, object], timeout_seconds: f
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise Silent(str(error)) from None
+            raise StoreFailure(str(error)) from None
     if address.scheme != "s3":
-        raise Silent(f"{url} is in the memory of another process")
+        raise StoreFailure(f"{url} is in the memory of another process")
     return _from_s3(address, key, options, timeout_seconds)
 
 
@@ -53,7 +50,7 @@ def _from_s3(address: Address, key: str, options: dict[str, object], timeout_sec
         answer = connection.getresponse()
         body = answer.read()
     except (OSError, http.client.HTTPException) as error:
-        raise Silent(f"{scheme}://{host}: {error}") from None
+        raise StoreFailure(f"{scheme}://{host}: {error}") from None
     finally:
         connection.close()
     if answer.status == 404 and b"NoSuchBucket" not in body:
@@ -61,7 +58,7 @@ def _from_s3(address: Address, key: str, options: dict[str, object], timeout_sec
     if answer.status in (301, 307, 400):
         raise NotSimple(f"{scheme}://{host} answered {answer.status}: another region?")
     if answer.status != 200:
-        raise Silent(f"{scheme}://{host} answered {answer.status}")
+        raise StoreFailure(f"{scheme}://{host} answered {answer.status}")
     return body
 
 

@@ -15,7 +15,7 @@ from monocontext.sessions.reader import Reader, SessionFile
 from monocontext.sessions.records import Record, read_lines
 
 AGENTS: dict[str, Reader] = {each.agent: each for each in (ClaudeCode(), Codex(), Chat(), PlainText())}
-_CODEX_TYPES = frozenset("session_meta turn_context response_item event_msg compacted".split())
+_CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
 _LOOKED_AT = 50
 
 

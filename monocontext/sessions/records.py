@@ -18,7 +18,7 @@ from typing import IO, Any, cast
 Record = dict[str, Any]
 
 MOST_LINE_BYTES = 64 << 20
-"""The longest lines seen in use, screenshots in base64, are below 20 MB. Reading JSON takes some five times its size."""
+"""The longest lines seen in use, screenshots in base64, are below 20 MB. Reading takes some five times that."""
 _KEPT_CHARACTERS = 4096
 _DEEPEST = 200
 """Levels of nesting. What goes deeper is built to break readers."""

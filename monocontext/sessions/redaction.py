@@ -19,12 +19,28 @@ from monocontext.sessions.records import Record
 from monocontext.sessions.secret_kinds import SHAPES, Shape, names_a_secret
 
 _ENVELOPE = frozenset(
-    "uuid parentUuid logicalParentUuid leafUuid sessionId requestId sourceToolUseID toolUseID agentId timestamp type "
-    "version promptId messageId ordinal sha256".split()
+    [
+        "uuid",
+        "parentUuid",
+        "logicalParentUuid",
+        "leafUuid",
+        "sessionId",
+        "requestId",
+        "sourceToolUseID",
+        "toolUseID",
+        "agentId",
+        "timestamp",
+        "type",
+        "version",
+        "promptId",
+        "messageId",
+        "ordinal",
+        "sha256",
+    ]
 )
-_MESSAGE = frozenset("id model role type stop_reason".split())
-_BLOCK = frozenset("id tool_use_id type signature".split())
-_PAYLOAD = frozenset("id call_id type encrypted_content role".split())
+_MESSAGE = frozenset(["id", "model", "role", "type", "stop_reason"])
+_BLOCK = frozenset(["id", "tool_use_id", "type", "signature"])
+_PAYLOAD = frozenset(["id", "call_id", "type", "encrypted_content", "role"])
 _SIGNED = frozenset(("thinking", "redacted_thinking"))
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))|\x1b\[[0-9;?]*[A-Za-z]")
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}

@@ -173,12 +173,14 @@ class Shape(NamedTuple):
 SHAPES = tuple(Shape(kind, re.compile(pattern), tuple(_HINTS.get(kind, "").split())) for kind, pattern in _TABLE)
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_SECRET_WORDS = frozenset("password passwd passphrase secret token credential credentials apikey authtoken".split())
-_KEY_OF = frozenset("api secret private access account signing encryption auth master".split())
+_SECRET_WORDS = frozenset(
+    ["password", "passwd", "passphrase", "secret", "token", "credential", "credentials", "apikey", "authtoken"]
+)
+_KEY_OF = frozenset(["api", "secret", "private", "access", "account", "signing", "encryption", "auth", "master"])
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a field of this name holds a secret: `dbPassword`, `api_key`, `clientSecret`; not `max_tokens`, `cacheKey`."""
+    """Whether a field of this name holds a secret: `dbPassword`, `clientSecret`; not `max_tokens`, `cacheKey`."""
     words = [word.lower() for word in _WORDS.findall(name[:100])]
     if not words:
         return False

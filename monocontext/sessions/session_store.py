@@ -126,7 +126,7 @@ class SessionStore:
     def _load(self, key: Key) -> list[Entry] | None:
         folder = self._folder(key)
         keys = [info.key for info in self.store.list(folder) if names.is_part(info.key.removeprefix(folder))]
-        return cast("list[Entry]", read_records(self.store, keys)) if keys else None
+        return read_records(self.store, keys) if keys else None
 
     def _list_sessions(self, project_key: str) -> list[dict[str, Any]]:
         root = f"{self._prefix}{names.key_part(project_key, 'project key')}/"

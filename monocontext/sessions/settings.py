@@ -1,6 +1,6 @@
 """The hooks in an agent's settings: put in, taken out, nothing else touched.
 
-Claude Code: `.claude/settings.local.json` of the directory (of this user and repository alone), or `~/.claude/settings.json`.
+Claude Code: `.claude/settings.local.json` of the directory, of this user alone, or `~/.claude/settings.json`.
 Codex: `.codex/hooks.json`, or `$CODEX_HOME/hooks.json`. The file as it was stays beside it, once for each change.
 """
 
@@ -185,8 +185,8 @@ def skill(url: str, options: Sequence[str]) -> str:
     more = "".join(f" {shlex.quote(word)}" for word in options)
     return f"""---
 name: {SKILL_NAME}
-description: Upload this or other sessions to the team's archive, and look up what earlier sessions found. Use when the \
-user asks to save, share or upload this session or its context, or asks what was done, decided or tried before.
+description: Upload this or other sessions to the team's archive, and look up what earlier sessions found. Use when \
+the user asks to save, share or upload this session or its context, or asks what was done, decided or tried before.
 ---
 
 # Sessions in the team's archive

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 Kind = Literal["text", "tool_use", "tool_result", "thinking", "summary"]
 
@@ -88,7 +88,7 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
             session_id,
             int(n),
             role.lower(),
-            kind or "text",
+            cast(Kind, kind or "text"),
             _LIKE_HEAD.sub(lambda m: m[1][1:], body),
             "" if ts in (None, "-") else ts,
             tool="" if tool in (None, "-") else tool,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -82,8 +84,11 @@ def _attempt(path: str, log: Callable[[str], object]) -> float | None:
     if due > time.time():
         return due
     try:
-        for report in upload_job(job):
+        reports = upload_job(job)
+        for report in reports:
             log(_sentence(report))
+        if job.get("compile") and not job.get("goes_on"):
+            _compile(job, reports[0].project, log)
     except (InvalidText, InvalidUrl) as error:
         return _give_up(path, job, str(error), log)
     except NotFound as error:
@@ -137,9 +142,24 @@ def _files(job: dict[str, object]) -> list[SessionFile]:
     return [main, *(recognized(path, main.agent) for path in below)]
 
 
+def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:
+    """Let `rlm compile` digest what is new, in this worker's time; what it says goes to the log."""
+    program = Path(sys.executable).parent / "rlm"
+    command = str(program) if os.access(program, os.X_OK) else shutil.which("rlm")
+    if command is None:
+        log("no command `rlm` here: pip install monocontext-rlm, or leave out --compile")
+        return
+    options = [f"--{name}={job[name]}" for name in ("endpoint", "region", "profile") if job.get(name)]
+    done = subprocess.run(
+        [command, "compile", str(job["url"]), f"--project={project}", "--quiet", *options],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    log(" ".join((done.stdout + done.stderr).split()))
+
+
 def _later(path: str, job: dict[str, object], error: Exception, log: Callable[[str], object]) -> float:
     attempts = int(str(job.get("attempts", 0))) + 1
-    wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** (attempts - 1))
+    wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(attempts - 1, 10))
     log(f"{job.get('session_id')}: attempt {attempts} failed, again in {wait:.0f} s: {' '.join(str(error).split())}")
     due = time.time() + wait
     if json.loads(Path(path).read_bytes()).get("at") == job.get("at"):  # else a newer one has taken its place
@@ -147,10 +167,11 @@ def _later(path: str, job: dict[str, object], error: Exception, log: Callable[[s
     return due
 
 
-def _give_up(path: str, job: dict[str, object], why: str, log: Callable[[str], object]) -> None:
+def _give_up(path: str, job: dict[str, object], why: str, log: Callable[[str], object]) -> float | None:
     """What will never work is put aside with its reason."""
     log(f"{job.get('session_id', path)}: put aside: {' '.join(why.split())}")
     os.replace(path, path.removesuffix(".job") + ".failed")
+    return None
 
 
 def _done(path: str, job: dict[str, object]) -> None:
