@@ -176,9 +176,11 @@ class Redactor:
             data = value.get(name)
             if isinstance(data, str) and len(data) > _IMAGE_CHARACTERS:
                 head, comma, rest = data.partition(",")
-                body = rest if comma and head.startswith("data:") else data
+                has_head = bool(comma) and head.startswith("data:")
+                body = rest if has_head else data
                 if _BASE64.fullmatch(body):
-                    kind = value.get("media_type") or value.get("type") or head[5:].partition(";")[0]
+                    told = head[5:].partition(";")[0] if has_head else "of some type"
+                    kind = value.get("media_type") or told
                     self.images += 1
                     return {**value, name: f"[picture: {kind}, {len(body) * 3 // 4:,} bytes]"}
         return None

@@ -45,14 +45,15 @@ def write_job(job: dict[str, object], *, every_seconds: float = 0.0) -> str:
     """
     folder = spool_folder()
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    session = word(str(job.get("session_id") or ""))
+    session = _session(job)
     unique = f"{time.time_ns()}-{os.getpid()}"
     if every_seconds:
         name = f"goes-on-{session}"
         job = {**job, "goes_on": True, "due": _last(session) + every_seconds}
     else:
         name = f"ended-{unique}"
-        linked = os.path.join(folder, f"{name}.transcript")
+        ending = os.path.basename(str(job["transcript_path"])).partition(".")[2]
+        linked = os.path.join(folder, f"{name}.{word(ending).replace('-', '.')}")  # readers go by it
         try:
             os.link(str(job["transcript_path"]), linked)
             job = {**job, "linked": linked}
@@ -78,11 +79,16 @@ def jobs() -> list[str]:
         return []
 
 
-def uploaded(session_id: str) -> None:
-    """Remember that a session was uploaded now."""
-    path = os.path.join(spool_folder(), f"last-{word(session_id)}")
+def uploaded(job: dict[str, object]) -> None:
+    """Remember that the session of a job was uploaded now."""
+    path = os.path.join(spool_folder(), f"last-{_session(job)}")
     with open(path, "wb"):
         os.utime(path)
+
+
+def _session(job: dict[str, object]) -> str:
+    """A session and where it goes, as a part of a file name."""
+    return f"{word(str(job.get('session_id') or ''))}-{word(str(job.get('url') or '')[-60:])}"
 
 
 def _last(session: str) -> float:

@@ -176,7 +176,7 @@ def _give_up(path: str, job: dict[str, object], why: str, log: Callable[[str], o
 
 def _done(path: str, job: dict[str, object]) -> None:
     if job.get("session_id"):
-        spool.uploaded(str(job["session_id"]))
+        spool.uploaded(job)
     linked = str(job.get("linked") or "")
     if json.loads(Path(path).read_bytes()).get("at") != job.get("at"):
         return
