@@ -29,7 +29,8 @@ LOOK = "```repl\nfirst = context[:400]\nprint(first)\n```"
 ANSWER = """```repl
 import re
 n = re.search(r"bug number (\\d+)", context)[1]
-answer["content"] = f"## Summary\\n- Bug {n} is fixed [1, 4]\\n## Decisions\\n- Method {n} is used [turn 4]\\n- no turn\\n"
+answer["content"] = f"## Summary\\n- Bug {n} is fixed [1, 4]\\n"
+answer["content"] += f"## Decisions\\n- Method {n} is used [turn 4]\\n- no turn\\n"
 answer["ready"] = True
 ```"""
 
@@ -39,7 +40,7 @@ def root(messages: Any) -> str:
     if isinstance(messages, str):
         lines = re.findall(r"^- .*\[.*\]$", messages.partition("# Digests")[2], re.M)
         return "## Summary\n" + "\n".join(dict.fromkeys(lines[:10])) + "\n- invented [s:1]\n"
-    return LOOK if len(messages) == 2 else ANSWER
+    return ANSWER if any(message["role"] == "assistant" for message in messages) else LOOK
 
 
 def put(store: Store, folder: Path, numbers: range) -> None:
