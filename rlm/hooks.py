@@ -7,6 +7,7 @@ A context may offer any of these; a `str`, a list or a dict offers none, and not
     hint(delta)         is fed the reply as it streams, so that what its code will read can be fetched before it runs
     repl_namespace()    gives `.names`, a dict of names for the namespace, and `.transform(tree) -> tree`, a pass over
                         each cell's `ast.Module`; if it has `.ran(namespace)`, that is told what names hold after a cell
+    repl_tools()        gives functions by name, for the model to call like custom tools; they run here, wherever cells do
     serve()             gives what answers for the context to a worker that must not hold its keys: `.answer(request)`,
                         bytes to bytes, which may wait, be called by many threads, and raises ValueError for what no
                         honest worker asks; `.ready(request)`, whether an answer takes no waiting; `.entry`, a string
@@ -70,6 +71,12 @@ def namespace_kit(context: object) -> NamespaceKit | None:
     """The context's `repl_namespace()`, or None."""
     make = getattr(context, "repl_namespace", None)
     return make() if callable(make) else None
+
+
+def repl_tools(context: object) -> Mapping[str, Callable[..., object]]:
+    """The functions that the context brings along, by name."""
+    give = getattr(context, "repl_tools", None)
+    return give() if callable(give) else {}
 
 
 def reading(context: object) -> dict[str, float] | None:

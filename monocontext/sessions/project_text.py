@@ -34,6 +34,10 @@ class ProjectText(Monocontext):
 
     _helpers: Mapping[str, Callable[..., object]]
 
+    def repl_tools(self) -> Mapping[str, Callable[..., object]]:
+        """The functions over its sessions, by name, for a REPL whose cells run elsewhere (no GET)."""
+        return getattr(self, "_helpers", {})
+
     def repl_namespace(self) -> Kit:
         """As any text's, with the functions over its sessions (no GET)."""
         kit = super().repl_namespace()
