@@ -7,7 +7,7 @@ A context may offer any of these; a `str`, a list or a dict offers none, and not
     hint(delta)         is fed the reply as it streams, so that what its code will read can be fetched before it runs
     repl_namespace()    gives `.names`, a dict of names for the namespace, and `.transform(tree) -> tree`, a pass over
                         each cell's `ast.Module`; if it has `.ran(namespace)`, that is told what names hold after a cell
-    repl_tools()        gives functions by name, for the model to call like custom tools; they run here, wherever cells do
+    repl_tools()        gives functions by name, for the model to call as it does custom tools; they run in this process
     serve()             gives what answers for the context to a worker that must not hold its keys: `.answer(request)`,
                         bytes to bytes, which may wait, be called by many threads, and raises ValueError for what no
                         honest worker asks; `.ready(request)`, whether an answer takes no waiting; `.entry`, a string

@@ -117,6 +117,7 @@ _HINTS: dict[str, str] = {
     "sendgrid": "sg.",
     "mailgun": "key-",
     "mailchimp": "-us",
+    "azure": "accountkey sharedaccesskey sig= q~",
     "npm": "npm_",
     "pypi": "pypi-",
     "rubygems": "rubygems_",
