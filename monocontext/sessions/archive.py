@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cachetools import LRUCache
 
@@ -20,6 +20,9 @@ from monocontext.spread import in_order
 from monocontext.store import ObjectInfo, Store
 from monocontext.stores import open_store
 from monocontext.text import Monocontext
+
+if TYPE_CHECKING:
+    from monocontext.sessions.upload import Uploaded
 
 THREADS = 32
 """Requests at once."""
@@ -70,6 +73,16 @@ class Sessions:
     def project(self, name: str) -> Project:
         """The sessions of one project (no request). Raises `InvalidUrl` for a name that cannot be one."""
         return Project(self.store, name)
+
+    def upload(self, session: str | os.PathLike[str], **options: Any) -> list[Uploaded]:
+        """Upload a session of this machine and those of its subagents: a file, or an id or the beginning of one.
+
+        `options` and costs are those of `upload_session`, for each.
+        """
+        from monocontext.sessions.readers import named
+        from monocontext.sessions.upload import upload_session
+
+        return [upload_session(self.store, file, **options) for file in named(os.fspath(session))]
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
         """The one session whose id is or begins with `session_id`. Raises `NotFound`, also for more than one."""

@@ -54,7 +54,10 @@ def answer(text: str, project: str, url: str, note: str = "") -> str:
     The brief was made of what others said and of what their tools read: it is fenced and named as such.
     """
     text = text.replace("</team-brief", "<\\/team-brief")
+    note_cut = "[cut here; the rest is in the bucket]"
     lines = text.rstrip("\n").split("\n")
+    if len(text) > 2 * MOST_CHARACTERS:
+        lines = [*text[: 2 * MOST_CHARACTERS].split("\n")[:-1], note_cut]
     while True:
         shown = _around("\n".join(lines), project, url, note)
         told = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": shown}}
@@ -62,7 +65,6 @@ def answer(text: str, project: str, url: str, note: str = "") -> str:
         over = _length(line) - MOST_CHARACTERS
         if over <= 0:
             return line
-        note_cut = "[cut here; the rest is in the bucket]"
         if lines and lines[-1] == note_cut:
             lines.pop()
         if not lines:
