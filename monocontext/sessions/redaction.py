@@ -143,9 +143,14 @@ class Redactor:
         if (picture := self._picture(value)) is not None:
             return picture
         found: Record = {}
+        told = value.get("name") or value.get("key")  # {"name": "x-api-key", "value": ...}
+        is_pair = isinstance(told, str) and names_a_secret(told)
         for name, each in value.items():
             if name in kept and isinstance(each, str):
                 found[name] = each
+            elif is_pair and name == "value" and isinstance(each, str) and _is_value(each):
+                self.findings.append(Finding("named-secret", line, f"{where}.{name}", len(each)))
+                found[name] = "[REDACTED:named-secret]"
             else:
                 self._put(found, name, each, line, f"{where}.{name}")
         return found

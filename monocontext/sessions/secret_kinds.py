@@ -93,10 +93,14 @@ _TABLE: tuple[tuple[str, str], ...] = (
                      r"|passphrase|token|secret)[\"']?\s{0,3}(?::|=>|=)\s{0,3}"
                      r"[\"']" + _NO_VALUE + r"(?P<secret>[^\s\"']{6,})[\"']"),
     ("named-secret", r"(?i:aws_secret_access_key|aws_session_token|_authtoken|_auth|password|passwd"
-                     r"|client_secret|secret_key|api[_-]?key|access_token|auth_token|private_token)[ \t]{0,3}[:=][ \t]{0,3}" + _NO_VALUE
+                     r"|client[_-]secret|secret[_-]key|api[_-]?key|access[_-]token|auth[_-]token|private[_-]token)[ \t]{0,3}[:=][ \t]{0,3}" + _NO_VALUE
                      + r"(?P<secret>(?=[^\s]{0,200}\d)[^\s\"'(){},;&|]{8,})"),
     ("named-secret", r"(?i:--(?:password|passwd|token|api-key|secret|access-token|auth-token))[ =]" + _NO_VALUE
                      + r"(?P<secret>[^\s\"'-][^\s\"']{5,})"),
+    ("named-secret", r"(?i:token|secret)[ \t]{0,3}[:=][ \t]{0,3}" + _NO_VALUE
+                     + r"(?P<secret>(?=[A-Za-z0-9._~+/=-]{0,200}\d)(?=[^\s]{0,200}[A-Za-z])[A-Za-z0-9._~+/=-]{16,})"),
+    ("command-password", r"\bcurl\b[^\n]{0,300}?\s-u\s?[\"']?[^\s:\"']{1,100}:(?!\[REDACTED)(?P<secret>[^\s\"']+)"),
+    ("command-password", r"\bmysql\w{0,10}\b[^\n]{0,200}?\s-p(?!\[REDACTED)(?P<secret>[^\s\"']{4,})"),
     ("netrc", r"(?m:^\s{0,8}machine\s+\S+\s+login\s+\S+\s+password\s+(?P<secret>\S+))"),
 )  # fmt: skip
 
@@ -156,6 +160,7 @@ _HINTS: dict[str, str] = {
     "github": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
     "slack": "xox xapp- hooks.slack",
     "named-secret": "key token secret passw passphrase _auth credential",
+    "command-password": "curl mysql",
     "netrc": "machine",
     "authorization": "authorization bearer",
     "url-credentials": "://",

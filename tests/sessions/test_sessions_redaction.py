@@ -55,11 +55,13 @@ SECRETS = {
     "env-quoted": 'export DB_PASSWORD="' + A[:14] + '"',
     "json": '{"client_secret": "' + A[:20] + '"}',
     "azure": "AccountKey=" + A + "==",
+    "curl": "curl -s -u dev:" + A[:16] + " https://x",
+    "yaml": "client-secret: " + A[:20],
 }
 # What of it must not be found anywhere: the part that opens the door.
 CORES = {
     "pem": A, "bearer": A[:30], "basic": "dXNlcjpwYXNzd29yZDEyMw==", "url": A[:12], "env": A[:20],
-    "env-quoted": A[:14], "json": A[:20], "azure": A,
+    "env-quoted": A[:14], "json": A[:20], "azure": A, "curl": A[:16], "yaml": A[:20],
 }  # fmt: skip
 
 
