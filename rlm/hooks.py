@@ -12,7 +12,8 @@ A context may offer any of these; a `str`, a list or a dict offers none, and not
                         honest worker asks; `.ready(request)`, whether an answer takes no waiting; `.entry`, a string
                         "module:function" that the worker imports: the function is given a way to ask, bytes to bytes,
                         and gives the worker's context; `.close()`
-    stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far
+    stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far; and
+                        `.prefetch.gets`, `.prefetch.bytes_fetched`: what was read ahead, apart from those
     reads_since(mark)   gives `(mark, ranges)`: the half-open character ranges `(start, stop)` that were read since an
                         earlier `mark`, and the mark for the next question; `reads_since(None)` gives the mark alone,
                         with no ranges. For the map of what was read; adjacent and repeated ranges may be merged
@@ -73,10 +74,13 @@ def namespace_kit(context: object) -> NamespaceKit | None:
 
 
 def reading(context: object) -> dict[str, float] | None:
-    """What reading has cost so far: `gets`, `bytes`, `hits`, `ms` waited; None where the context does not count."""
+    """What reading has cost so far: `gets`, `bytes`, `hits`, `ms` waited, and `ahead_gets`, `ahead_bytes` of reading
+    ahead; None where the context does not count."""
     stats = getattr(context, "stats", None)
     fields = {"gets": "gets", "bytes": "bytes_fetched", "hits": "hits", "ms": "wait_seconds"}
     values = {ours: getattr(stats, theirs, None) for ours, theirs in fields.items()}
+    ahead = getattr(stats, "prefetch", None)
+    values |= {"ahead_gets": getattr(ahead, "gets", None), "ahead_bytes": getattr(ahead, "bytes_fetched", None)}
     found = {name: value for name, value in values.items() if isinstance(value, (int, float))}
     if "ms" in found:
         found["ms"] = round(1000 * found["ms"], 3)

@@ -58,11 +58,12 @@ class Loop:
         messages[:], shortened = compacted(messages, self.window_tokens)
         cells: list[Cell] = []
         final = notice = reason = None
+        before = hooks.reading(self.context)
         try:
             reply = self._ask(turn, messages)
         except BudgetSpent as exc:
             reply, reason = Reply("", 0, 0, ""), exc.reason
-        thought = self.gate.elapsed() - started
+        thought, io = self.gate.elapsed() - started, hooks.spent(before, hooks.reading(self.context))
         parsed = parse_reply(reply.text)
         if forced and reason is None:
             final, _ = self._text_answer(parsed)
@@ -78,7 +79,7 @@ class Loop:
             final = self._partial(messages, cells, reply)
         seconds = self.gate.elapsed() - started
         prompt = tuple(dict(message) for message in messages)
-        return Step(turn, prompt, reply, tuple(cells), final, notice, thought, seconds, reason, started, shortened)
+        return Step(turn, prompt, reply, tuple(cells), final, notice, thought, seconds, reason, started, shortened, io)
 
     def _ask(self, turn: int, messages: list[Message]) -> Reply:
         """One reply of the root model; the context is told that there is time, and what the reply says so far."""

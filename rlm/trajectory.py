@@ -124,6 +124,7 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
         "completion_tokens": step.reply.output_tokens,
         "dollars": dollars(step.reply, usage.prices),
         "compacted": step.compacted,
+        "io": None if step.io is None else dict(step.io),
         "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
                    "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
     }  # fmt: skip
