@@ -179,7 +179,7 @@ def summarize(
 @app.command()
 def view(
     run: Annotated[str, typer.Argument(help="A trajectory (.jsonl), or a directory: the newest one in it.")],
-    host: Annotated[str, typer.Option(help="The address to serve at; by default this machine alone reaches it.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Where to serve; by default this machine alone reaches it.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free one.")] = 0,
     export: Annotated[str | None, typer.Option(help="Write one HTML file that needs no server, and end.")] = None,
     open_browser: Annotated[bool | None, typer.Option("--open/--no-open", help="Open it in a browser; by default on a "

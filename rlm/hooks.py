@@ -74,17 +74,21 @@ def namespace_kit(context: object) -> NamespaceKit | None:
 
 
 def reading(context: object) -> dict[str, float] | None:
-    """What reading has cost so far: `gets`, `bytes`, `hits`, `ms` waited, and `ahead_gets`, `ahead_bytes` of reading
-    ahead; None where the context does not count."""
+    """What reading has cost so far: `gets`, `bytes`, `hits`, `ms` waited; None where the context does not count."""
     stats = getattr(context, "stats", None)
     fields = {"gets": "gets", "bytes": "bytes_fetched", "hits": "hits", "ms": "wait_seconds"}
     values = {ours: getattr(stats, theirs, None) for ours, theirs in fields.items()}
-    ahead = getattr(stats, "prefetch", None)
-    values |= {"ahead_gets": getattr(ahead, "gets", None), "ahead_bytes": getattr(ahead, "bytes_fetched", None)}
     found = {name: value for name, value in values.items() if isinstance(value, (int, float))}
     if "ms" in found:
         found["ms"] = round(1000 * found["ms"], 3)
     return found or None
+
+
+def read_ahead(context: object) -> dict[str, float] | None:
+    """What was read before anybody asked for it, so far: `gets`, `bytes`; None where the context does not count."""
+    ahead = getattr(getattr(context, "stats", None), "prefetch", None)
+    values = {"gets": getattr(ahead, "gets", None), "bytes": getattr(ahead, "bytes_fetched", None)}
+    return {name: value for name, value in values.items() if isinstance(value, (int, float))} or None
 
 
 def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:

@@ -16,14 +16,15 @@ class Cell:
     code: str
     result: CellResult
     io: dict[str, float] | None = None
-    """What it read from storage: gets, bytes, hits, ms waited, and ahead_gets, ahead_bytes, sent meanwhile without
-    anybody waiting. None where the context does not count."""
+    """What it read from storage: gets, bytes, hits, ms waited. None where the context does not count."""
     ranges: Sequence[Sequence[int]] | None = None
     """Half-open character ranges that it read. None where the context does not say."""
     start_seconds: float = 0.0
     """On the clock of the run."""
     calls_seconds: float = 0.0
     """Of its execution, the time during which at least one sub-call was waited for."""
+    ahead: dict[str, float] | None = None
+    """What was read ahead meanwhile: gets, bytes. None where the context does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +51,5 @@ class Step:
     """On the clock of the run."""
     compacted: int = 0
     """Messages of earlier turns that were shortened before this call."""
-    io: dict[str, float] | None = None
-    """What was read while the root was waited for, as in a cell: its read-ahead."""
+    ahead: dict[str, float] | None = None
+    """What was read ahead while the root was waited for: gets, bytes. None where the context does not count."""

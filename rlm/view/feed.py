@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from rlm.errors import TrajectoryError
 from rlm.trajectory import partial_of
 from rlm.view import rows
-from rlm.view.ranges import Range, size, union
+from rlm.view.ranges import Range, shares, size, union
 from rlm.view.rests import rests_on
 
 QUIET_SECONDS = 60
@@ -51,6 +51,7 @@ class Feed:
             self._read_on()
             if generation is not None and generation != self._generation:
                 first = 0
+            maps = {"read": self._read, "rests": self._rests_read}
             return {
                 "generation": self._generation,
                 "path": str(self.path),
@@ -61,6 +62,7 @@ class Feed:
                 "read": None if self._read is None else size(self._read),
                 "rests": self._rests,
                 "rests_read": None if self._rests_read is None else size(self._rests_read),
+                "map": {name: shares(found or (), self._chars()) for name, found in maps.items()},
             }
 
     def turn(self, number: int) -> dict[str, Any]:
@@ -117,14 +119,14 @@ class Feed:
                 self._places.append((self._end, len(raw)))
                 self._add(line)
             self._end += len(raw)
+        if self._head is None:
+            raise TrajectoryError(f"{self.path} is no trajectory: it is empty")
         told = [cell.ranges for cell in self._cells[before:] if cell.ranges is not None]
         if told:
             self._read = union([*(self._read or ()), *(pair for found in told for pair in found)])
 
     def _add(self, line: dict[str, Any]) -> None:
-        context = rows.mapping(self._metadata.get("context"))
-        chars = rows.count(context.get("chars")) or rows.count(context.get("length"))
-        self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, chars))
+        self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, self._chars()))
         turn = len(self._rows) - 1
         blocks = [rows.mapping(block) for block in rows.items(line.get("code_blocks"))]
         for i, (code, printed) in enumerate(rows.codes(line)):
@@ -150,6 +152,11 @@ class Feed:
         with self.path.open("rb") as file:
             file.seek(offset)
             return self._parsed(file.read(length), f"line {number + 2}")
+
+    def _chars(self) -> int:
+        """Of the text; where the run does not say, up to where it was read."""
+        told = rows.metadata(self._metadata)["context"]["chars"]
+        return told or (self._read[-1][1] if self._read else 0)
 
     def _partial(self) -> list[dict[str, Any]]:
         """Records of the turn under way; those of a turn that has its line are of no use any more."""

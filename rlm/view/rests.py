@@ -1,15 +1,18 @@
 """Which cells an answer rests on: those that made the values it was put together from.
 
-Found from the code alone, backwards from the answer: a cell counts when it stores a name that a later counted cell loads.
-An answer that was typed as a literal uses no name; it rests on what the model had last seen, so the search begins anew
-at the last cell that printed something. Coarse on purpose: whole cells, no branches, no aliases. A value that reached
+Found from the code alone, backwards from the answer: a cell counts when it stores a name that a later counted cell
+loads. An answer that was typed as a literal uses no name; it rests on what the model had last seen, so the search
+begins anew at the last cell that printed something. Coarse on purpose: whole cells, no branches, no aliases. A value that reached
 the answer through the model's own reading of an earlier output is not found.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Sequence
+
+_BUILTINS = frozenset(dir(builtins))
 
 
 def rests_on(cells: Sequence[tuple[str, bool]]) -> list[int]:
@@ -93,4 +96,4 @@ def _of_statement(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
                 changed.add(name)
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 changed.add(name)
-    return assigned, changed, loaded - bound
+    return assigned, changed, loaded - bound - _BUILTINS

@@ -40,7 +40,7 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def row(line: Mapping[str, Any], clock: float, chars: int | None) -> dict[str, Any]:
+def row(line: Mapping[str, Any], clock: float, chars: int) -> dict[str, Any]:
     """A turn in numbers. `clock` is when the turn before ended, for writers that do not say when a turn began.
 
     All times in seconds on one clock: a later question of a session, whose own begins at 0, goes on behind.
@@ -59,7 +59,7 @@ def row(line: Mapping[str, Any], clock: float, chars: int | None) -> dict[str, A
     for block in blocks:
         cells.append(_cell(block, at, shift, chars))
         at = cells[-1]["start"] + cells[-1]["run"]
-    io = mapping(line.get("io"))
+    ahead = mapping(line.get("ahead"))
     return {
         "turn": count(line.get("iteration")) or 0,
         "start": start,
@@ -68,7 +68,7 @@ def row(line: Mapping[str, Any], clock: float, chars: int | None) -> dict[str, A
         "model": text(line.get("model")),
         "tokens": [count(line.get("prompt_tokens")), count(line.get("completion_tokens"))],
         "dollars": number(line.get("dollars")),
-        "ahead": [count(io.get("ahead_gets")), count(io.get("ahead_bytes"))],
+        "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
         "cells": cells,
         "said": first_line(text(line.get("response"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
@@ -177,9 +177,10 @@ def first_line(code: str) -> str:
     ]
 
 
-def _cell(block: Mapping[str, Any], at: float, shift: float, chars: int | None) -> dict[str, Any]:
+def _cell(block: Mapping[str, Any], at: float, shift: float, chars: int) -> dict[str, Any]:
     result = mapping(block.get("result"))
     seconds, io = mapping(result.get("seconds")), mapping(result.get("io"))
+    ahead = mapping(result.get("ahead"))
     calls = [mapping(record) for record in items(result.get("rlm_calls"))]
     tokens = [_tokens(record) for record in calls]
     said = number(result.get("start_seconds"))
@@ -197,8 +198,9 @@ def _cell(block: Mapping[str, Any], at: float, shift: float, chars: int | None) 
         "spans": _spans(calls, shift),
         "tokens": [sum(into or 0 for into, _ in tokens), sum(out or 0 for _, out in tokens)],
         "dollars": number(result.get("dollars")) if calls else 0.0,
-        "io": [count(io.get(name)) for name in ("gets", "bytes", "hits", "ahead_gets", "ahead_bytes")] if io else None,
-        "ranges": None if read is None else for_map(read, chars or 0),
+        "io": [count(io.get(name)) for name in ("gets", "bytes", "hits")] if io else None,
+        "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
+        "ranges": None if read is None else for_map(read, chars),
         "error": bool(result.get("stderr")),
         "answer": result.get("final_answer") is not None,
         "line": first_line(text(block.get("code"))),
@@ -209,7 +211,9 @@ def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[list[float]]:
     """When at least one sub-call was under way."""
     spans: list[list[float]] = []
     timed = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
-    for start, seconds in sorted((start + shift, max(0.0, took)) for start, took in timed if start is not None and took):
+    for start, seconds in sorted(
+        (start + shift, max(0.0, took)) for start, took in timed if start is not None and took
+    ):
         if spans and start <= spans[-1][1]:
             spans[-1][1] = max(spans[-1][1], start + seconds)
         else:

@@ -29,44 +29,39 @@ class Coverage {
 
   draw(run, selected) {
     this.selected = selected;
-    this.told = run.rows.filter((row) => row.cell && row.cell.ranges);
-    const ends = this.told.map((row) => (row.cell.ranges.length ? row.cell.ranges[row.cell.ranges.length - 1][1] : 0));
-    this.chars = this.told.length ? run.metadata.context.chars || ends.reduce((a, b) => Math.max(a, b), 0) : 0;
-    const colour = colours();
-    const { pen, width } = surface(this.canvas);
-    const columns = Math.ceil(width), scale = this.chars ? width / this.chars : 0;
-    const lanes = TEXT_LANES.map((_, i) => new Lane(pen, i * LANE, '', width, colour.track));
+    this.run = run;
+    const key = `${run.generation} ${run.turns.length}`;
+    if (key !== this.key) {
+      this.key = key;
+      this.told = run.rows.filter((row) => row.cell && row.cell.ranges);
+      const ends = this.told.map((row) => (row.cell.ranges.length ? row.cell.ranges[row.cell.ranges.length - 1][1] : 0));
+      this.chars = this.told.length ? run.metadata.context.chars || ends.reduce((a, b) => Math.max(a, b), 0) : 0;
+    }
+    paint(this.canvas, key, (pen, width, colour) => this.lanes(pen, width, colour), (pen, width, colour) => {
+      if (!this.chars || !selected || !selected.cell || !selected.cell.ranges) return;
+      const lane = new Lane(2 * LANE, width), scale = width / this.chars;
+      for (const [start, stop] of selected.cell.ranges) lane.add(start * scale, Math.max(stop * scale, start * scale + 2));
+      lane.draw(pen, colour.run);
+    });
+    this.canvas.setAttribute('aria-label', this.chars ? `Of ${count(this.chars)} characters ${percent(run.read, this.chars)} were read; `
+      + `the answer rests on ${percent(run.restsRead, this.chars)}.` : 'No record of which characters were read.');
+  }
+
+  lanes(pen, width, colour) {
+    const lanes = Object.fromEntries(TEXT_LANES.map(([name], i) => [name, new Lane(i * LANE, width)]));
+    for (const name of ['read', 'rests']) {
+      const shares = this.chars ? this.run.map[name] : [], one = width / shares.length;
+      shares.forEach((share, i) => { if (share) lanes[name].add(i * one, Math.max((i + 1) * one, i * one + 2), share / 1000); });
+    }
+    lanes.read.draw(pen, colour.think, colour.track);
+    lanes.rests.draw(pen, colour.storage, colour.track);
+    lanes.selected.draw(pen, colour.run, colour.track);
     if (!this.chars) {
-      lanes[0].note(run.rows.length ? 'not recorded: this context does not say which characters were read' : 'nothing yet', colour.muted);
-      this.canvas.setAttribute('aria-label', 'No record of which characters were read.');
+      lanes.read.note(pen, this.run.rows.length ? 'not recorded: this context does not say which characters were read' : 'nothing yet', colour.muted);
       return;
     }
-    const paint = (lane, rows, tone) => {
-      const steps = new Int32Array(columns + 1);
-      for (const row of rows) {
-        for (const [start, stop] of row.cell.ranges) {
-          const left = Math.min(columns - 1, Math.floor(start * scale));
-          steps[left] += 1;
-          steps[Math.min(columns, Math.max(left + 2, Math.ceil(stop * scale)))] -= 1;
-        }
-      }
-      pen.fillStyle = tone;
-      for (let x = 0, times = 0; x < columns; x += 1) {
-        times += steps[x];
-        if (times <= 0) continue;
-        pen.globalAlpha = lane.top ? 1 : Math.min(1, 0.75 + 0.1 * Math.log2(times));
-        pen.fillRect(x, lane.top + 2, 1, LANE - 4);
-      }
-      pen.globalAlpha = 1;
-    };
-    paint(lanes[0], this.told, colour.think);
-    const rests = this.told.filter((row) => row.rests);
-    paint(lanes[1], rests, colour.storage);
-    if (!rests.length) lanes[1].note('no answer yet', colour.muted);
-    if (selected && selected.cell && selected.cell.ranges) paint(lanes[2], [selected], colour.run);
-    axis(pen, width, LANE * 3, 0, this.chars, (at) => at * scale, (at) => short(at), colour);
-    this.canvas.setAttribute('aria-label', `Of ${count(this.chars)} characters ${percent(run.read, this.chars)} were read; `
-      + `the answer rests on ${percent(run.restsRead, this.chars)}.`);
+    if (lanes.rests.empty) lanes.rests.note(pen, this.run.last.answer === null ? 'no answer yet' : 'no cell that read the text', colour.muted);
+    axis(pen, width, LANE * 3, ticks(0, this.chars, width, 110), (at) => at * width / this.chars, (at) => short(at), colour);
   }
 
   hover(event) {

@@ -85,7 +85,7 @@ class Detail {
     const marks = [call.cached ? 'cached' : '', call.turns.length ? plural(call.turns.length, 'turn') : ''].filter(Boolean).join(', ');
     const line = el('span', 'line', (call.error || call.response || call.prompt).slice(0, 300));
     const summary = el('summary', '', line, el('span', 'num', marks || call.model),
-      el('span', 'num', known(call.tokens[0]) ? `${short(call.tokens[0])} / ${short(call.tokens[1] || 0)} tok` : DASH),
+      el('span', 'num', known(call.tokens[0]) ? `${count(call.tokens[0])} / ${count(call.tokens[1])} tok` : DASH),
       el('span', 'num', known(call.dollars) ? dollars(call.dollars) : DASH), el('span', 'num', seconds(call.seconds)));
     return folded(summary, (body) => {
       body.append(el('h3', '', `Prompt to ${call.model}`), block(call.prompt, 'out'));

@@ -43,17 +43,81 @@ function colours() {
     .map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// A canvas in the pixels of the screen.
-function surface(canvas) {
+// A canvas in the pixels of the screen, on two floors: `base` draws what costs much and is kept until `key` changes,
+// `over` draws what follows the selection.
+function paint(canvas, key, base, over) {
   const { width, height } = canvas.getBoundingClientRect();
   const scale = window.devicePixelRatio || 1;
-  canvas.width = Math.max(1, Math.round(width * scale));
-  canvas.height = Math.max(1, Math.round(height * scale));
-  const pen = canvas.getContext('2d');
+  const pixels = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
+  const colour = colours();
+  const whole = JSON.stringify([key, pixels, colour]);
+  const begin = (target) => {
+    [target.width, target.height] = pixels;
+    const pen = target.getContext('2d');
+    pen.font = `11px ${getComputedStyle(document.documentElement).getPropertyValue('--sans')}`;
+    return pen;
+  };
+  if (canvas.kept !== whole) {
+    canvas.kept = whole;
+    canvas.floor = canvas.floor || document.createElement('canvas');
+    const pen = begin(canvas.floor);
+    pen.scale(scale, scale);
+    base(pen, width, colour);
+  }
+  const pen = begin(canvas);
+  pen.drawImage(canvas.floor, 0, 0);
   pen.scale(scale, scale);
-  pen.clearRect(0, 0, width, height);
-  pen.font = `11px ${getComputedStyle(document.documentElement).getPropertyValue('--sans')}`;
-  return { pen, width, height };
+  over(pen, width, colour);
+}
+
+// A lane of a chart: `add` says how much of a stretch of pixels is filled, `draw` paints each column as high as that.
+const LANE = 16;
+
+class Lane {
+  constructor(top, width) { Object.assign(this, { top, width, filled: new Float32Array(Math.ceil(width)), empty: true }); }
+
+  add(from, to, share = 1) {
+    const left = Math.max(0, from), right = Math.min(this.width, Math.max(to, from + 0.01));
+    if (right <= left) return;
+    this.empty = false;
+    for (let x = Math.floor(left); x < right; x += 1) this.filled[x] += share * (Math.min(x + 1, right) - Math.max(x, left));
+  }
+
+  draw(pen, tone, track) {
+    const full = LANE - 4, bottom = this.top + LANE - 2;
+    if (track) { pen.fillStyle = track; pen.fillRect(0, this.top + 2, this.width, full); }
+    pen.fillStyle = tone;
+    const heights = this.heights(full);
+    for (let x = 0; x < heights.length;) {
+      let end = x + 1;
+      while (end < heights.length && heights[end] === heights[x]) end += 1;
+      if (heights[x]) pen.fillRect(x, bottom - heights[x], end - x, heights[x]);
+      x = end;
+    }
+  }
+
+  // What is there at all is high enough to be seen; a thin bar that stands alone and the edges of a wide one are whole.
+  heights(full) {
+    const filled = (x) => this.filled[x] > 0;
+    const heights = Array.from(this.filled, (part) => (part > 0 ? Math.max(3, Math.round(Math.min(1, part) * full)) : 0));
+    for (let x = 0; x < heights.length; x += 1) {
+      if (!filled(x)) continue;
+      let end = x + 1;
+      while (end < heights.length && filled(end)) end += 1;
+      if (end - x <= 4) heights.fill(full, x, end);
+      else if (heights[x + 1] === full) heights[x] = full;
+      if (heights[end - 2] === full) heights[end - 1] = full;
+      x = end;
+    }
+    return heights;
+  }
+
+  note(pen, text, colour) {
+    pen.fillStyle = colour;
+    pen.textAlign = 'left';
+    pen.textBaseline = 'middle';
+    pen.fillText(text, 6, this.top + LANE / 2 + 0.5);
+  }
 }
 
 const tip = {

@@ -53,6 +53,16 @@ function ticks(from, to, width, room) {
   return { found, step };
 }
 
+// Steps of a clock: as above below a minute, then what people count minutes and hours in.
+function clockTicks(from, to, width, room) {
+  const raw = (to - from) / Math.max(1, width / room);
+  const step = raw <= 20 ? null : [30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400].find((n) => n >= raw);
+  if (!step) return ticks(from, to, width, room);
+  const found = [];
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at);
+  return { found, step };
+}
+
 function short(value) {
   for (const [size, unit] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
     if (value >= size) return `${+(value / size).toFixed(3)}${unit}`;

@@ -82,9 +82,9 @@ class CellList {
     const { cell } = row;
     row.shownAt = i;
     const marks = el('span', 'marks');
-    if (cell && cell.calls) marks.append(plural(cell.calls, 'call'));
-    if (cell && (cell.error || cell.failed)) marks.append(' ', el('b', '', cell.error ? 'error' : `${cell.failed} failed`));
-    if (row.answers) marks.append(' ', el('i', '', 'answer'));
+    if (cell && cell.calls) marks.append(el('span', '', plural(cell.calls, 'call')));
+    if (cell && (cell.error || cell.failed)) marks.append(el('b', '', cell.error ? 'error' : `${cell.failed} failed`));
+    if (row.answers) marks.append(el('i', '', 'answer'));
     const took = row.live ? '' : seconds(cell ? cell.run : row.turn.think);
     const node = el('div', `row${cell ? '' : ' said'}${row.rests ? ' rests' : ''}${row.live ? ' live' : ''}`,
       el('span', 'no', row.label), el('span', 'line', row.line), marks, el('span', 'took', took));

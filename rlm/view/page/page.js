@@ -175,7 +175,7 @@ async function refresh() {
   if (changed || !settled) {
     if (chosen && !chosen.live && run.rows[0] && !run.rows.includes(chosen)) chosen = null;
     show();
-  }
+  } else header();
   settled = true;
 }
 

@@ -10,15 +10,16 @@ class Run {
     this.sums = { think: 0, run: 0, storage: null, calls: 0, into: 0, out: 0, dollars: 0, gets: null, bytes: null, hits: null, ahead: null, errors: 0 };
   }
 
-  // Takes in what the source says; true when anything changed.
+  // Takes in what the source says; true when more changed than the clock.
   take(state) {
     if (state.generation !== this.generation) this.clear();
-    const before = `${this.generation} ${this.turns.length} ${JSON.stringify(this.live)}`;
-    Object.assign(this, { generation: state.generation, metadata: state.metadata, path: state.path, live: state.live, read: state.read, restsRead: state.rests_read });
+    const mark = () => [this.generation, this.turns.length, this.live.status, this.live.replied, this.live.calls].join();
+    const before = mark();
+    Object.assign(this, { generation: state.generation, metadata: state.metadata, path: state.path, live: state.live, read: state.read, map: state.map, restsRead: state.rests_read });
     state.rows.forEach((turn, i) => { if (state.first + i === this.turns.length) this.add(turn); });
     const rests = new Set(state.rests.map(([turn, cell]) => `${turn}.${cell}`));
     for (const row of this.rows) row.rests = rests.has(`${row.at}.${row.number}`);
-    return before !== `${this.generation} ${this.turns.length} ${JSON.stringify(this.live)}`;
+    return before !== mark();
   }
 
   add(turn) {
@@ -55,7 +56,8 @@ class Run {
       sums.calls += cell.calls;
       sums.errors += cell.error ? 1 : 0;
       cost(cell.dollars);
-      if (cell.io) ['gets', 'bytes', 'hits', null, 'ahead'].forEach((name, i) => { if (name) plus(name, cell.io[i]); });
+      plus('ahead', cell.ahead[1]);
+      if (cell.io) ['gets', 'bytes', 'hits'].forEach((name, i) => plus(name, cell.io[i]));
     }
   }
 

@@ -1,6 +1,5 @@
 // What happened when, in lanes over one axis of seconds.
 
-const LANE = 16;
 const AXIS = 20;
 const TIME_LANES = [['think', 'Root thinks'], ['run', 'Code runs'], ['calls', 'Sub-calls'], ['storage', 'Storage wait'], ['ahead', 'Read-ahead']];
 
@@ -8,38 +7,10 @@ function laneNames(box, lanes) {
   box.replaceChildren(...lanes.map(([name, title]) => el('span', `lane-${name}`, title)));
 }
 
-// A lane of a canvas; bars that fall into pixels already painted are left out, so many cost no more than few.
-class Lane {
-  constructor(pen, top, colour, width, track) {
-    Object.assign(this, { pen, top, width, drawn: 0, right: -1 });
-    pen.fillStyle = track;
-    pen.fillRect(0, top + 2, width, LANE - 4);
-    this.colour = colour;
-  }
-
-  bar(from, to, least = 1) {
-    const left = Math.max(0, from), right = Math.min(this.width, Math.max(to, from + least));
-    if (right <= left) return;
-    this.drawn += 1;
-    if (right <= this.right) return;
-    this.pen.fillStyle = this.colour;
-    this.pen.fillRect(left, this.top + 2, right - left, LANE - 4);
-    this.right = Math.max(this.right, right);
-  }
-
-  note(text, colour) {
-    this.pen.fillStyle = colour;
-    this.pen.textAlign = 'left';
-    this.pen.textBaseline = 'middle';
-    this.pen.fillText(text, 6, this.top + LANE / 2 + 0.5);
-  }
-}
-
-function axis(pen, width, top, from, to, place, label, colour) {
+function axis(pen, width, top, { found, step }, place, label, colour) {
   pen.strokeStyle = colour.line;
   pen.fillStyle = colour.muted;
   pen.textBaseline = 'top';
-  const { found, step } = ticks(from, to, width, 110);
   for (const at of found) {
     const x = Math.round(place(at)) + 0.5;
     const text = label(at, step);
@@ -92,43 +63,46 @@ class Timeline {
       this.from = Math.max(0, selected.start - width / 3);
       this.to = this.from + width;
     }
-    const colour = colours();
-    const { pen, width } = surface(this.canvas);
-    const scale = width / (this.until - this.from);
-    const place = (second) => (second - this.from) * scale;
-    if (selected && !selected.live) {
-      pen.fillStyle = colour.accent;
-      pen.globalAlpha = 0.16;
-      pen.fillRect(place(selected.start), 0, Math.max(3, place(selected.stop) - place(selected.start)), LANE * 5);
-      pen.globalAlpha = 1;
-    }
-    const lanes = Object.fromEntries(TIME_LANES.map(([name], i) => [name, new Lane(pen, i * LANE, colour[name], width, colour.track)]));
-    let told = false, ahead = false;
-    for (const turn of run.turns) {
-      if (turn.end < this.from || turn.start > this.until) { told = told || turn.cells.some((cell) => known(cell.wait_storage)); continue; }
-      lanes.think.bar(place(turn.start), place(turn.start + turn.think), 0.5);
-      ahead = ahead || known(turn.ahead[0]);
-      if (turn.ahead[0]) lanes.ahead.bar(place(turn.start), place(turn.start + turn.think), 2);
-      for (const cell of turn.cells) {
-        lanes.run.bar(place(cell.start), place(cell.start + cell.run));
-        for (const [from, to] of cell.spans) lanes.calls.bar(place(from), place(to));
-        if (known(cell.wait_storage)) told = true;
-        if (cell.wait_storage) lanes.storage.bar(place(cell.start), place(cell.start + cell.wait_storage));
-        if (cell.io && cell.io[3]) lanes.ahead.bar(place(cell.start), place(cell.start + cell.run), 2);
-      }
-    }
-    if (!lanes.calls.drawn) lanes.calls.note(this.to === null ? 'none' : 'none here', colour.muted);
-    if (!lanes.storage.drawn) lanes.storage.note(told ? 'none' : 'not recorded: this context does not count its waits', colour.muted);
-    if (!lanes.ahead.drawn) lanes.ahead.note(ahead ? 'none' : 'not recorded', colour.muted);
-    if (selected && !selected.live) {
-      pen.strokeStyle = colour.accent;
-      const left = Math.round(place(selected.start)) + 0.5;
-      pen.strokeRect(left, 0.5, Math.max(3, Math.round(place(selected.stop)) - left), LANE * 5 - 1);
-    }
-    axis(pen, width, LANE * 5, this.from, this.until, place, clock, colour);
+    const place = (second, width) => (second - this.from) * width / (this.until - this.from);
+    paint(this.canvas, [run.generation, run.turns.length, this.from, this.until],
+      (pen, width, colour) => this.lanes(pen, width, colour, (second) => place(second, width)),
+      (pen, width, colour) => {
+        if (!selected || selected.live) return;
+        const left = Math.round(place(selected.start, width)) + 0.5;
+        const wide = Math.max(3, Math.round(place(selected.stop, width)) - left);
+        pen.fillStyle = colour.accent;
+        pen.globalAlpha = 0.14;
+        pen.fillRect(left, 0.5, wide, LANE * 5 - 1);
+        pen.globalAlpha = 1;
+        pen.strokeStyle = colour.accent;
+        pen.strokeRect(left, 0.5, wide, LANE * 5 - 1);
+      });
     const { sums } = run;
     this.canvas.setAttribute('aria-label', `Timeline of ${seconds(run.end)}: the root thinks for ${seconds(sums.think)}, code runs for `
       + `${seconds(sums.run)}, of which it waits for storage for ${known(sums.storage) ? seconds(sums.storage) : 'an unknown time'}. The list below has every cell.`);
+  }
+
+  lanes(pen, width, colour, place) {
+    const lanes = Object.fromEntries(TIME_LANES.map(([name], i) => [name, new Lane(i * LANE, width)]));
+    let told = false, ahead = false;
+    for (const turn of this.run.turns) {
+      ahead = ahead || known(turn.ahead[0]);
+      told = told || turn.cells.some((cell) => known(cell.wait_storage));
+      if (turn.end < this.from || turn.start > this.until) continue;
+      lanes.think.add(place(turn.start), place(turn.start + turn.think));
+      if (turn.ahead[0]) lanes.ahead.add(place(turn.start), place(turn.start + turn.think));
+      for (const cell of turn.cells) {
+        lanes.run.add(place(cell.start), place(cell.start + cell.run));
+        for (const [from, to] of cell.spans) lanes.calls.add(place(from), place(to));
+        if (cell.wait_storage) lanes.storage.add(place(cell.start), place(cell.start + cell.wait_storage));
+        if (cell.ahead[0]) lanes.ahead.add(place(cell.start), place(cell.start + cell.run));
+      }
+    }
+    for (const [name] of TIME_LANES) lanes[name].draw(pen, colour[name], colour.track);
+    if (lanes.calls.empty) lanes.calls.note(pen, this.to === null ? 'none' : 'none here', colour.muted);
+    if (lanes.storage.empty) lanes.storage.note(pen, told ? 'none' : 'not recorded: this context does not count its waits', colour.muted);
+    if (lanes.ahead.empty) lanes.ahead.note(pen, ahead ? 'none' : 'not recorded', colour.muted);
+    axis(pen, width, LANE * 5, clockTicks(this.from, this.until, width, 110), place, clock, colour);
   }
 
   hover(event) {
