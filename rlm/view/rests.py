@@ -2,8 +2,8 @@
 
 Found from the code alone, backwards from the answer: a cell counts when it stores a name that a later counted cell
 loads. An answer that was typed as a literal uses no name; it rests on what the model had last seen, so the search
-begins anew at the last cell that printed something. Coarse on purpose: whole cells, no branches, no aliases. A value that reached
-the answer through the model's own reading of an earlier output is not found.
+begins anew at the last cell that printed something. Coarse on purpose: whole cells, no branches, no aliases. A value
+that reached the answer through the model's own reading of an earlier output is not found.
 """
 
 from __future__ import annotations
@@ -13,6 +13,30 @@ import builtins
 from collections.abc import Sequence
 
 _BUILTINS = frozenset(dir(builtins))
+_CHANGING = frozenset(
+    {
+        "add",
+        "append",
+        "appendleft",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "popleft",
+        "put",
+        "remove",
+        "reverse",
+        "setdefault",
+        "sort",
+        "subtract",
+        "update",
+        "write",
+        "writelines",
+    }
+)
+"""Methods that change what they are called on; of any other the object is taken to stay as it was."""
 
 
 def rests_on(cells: Sequence[tuple[str, bool]]) -> list[int]:
@@ -59,10 +83,6 @@ def _names(code: str) -> tuple[set[str], set[str], set[str]]:
         loaded |= now_loaded - assigned
         assigned |= now_assigned
         changed |= now_changed
-    if "context" not in assigned:
-        # `context.find(...)` is no change: else every cell that looks at the text would count.
-        changed.discard("context")
-        loaded.discard("context")
     return assigned, changed, loaded
 
 
@@ -90,7 +110,7 @@ def _of_statement(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
                 loaded.add(name)
             case ast.Call(func=ast.Name(id="FINAL_VAR"), args=[ast.Constant(value=str(name)), *_]):
                 loaded.add(name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGING:
                 changed.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 changed.add(name)

@@ -105,8 +105,7 @@ class Lane {
       let end = x + 1;
       while (end < heights.length && filled(end)) end += 1;
       if (end - x <= 4) heights.fill(full, x, end);
-      else if (heights[x + 1] === full) heights[x] = full;
-      if (heights[end - 2] === full) heights[end - 1] = full;
+      else { heights.fill(heights[x + 2], x, x + 2); heights.fill(heights[end - 3], end - 2, end); }
       x = end;
     }
     return heights;

@@ -5,7 +5,7 @@ const PYTHON = new RegExp([
   '(?<s>\\b(?:[rRbBfFuU]{1,2})?(?:"""[\\s\\S]*?(?:"""|$)|\'\'\'[\\s\\S]*?(?:\'\'\'|$)|"(?:\\\\[\\s\\S]|[^"\\\\\\n])*"?|\'(?:\\\\[\\s\\S]|[^\'\\\\\\n])*\'?)' +
     '|(?:"""[\\s\\S]*?(?:"""|$)|\'\'\'[\\s\\S]*?(?:\'\'\'|$)|"(?:\\\\[\\s\\S]|[^"\\\\\\n])*"?|\'(?:\\\\[\\s\\S]|[^\'\\\\\\n])*\'?))',
   '(?<n>\\b(?:0[xXoObB][\\da-fA-F_]+|\\d[\\d_]*(?:\\.[\\d_]*)?(?:[eE][+-]?\\d+)?j?)\\b)',
-  '(?<k>\\b(?:and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|match|case|None|True|False)\\b)',
+  '(?<k>\\b(?:and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|None|True|False)\\b)',
   '(?<r>\\b(?:context|answer|llm_query|llm_query_batched|rlm_query|rlm_query_batched|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS)\\b)',
   '(?<f>\\b[A-Za-z_]\\w*(?=\\())',
 ].join('|'), 'g');

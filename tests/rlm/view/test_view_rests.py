@@ -27,6 +27,8 @@ from rlm.view.rests import rests_on
         (["answer['content'] = 'draft'", "unused = 1", "answer['ready'] = True; answer['content'] += 'x'"], [0, 2]),
         (["a = context.find('x')", "b = context.find('y')", "FINAL(b)"], [1, 2]),
         (["a = 1", "b = (", "FINAL(a)"], [0, 2]),
+        (["import re", "re.match('a', 'b')", "x = re.escape('a')", "FINAL(x)"], [0, 2, 3]),
+        (["context = context[:9]", "x = context.find('a')", "FINAL(x)"], [0, 1, 2]),
         (["print(1)"], [0]),
         ([], []),
     ],
