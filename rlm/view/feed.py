@@ -49,6 +49,7 @@ class Feed:
         """
         with self._lock:
             self._read_on()
+            self._read = None if self._read is None else union(self._read)
             if generation is not None and generation != self._generation:
                 first = 0
             maps = {"read": self._read, "rests": self._rests_read}
@@ -106,7 +107,6 @@ class Feed:
     def _new_lines(self, file: BinaryIO) -> None:
         """Take in whole lines behind the last known one; a torn last line is left for the next time."""
         file.seek(self._end)
-        before = len(self._cells)
         for raw in file:
             if not raw.endswith(b"\n"):
                 break
@@ -121,16 +121,17 @@ class Feed:
             self._end += len(raw)
         if self._head is None:
             raise TrajectoryError(f"{self.path} is no trajectory: it is empty")
-        told = [cell.ranges for cell in self._cells[before:] if cell.ranges is not None]
-        if told:
-            self._read = union([*(self._read or ()), *(pair for found in told for pair in found)])
 
     def _add(self, line: dict[str, Any]) -> None:
         self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, self._chars()))
         turn = len(self._rows) - 1
         blocks = [rows.mapping(block) for block in rows.items(line.get("code_blocks"))]
         for i, (code, printed) in enumerate(rows.codes(line)):
-            self._cells.append(_Cell(turn, i, code, printed, rows.ranges(blocks[i]) if blocks else None))
+            ranges = rows.ranges(blocks[i]) if blocks else None
+            self._cells.append(_Cell(turn, i, code, printed, ranges))
+            if ranges is not None:
+                self._read = self._read or []
+                self._read += ranges
         if line.get("final_answer") is not None:
             makers = [self._cells[i] for i in rests_on([(cell.code, cell.printed) for cell in self._cells])]
             self._rests = sorted({*self._rests, *((cell.turn, cell.number) for cell in makers)})
@@ -156,7 +157,7 @@ class Feed:
     def _chars(self) -> int:
         """Of the text; where the run does not say, up to where it was read."""
         told = rows.metadata(self._metadata)["context"]["chars"]
-        return told or (self._read[-1][1] if self._read else 0)
+        return told or max((stop for _, stop in self._read or ()), default=0)
 
     def _partial(self) -> list[dict[str, Any]]:
         """Records of the turn under way; those of a turn that has its line are of no use any more."""

@@ -13,29 +13,10 @@ import builtins
 from collections.abc import Sequence
 
 _BUILTINS = frozenset(dir(builtins))
-_CHANGING = frozenset(
-    {
-        "add",
-        "append",
-        "appendleft",
-        "clear",
-        "discard",
-        "extend",
-        "insert",
-        "pop",
-        "popitem",
-        "popleft",
-        "put",
-        "remove",
-        "reverse",
-        "setdefault",
-        "sort",
-        "subtract",
-        "update",
-        "write",
-        "writelines",
-    }
-)
+_CHANGING = frozenset((
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "put", "remove",
+    "reverse", "setdefault", "sort", "subtract", "update", "write", "writelines",
+))  # fmt: skip
 """Methods that change what they are called on; of any other the object is taken to stay as it was."""
 
 

@@ -38,13 +38,15 @@ TURNS = [
      'prompts = [f"Does this concern damaged input? yes or no.\\n\\n{module[i - 900:i + 300]}" for i in raised]\n'
      'verdicts = llm_query_batched(prompts)\nprint(len(prompts), "passages:", verdicts)'),
     ("Of those, the names.",
-     'damaged = sorted({re.match(r"raise (\\w+)", module[i:])[1] for i, verdict in zip(raised, verdict) if verdict == "yes"})'),
+     'damaged = sorted({re.match(r"raise (\\w+)", module[i:])[1] for i, verdict in zip(raised, verdict)\n'
+     '                  if verdict == "yes"})'),
     ("The list is called `verdicts`.",
      'damaged = sorted({re.match(r"raise (\\w+)", module[i:])[1] for i, verdict in zip(raised, verdicts)\n'
      '                  if verdict == "yes"})\n# the constant: defined once, in other modules too?\n'
      'constant = context.find("RECORDSIZE =", start)\nprint(damaged, context[constant - 60:constant + 60])'),
     ("One more look at the arithmetic, then the answer.",
-     'size = llm_query(f"How many bytes is RECORDSIZE? The number alone.\\n\\n{context[constant - 200:constant + 60]}")\n'
+     'lines = context[constant - 200:constant + 60]\n'
+     'size = llm_query(f"How many bytes is RECORDSIZE? The number alone.\\n\\n{lines}")\n'
      'answer["content"] = f"Damaged archives raise {\', \'.join(damaged)}. A record is {size} bytes."\n'
      'answer["ready"] = True'),
 ]  # fmt: skip
