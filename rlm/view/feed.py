@@ -34,6 +34,9 @@ class _Cell:
 class Feed:
     """Rows of one file. Details stay on disk and are read when somebody asks. Safe for many threads."""
 
+    _read: list[Range] | None
+    """What cells have read; merged whenever somebody asks."""
+
     def __init__(self, path: Path) -> None:
         """Raises TrajectoryError where there is no such file, or it is no trajectory."""
         self.path = path
@@ -88,7 +91,7 @@ class Feed:
         self._rows: list[dict[str, Any]] = []
         self._places: list[tuple[int, int]] = []
         self._cells: list[_Cell] = []
-        self._read: list[Range] | None = None
+        self._read = None
         self._rests: list[tuple[int, int]] = []
         self._rests_read: list[Range] | None = None
 
