@@ -94,9 +94,12 @@ def serving() -> Iterator[Callable[[Path], ViewServer]]:
         thread.join()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A headless browser of this machine; nothing is downloaded."""
+    """A headless browser of this machine; nothing is downloaded.
+
+    Gone with its module: the driver keeps an event loop in this thread, beside which no other test could run one.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
     with sync_api.sync_playwright() as driver:
         own = driver.chromium.executable_path

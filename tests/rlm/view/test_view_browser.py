@@ -91,10 +91,10 @@ def test_shows_a_run(window: Any, recorded: Path, url: Callable[[Path], str]) ->
     assert min(think + storage, ahead) > 0
     assert all(pixels(page, "coverage")[:2])
     page.locator(".row", has_text="replies = llm_query_batched").click()
-    page.locator("#detail pre .r").wait_for()
+    page.locator("#detail pre", has_text="replies = llm_query_batched").wait_for()
     assert page.locator("#detail pre .r").all_inner_texts() == ["llm_query_batched"]
     page.locator("#detail summary", has_text="ALL THE TEXT").first.click()
-    assert "Prompt to gpt-5-nano" in page.locator("#detail").inner_text()
+    page.locator("#detail h3", has_text="Prompt to gpt-5-nano").wait_for()
     page.locator(".row", has_text="parts = [context").click()
     page.locator("#detail pre", has_text="parts = ").wait_for()
     assert pixels(page, "coverage")[2] > 0
@@ -132,6 +132,8 @@ def test_what_is_hostile_is_shown_and_never_run(window: Any, tmp_path: Path, url
     page.locator("#detail h3", has_text="Code").wait_for()
     for summary in page.locator("summary").all():
         summary.click()
+    page.locator("#detail h3", has_text="Prompt to").wait_for()
+    page.locator("#detail th").first.wait_for()
     page.locator("canvas").first.hover()
     assert page.evaluate("window.hacked") is None
     assert page.locator("img, iframe, object, a[href^=javascript]").count() == 0
@@ -189,7 +191,7 @@ def test_keys(window: Any, recorded: Path, url: Callable[[Path], str]) -> None:
     press("?")
     assert page.locator("#keys").is_visible()
     press("Escape")
-    assert not page.locator("#keys").is_visible()
+    page.locator("#keys").wait_for(state="hidden")
     before = page.evaluate("document.documentElement.className")
     press("t")
     assert page.evaluate("document.documentElement.className") != before
