@@ -130,8 +130,9 @@ def test_what_is_hostile_is_shown_and_never_run(window: Any, tmp_path: Path, url
                  head(query=HOSTILE, context=context, environment_type=HOSTILE, root_model=HOSTILE), whole)  # fmt: skip
     page = window.open(url(path))
     page.locator("#detail h3", has_text="Code").wait_for()
-    for summary in page.locator("summary").all():
-        summary.click()
+    for _ in range(5):  # what opens may hold more to open
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        page.wait_for_timeout(50)
     page.locator("#detail h3", has_text="Prompt to").wait_for()
     page.locator("#detail th").first.wait_for()
     page.locator("canvas").first.hover()
