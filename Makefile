@@ -3,10 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SDK := $(VENV)-sdk
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-local test test-slow test-tools lint types contracts check bench clean
+.PHONY: demo demo-local test test-slow test-sdk test-tools lint types contracts check bench clean
 
 demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
@@ -24,6 +25,11 @@ test: $(VENV)/.dev  ## the quick suites
 test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
 	@echo "== the slow suites"
 	$(BIN)/python -m pytest -m slow --timeout=1800
+
+test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
+	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
+	for kind in memory directory moto seaweedfs; do \
+	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
 
 test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
@@ -54,7 +60,7 @@ bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one sl
 	$(BIN)/python -m benchmarks latency
 
 clean:
-	rm -rf $(VENV) .venv-tools build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SDK) .venv-tools build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -70,4 +76,10 @@ $(VENV)/.demo: $(BIN)/python $(PROJECTS)
 $(VENV)/.dev: $(BIN)/python $(PROJECTS)
 	@echo "== installing monocontext, rlm and what the tests need into $(VENV)"
 	$(PIP) install -e ".[dev]" -e ./rlm
+	@touch $@
+
+$(VENV)/.sdk: pyproject.toml
+	@echo "== installing the Claude Agent SDK into $(SDK)"
+	$(PYTHON) -m venv $(SDK)
+	$(SDK)/bin/python -m pip --disable-pip-version-check --quiet install -e ".[demo]" "moto[s3]>=5.0.20" "claude-agent-sdk==0.2.187"
 	@touch $@

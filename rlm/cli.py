@@ -16,6 +16,7 @@ from monocontext.cli import mcp as served
 from monocontext.cli import options as storing
 from rlm import backends
 from rlm.budget import Budget
+from rlm.compile_command import compile_command
 from rlm.completion import Completion
 from rlm.errors import LLMError, RLMError
 from rlm.opening import UsageError, opened
@@ -179,6 +180,27 @@ def summarize(
 
 
 @app.command()
+def view(
+    run: Annotated[str, typer.Argument(help="A trajectory (.jsonl), or a directory: the newest one in it.")],
+    host: Annotated[str, typer.Option(help="Where to serve; by default this machine alone reaches it.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free one.")] = 0,
+    export: Annotated[str | None, typer.Option(help="Write one HTML file that needs no server, and end.")] = None,
+    open_browser: Annotated[bool | None, typer.Option("--open/--no-open", help="Open it in a browser; by default on a "
+                                                      "terminal.", show_default=False)] = None,
+) -> None:  # fmt: skip
+    """Look at a recorded run, also while it goes on: timeline, coverage of the text, cells, sub-calls, costs."""
+    from rlm.view import command
+
+    with _one_line_errors():
+        path = command.trajectory(run)
+        if export:
+            command.write(path, export)
+            typer.echo(export)
+        else:
+            command.serve(path, host, port, open_browser=sys.stdout.isatty() if open_browser is None else open_browser)
+
+
+@app.command()
 def demo(
     latency_ms: Annotated[float, typer.Option(min=0, help="Added to each GET, as a far bucket would take.")] = 30,
     model: Annotated[str | None, typer.Option(help="The root model; needs OPENAI_API_KEY.")] = None,
@@ -236,6 +258,9 @@ def mcp(
             allow=allow or [], store_options=storing.s3_options(endpoint, region, profile, anonymous),
             http=http, host=host, port=port, token="" if no_token else token,
         )  # fmt: skip
+
+
+app.command("compile")(compile_command)
 
 
 def main() -> None:

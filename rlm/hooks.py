@@ -7,12 +7,14 @@ A context may offer any of these; a `str`, a list or a dict offers none, and not
     hint(delta)         is fed the reply as it streams, so that what its code will read can be fetched before it runs
     repl_namespace()    gives `.names`, a dict of names for the namespace, and `.transform(tree) -> tree`, a pass over
                         each cell's `ast.Module`; if it has `.ran(namespace)`, that is told what names hold after a cell
+    repl_tools()        gives functions by name, for the model to call as it does custom tools; they run in this process
     serve()             gives what answers for the context to a worker that must not hold its keys: `.answer(request)`,
                         bytes to bytes, which may wait, be called by many threads, and raises ValueError for what no
                         honest worker asks; `.ready(request)`, whether an answer takes no waiting; `.entry`, a string
                         "module:function" that the worker imports: the function is given a way to ask, bytes to bytes,
                         and gives the worker's context; `.close()`
-    stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far
+    stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far; and
+                        `.prefetch.gets`, `.prefetch.bytes_fetched`: what was read ahead, apart from those
     reads_since(mark)   gives `(mark, ranges)`: the half-open character ranges `(start, stop)` that were read since an
                         earlier `mark`, and the mark for the next question; `reads_since(None)` gives the mark alone,
                         with no ranges. For the map of what was read; adjacent and repeated ranges may be merged
@@ -72,6 +74,12 @@ def namespace_kit(context: object) -> NamespaceKit | None:
     return make() if callable(make) else None
 
 
+def repl_tools(context: object) -> Mapping[str, Callable[..., object]]:
+    """The functions that the context brings along, by name."""
+    give = getattr(context, "repl_tools", None)
+    return give() if callable(give) else {}
+
+
 def reading(context: object) -> dict[str, float] | None:
     """What reading has cost so far: `gets`, `bytes`, `hits`, `ms` waited; None where the context does not count."""
     stats = getattr(context, "stats", None)
@@ -81,6 +89,13 @@ def reading(context: object) -> dict[str, float] | None:
     if "ms" in found:
         found["ms"] = round(1000 * found["ms"], 3)
     return found or None
+
+
+def read_ahead(context: object) -> dict[str, float] | None:
+    """What was read before anybody asked for it, so far: `gets`, `bytes`; None where the context does not count."""
+    ahead = getattr(getattr(context, "stats", None), "prefetch", None)
+    values = {"gets": getattr(ahead, "gets", None), "bytes": getattr(ahead, "bytes_fetched", None)}
+    return {name: value for name, value in values.items() if isinstance(value, (int, float))} or None
 
 
 def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:

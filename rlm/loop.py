@@ -58,11 +58,12 @@ class Loop:
         messages[:], shortened = compacted(messages, self.window_tokens)
         cells: list[Cell] = []
         final = notice = reason = None
+        before = hooks.read_ahead(self.context)
         try:
             reply = self._ask(turn, messages)
         except BudgetSpent as exc:
             reply, reason = Reply("", 0, 0, ""), exc.reason
-        thought = self.gate.elapsed() - started
+        thought, ahead = self.gate.elapsed() - started, hooks.spent(before, hooks.read_ahead(self.context))
         parsed = parse_reply(reply.text)
         if forced and reason is None:
             final, _ = self._text_answer(parsed)
@@ -78,7 +79,9 @@ class Loop:
             final = self._partial(messages, cells, reply)
         seconds = self.gate.elapsed() - started
         prompt = tuple(dict(message) for message in messages)
-        return Step(turn, prompt, reply, tuple(cells), final, notice, thought, seconds, reason, started, shortened)
+        return Step(
+            turn, prompt, reply, tuple(cells), final, notice, thought, seconds, reason, started, shortened, ahead
+        )
 
     def _ask(self, turn: int, messages: list[Message]) -> Reply:
         """One reply of the root model; the context is told that there is time, and what the reply says so far."""
@@ -104,12 +107,14 @@ class Loop:
             return Cell(block.code, CellResult(stderr=prompts.CUT_NOT_RUN), start_seconds=self.gate.elapsed())
         started, waited = self.gate.elapsed(), self.subcalls.waited_seconds
         before, (mark, _) = hooks.reading(self.context), hooks.reads_since(self.context)
+        ahead = hooks.read_ahead(self.context)
         result = self.runner.run(block.code)
         if block.cut:
             result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
         io = hooks.spent(before, hooks.reading(self.context))
         _, ranges = hooks.reads_since(self.context, mark)
-        return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited)
+        ahead = hooks.spent(ahead, hooks.read_ahead(self.context))
+        return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited, ahead)
 
     def _text_answer(self, parsed: ParsedReply) -> tuple[str | None, str | None]:
         """The answer of a reply without code, or what the model is to be told."""

@@ -27,7 +27,7 @@ from rlm.runners import make_runner
 from rlm.step import Step
 from rlm.sub_cache import SubCache
 from rlm.subcalls import ChildAnswer, SubCalls
-from rlm.tools import placed
+from rlm.tools import placed, tools_and_lines
 from rlm.trajectory import Trajectory
 from rlm.usage import Usage
 
@@ -111,7 +111,9 @@ class Session:
             spawn=self._spawn if depth < setup.max_depth else None,
         )  # fmt: skip
         calls = {"rlm_query": self._subcalls.rlm_query, "rlm_query_batched": self._subcalls.rlm_query_batched}
-        here, there = placed(setup.tools, setup.runner)
+        offered, lines = tools_and_lines(hooks.repl_tools(context))
+        self._tool_lines = (*lines, *setup.tool_lines)
+        here, there = placed({**offered, **setup.tools}, setup.runner)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
             functions=calls | here, **setup.runner_options,
@@ -266,7 +268,7 @@ class Session:
             prompt_characters=self._setup.prompt_characters,
             output_limit=self._setup.output_limit,
             children=self._depth < self._setup.max_depth,
-            tools=self._setup.tool_lines,
+            tools=self._tool_lines,
         )
 
     def _about(self, query: str) -> dict[str, Any]:

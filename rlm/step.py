@@ -23,6 +23,8 @@ class Cell:
     """On the clock of the run."""
     calls_seconds: float = 0.0
     """Of its execution, the time during which at least one sub-call was waited for."""
+    ahead: dict[str, float] | None = None
+    """What was read ahead meanwhile: gets, bytes. None where the context does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +51,5 @@ class Step:
     """On the clock of the run."""
     compacted: int = 0
     """Messages of earlier turns that were shortened before this call."""
+    ahead: dict[str, float] | None = None
+    """What was read ahead while the root was waited for: gets, bytes. None where the context does not count."""

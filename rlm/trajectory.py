@@ -124,6 +124,7 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
         "completion_tokens": step.reply.output_tokens,
         "dollars": dollars(step.reply, usage.prices),
         "compacted": step.compacted,
+        "ahead": None if step.ahead is None else dict(step.ahead),
         "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
                    "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
     }  # fmt: skip
@@ -172,6 +173,7 @@ def _result(cell: Cell, step: Step, usage: Usage) -> dict[str, Any]:
             "waiting_for_calls": round(cell.calls_seconds, 6),
             "waiting_for_storage": None if cell.io is None or "ms" not in cell.io else cell.io["ms"] / 1000,
         },
+        "ahead": None if cell.ahead is None else dict(cell.ahead),
         "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
     }
     if cell.io is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import typer
 
-from monocontext.cli import mcp, memory, reading, searching, upkeep, volume, writing
+from monocontext.cli import hooks, mcp, memory, reading, searching, sessions, upkeep, volume, writing
 from monocontext.errors import MonocontextError
 
 app = typer.Typer(
@@ -43,10 +43,11 @@ commands = (
 )
 for command in commands:
     app.command()(_until_closed(command))
-for name, of_memory in memory.commands.items():
-    memory.app.command(name)(_until_closed(of_memory))
+for group in (memory, sessions, hooks):
+    for name, of_group in group.commands.items():
+        group.app.command(name)(_until_closed(of_group))
+    app.add_typer(group.app, name=group.__name__.rpartition(".")[2])
 app.command()(mcp.mcp)  # its stdout is the protocol's, which closes it
-app.add_typer(memory.app, name="memory")
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,6 +60,7 @@ def serving(
     """What a command line names, until the block ends."""
     from monocontext.mcp import Served
     from monocontext.memory import Memory
+    from monocontext.sessions import Sessions
 
     urls = named(contexts)
     for url in urls.values():
@@ -72,7 +72,7 @@ def serving(
         check_place(url, options)
         return options if url.startswith("s3:") else {}
 
-    archive = import_module("monocontext.sessions").Sessions.open(sessions, **of(sessions)) if sessions else None
+    archive = Sessions.open(sessions, **of(sessions)) if sessions else None
     kept = Memory.open(memory, **of(memory)) if memory else None
     served = Served(urls, sessions=archive, memory=kept, allow=allow, store_options=options)
     try:

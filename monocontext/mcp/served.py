@@ -15,6 +15,7 @@ from monocontext.wrapped import wrapped
 
 if TYPE_CHECKING:
     from monocontext.memory import Memory
+    from monocontext.sessions import Sessions
 
 CACHE_BYTES = 64 << 20
 """Decoded text that each open context keeps."""
@@ -39,7 +40,7 @@ class Served:
         self,
         contexts: Mapping[str, str] | None = None,
         *,
-        sessions: Any = None,
+        sessions: Sessions | None = None,
         memory: Memory | None = None,
         allow: Sequence[str] = (),
         store_options: Mapping[str, Any] | None = None,

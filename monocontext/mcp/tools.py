@@ -13,6 +13,7 @@ from monocontext.mcp.replies import MAX_REPLY_BYTES, list_reply, search_reply, s
 from monocontext.mcp.served import MEMORY, SESSIONS, Served
 
 if TYPE_CHECKING:
+    from monocontext.sessions import Sessions
     from monocontext.text import Monocontext
 
 _HEAD_CHARACTERS = 500
@@ -184,7 +185,7 @@ class Tools:
     def _text(self, context: str) -> "Monocontext":
         return self._served.context(context or self._served.the_only())
 
-    def _sessions(self) -> Any:
+    def _sessions(self) -> "Sessions":
         if self._served.sessions is None:
             raise NotFound("no sessions are served here: start the server with --sessions URL")
         return self._served.sessions

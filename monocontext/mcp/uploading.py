@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 from monocontext.errors import NotFound
+from monocontext.sessions.readers import discovered, named
+from monocontext.sessions.upload import upload_session
 from monocontext.store import Store
-
-SESSIONS = "monocontext.sessions"
 
 
 def upload(store: Store, session_id: str | None, project_dir: str | None, project: str | None) -> str:
     """Upload it with those of its subagents; say what became of each. Raises `NotFound`."""
-    readers: Any = import_module(f"{SESSIONS}.readers")
-    upload_session: Any = import_module(f"{SESSIONS}.upload").upload_session
-    files = readers.named(session_id) if session_id else readers.discovered("claude-code")
+    files = named(session_id) if session_id else discovered("claude-code")
     if project_dir:
         files = [file for file in files if project_dir in file.path.parts]
     if not files:

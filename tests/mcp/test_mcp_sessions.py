@@ -9,8 +9,7 @@ import pytest
 
 from monocontext.errors import NotFound
 from monocontext.mcp import Served, Tools
-
-sessions = pytest.importorskip("monocontext.sessions", reason="no sessions in this version")
+from monocontext.sessions import Sessions
 
 ID = "84ede0c3-1111-4222-8333-000000000001"
 
@@ -36,7 +35,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
         for role in [("user", "assistant")[n % 2]]
     ]
     (folder / f"{ID}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    return Tools(Served(sessions=sessions.Sessions.open(str(tmp_path / "archive"))))
+    return Tools(Served(sessions=Sessions.open(str(tmp_path / "archive"))))
 
 
 def test_uploaded_listed_read_and_searched(tools: Tools) -> None:

@@ -61,11 +61,11 @@ def contents(wheel: Path) -> list[str]:
 
 
 def sources(folder: Path) -> set[str]:
-    """The package's files in the checkout."""
+    """The package's files in the checkout: its code, and what its page is made of."""
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.suffix == ".py" or path.name == "py.typed"
+        if path.suffix in {".py", ".html", ".css", ".js"} or path.name == "py.typed"
     }
 
 

@@ -44,7 +44,6 @@ def test_one_metadata_line_then_iterations(lines: list[dict[str, Any]]) -> None:
     assert head["trajectory_version"] == 1
     assert (head["root_model"], head["max_depth"], head["max_iterations"]) == ("scripted", 1, 30)
     assert head["environment_type"] == "local"
-    assert head["environment_kwargs"].pop("confinement") in ("bubblewrap", "namespaces", "landlock")
     assert head["environment_kwargs"] == {"cell_timeout": 120.0, "output_limit": 20_000}
     assert head["other_backends"] is None
     assert head["backend_kwargs"] == {"model_name": "scripted"}

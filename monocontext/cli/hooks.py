@@ -1,0 +1,114 @@
+"""`hooks`: agents that upload their sessions and begin with the brief, by themselves."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from monocontext.cli.options import Anonymous, Endpoint, Profile, Region, check_place
+from monocontext.errors import MonocontextError
+from monocontext.sessions import settings
+
+app = typer.Typer(
+    help="Let a coding agent upload its sessions and begin with the team's brief.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+AgentName = Annotated[str, typer.Option("--agent", help=f"Whose settings: {' or '.join(settings.AGENTS)}.")]
+User = Annotated[bool, typer.Option("--user", help="For all of this user's directories, instead of this one.")]
+Where = Annotated[str | None, typer.Option("--settings", help="The settings file, where it is another one.")]
+Print = Annotated[bool, typer.Option("--print", help="Print what would be written, and write nothing.")]
+
+
+def install(
+    place: Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive.")] = None,
+    agent: AgentName = "claude-code",
+    url: Annotated[str | None, typer.Option("--url", "--to", help="The archive; MONOCONTEXT_URL without it.")] = None,
+    project: Annotated[str | None, typer.Option(help="Instead of the name of the repository.")] = None,
+    user: User = False,
+    file: Where = None,
+    show: Print = False,
+    no_skill: Annotated[bool, typer.Option("--no-skill", help="No skill file for uploads on demand.")] = False,
+    no_redact: Annotated[bool, typer.Option("--no-redact", help="Leave secrets in what is uploaded.")] = False,
+    compile_after: Annotated[
+        bool, typer.Option("--compile", help="Run `rlm compile` after each upload; needs monocontext-rlm.")
+    ] = False,
+    pattern: Annotated[list[str] | None, typer.Option(help="Regular expression of more secrets.")] = None,
+    endpoint: Endpoint = None,
+    region: Region = None,
+    profile: Profile = None,
+    anonymous: Anonymous = False,
+) -> None:
+    """Put our hooks into the agent's settings; what is there already stays, and a copy of the file is kept."""
+    from monocontext.cli.sessions import place_of
+
+    where = place_of(url or place)
+    given = {"endpoint": endpoint, "region": region, "profile": profile, "anonymous": anonymous or None}
+    check_place(where, {name: value for name, value in given.items() if value is not None})
+    if "://" not in where:
+        where = str(Path(where).expanduser().absolute())
+    of = _agent(agent)
+    options = ["--url", where]
+    for name, value in (("endpoint", endpoint), ("region", region), ("profile", profile), ("project", project)):
+        options += [f"--{name}", value] if value else []
+    uploading = [*options, *(["--no-redact"] if no_redact else [])]
+    for each in pattern or ():
+        uploading += ["--pattern", each]
+    uploading += ["--compile"] if compile_after else []
+    uploading += ["--anonymous"] if anonymous else []
+    path = Path(file) if file else of.settings_path(Path.cwd(), user)
+    merged = settings.with_hooks(settings.read_settings(path), of, [*uploading, "--agent", of.name])
+    if show:
+        sys.stdout.write(settings.as_text(merged))
+        return
+    backup = settings.write_settings(path, merged)
+    typer.echo(f"hooks of {of.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
+    if not no_skill and not file:
+        skill = of.skill_path(Path.cwd(), user)
+        skill.parent.mkdir(parents=True, exist_ok=True)
+        told = ["--to", where, *options[2:]]
+        skill.write_text(settings.skill(where, told), "utf-8")
+        typer.echo(f"skill in {skill}")
+
+
+def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where = None, show: Print = False) -> None:
+    """Take our hooks out of the agent's settings, and the skill away; everything else stays."""
+    of = _agent(agent)
+    path = Path(file) if file else of.settings_path(Path.cwd(), user)
+    before = settings.read_settings(path)
+    left = settings.without_hooks(before)
+    if show:
+        sys.stdout.write(settings.as_text(left))
+        return
+    backup = settings.write_settings(path, left)
+    had = left != before
+    typer.echo(f"no hooks of ours in {path}" + (f" any more (as it was: {backup.name})" if had and backup else ""))
+    skill = of.skill_path(Path.cwd(), user)
+    if not file and skill.exists():
+        skill.unlink()
+        skill.parent.rmdir()
+        typer.echo(f"removed {skill}")
+
+
+def run(context: typer.Context) -> None:
+    """What the hooks call, for settings written by hand: `hooks run session-end --url URL`; JSON on stdin."""
+    from monocontext.sessions.hook import main
+
+    raise typer.Exit(main(context.args))
+
+
+def _agent(name: str) -> settings.Agent:
+    found = settings.AGENTS.get(name)
+    if found is None:
+        raise MonocontextError(f"no agent {name!r}: hooks are for {', '.join(settings.AGENTS)}")
+    return found
+
+
+commands = {"install": install, "uninstall": uninstall}
+app.command("run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run)

@@ -1,0 +1,126 @@
+"""Conversations in files of no agent: chat JSON (`role`, `content`), and text with `USER:` and `ASSISTANT:` lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from monocontext.errors import InvalidText
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.records import Line, Record, derived_lines, dumps, read_lines
+from monocontext.sessions.turn import Turn
+
+MOST_FILE_BYTES = 512 << 20
+"""A document, unlike lines, is read whole."""
+_SPEAKER = re.compile(r"^(USER|HUMAN|ASSISTANT|AI|SYSTEM|TOOL)\s*:[ \t]*", re.M | re.I)
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
+
+
+class Chat:
+    """Reads chat JSON: a list of messages, or an object with one under `messages`, or a message a line."""
+
+    agent = "chat"
+
+    def discover(self) -> Iterator[SessionFile]:
+        """None: such files lie anywhere."""
+        return iter(())
+
+    def maker(self, session_id: str) -> TurnMaker:
+        return _Turns(session_id, self.agent)
+
+    def lines(self, path: Path) -> Iterable[Line]:
+        """Raises `InvalidText` where there is no conversation in the file."""
+        if path.suffix == ".jsonl":
+            return read_lines(path)
+        try:
+            found = json.loads(_read(path))
+        except (ValueError, RecursionError) as error:
+            raise InvalidText(f"{path}: not JSON: {error}") from None
+        if isinstance(found, dict):
+            found = next((found[name] for name in ("messages", "conversation", "turns") if name in found), None)
+        if not isinstance(found, list) or not found or not all(_is_message(each) for each in found):
+            raise InvalidText(f"{path}: JSON, but no list of messages with `role` and `content`")
+        return derived_lines({"type": "message", **each} for each in found)
+
+
+class PlainText:
+    """Reads text in which lines say who speaks."""
+
+    agent = "text"
+
+    def discover(self) -> Iterator[SessionFile]:
+        """None: such files lie anywhere."""
+        return iter(())
+
+    def maker(self, session_id: str) -> TurnMaker:
+        return _Turns(session_id, self.agent)
+
+    def lines(self, path: Path) -> Iterable[Line]:
+        """Raises `InvalidText` where nobody speaks."""
+        try:
+            text = _read(path).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InvalidText(f"{path}: not UTF-8 at byte {error.start:,}") from None
+        heads = list(_SPEAKER.finditer(text))
+        if not heads:
+            raise InvalidText(f"{path}: no JSON, and no line that begins with USER: or ASSISTANT:")
+        ends = [head.start() for head in heads[1:]] + [len(text)]
+        return derived_lines(
+            {"type": "message", "role": _role(head[1]), "content": text[head.end() : end].strip()}
+            for head, end in zip(heads, ends, strict=True)
+        )
+
+
+def session_id_of(path: Path, lines: Iterable[Line]) -> str:
+    """The name of the file and of its first message: two people's `chat.json` are two sessions."""
+    first = next(iter(lines), None)
+    digest = hashlib.sha256(dumps(first.record) if first else b"").hexdigest()
+    return f"{path.name.partition('.')[0] or 'chat'}-{digest[:8]}"
+
+
+class _Turns(TurnMaker):
+    def __init__(self, session_id: str, agent: str) -> None:
+        super().__init__(session_id)
+        self.agent = agent
+
+    def feed(self, record: Record) -> list[Turn]:
+        self._see_time(record)
+        if record.get("type") == "unreadable":
+            return self._unreadable(record)
+        if not _is_message(record):
+            self.unknown[str(record.get("type"))] = self.unknown.get(str(record.get("type")), 0) + 1
+            return []
+        role = _role(str(record.get("role")))
+        text = content_text(record.get("content"))
+        if role == "user":
+            self._see_prompt(text)
+        if role == "tool":
+            return self._turn("tool", "tool_result", text, record, tool=str(record.get("name") or ""))
+        turns = self._turn(role, "text", text, record)
+        calls = record.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                told = as_text(function.get("arguments"))
+                turns += self._turn("assistant", "tool_use", told, record, tool=str(function.get("name") or ""))
+        return turns
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and "content" in value
+
+
+def _role(name: str) -> str:
+    name = name.strip().lower()
+    name = _ROLES.get(name, name)
+    return name if name in ("user", "assistant", "system", "tool") else "user"
+
+
+def _read(path: Path) -> bytes:
+    if (size := path.stat().st_size) > MOST_FILE_BYTES:
+        raise InvalidText(f"{path}: {size:,} bytes, more than {MOST_FILE_BYTES:,}: cut it, or write JSON lines")
+    return path.read_bytes()

@@ -1,0 +1,212 @@
+"""Sessions of Claude Code: where they lie, and what their records say.
+
+The format is internal to Claude Code, so whatever is not known is kept in the archive and left out of the turns. The
+archive wants more than the agent shows: what compaction dropped and branches that were given up are turns as well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.records import Line, Record, read_lines
+from monocontext.sessions.turn import Turn
+
+_NOT_A_PROMPT = re.compile(
+    r"\s*(<(local-command-stdout|session-start-hook|tick|goal|ide_opened_file|ide_selection|command-\w+)\b"
+    r"|\[Request interrupted by user)"
+)
+_COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
+# Data of the harness and of the screen: kept as records, of no interest to a reader of the conversation.
+_QUIET = frozenset(
+    [
+        "attachment",
+        "progress",
+        "file-history-snapshot",
+        "permission-mode",
+        "mode",
+        "agent-name",
+        "agent-color",
+        "frame-link",
+        "agent-setting",
+        "pr-link",
+        "tag",
+        "last-prompt",
+        "agent_metadata",
+    ]
+)
+
+
+class ClaudeCode:
+    """Finds and reads the sessions of Claude Code."""
+
+    agent = "claude-code"
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Main sessions and those of subagents, in no order. A file that vanishes meanwhile is left out."""
+        for root in [self._root] if self._root else _roots():
+            for path in sorted((root / "projects").glob("*/**/*.jsonl")):
+                try:
+                    yield SessionFile(path, session_id_of(path), self.agent, path.stat().st_mtime)
+                except FileNotFoundError:
+                    continue
+
+    def maker(self, session_id: str) -> TurnMaker:
+        return _Turns(session_id)
+
+    def lines(self, path: Path) -> Iterable[Line]:
+        return read_lines(path)
+
+
+def _roots() -> list[Path]:
+    told = os.environ.get("CLAUDE_CONFIG_DIR")
+    if told:
+        return [Path(told)]
+    return [path for path in (Path.home() / ".claude", Path.home() / ".config" / "claude") if path.is_dir()]
+
+
+def session_id_of(path: Path) -> str:
+    """`<id>` of a main file, `<id>/subagents/agent-x` of a subagent's, wherever its version of the agent put it."""
+    if not path.stem.startswith("agent-"):
+        return path.stem
+    for above in path.parents:
+        if above.name == "subagents":
+            below = path.relative_to(above).with_suffix("")
+            return f"{above.parent.name}/subagents/{below.as_posix()}"
+    # Older versions put it beside the session, whose id its records hold.
+    for line in read_lines(path):
+        main = line.record.get("sessionId")
+        if isinstance(main, str) and main:
+            return f"{main.partition('/')[0] or 'unknown'}/subagents/{path.stem}"
+    return path.stem
+
+
+class _Turns(TurnMaker):
+    agent = ClaudeCode.agent
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id)
+        self._turn_of: dict[str, int] = {}  # uuid -> the last turn at or before that record
+        self._last = ""  # uuid of the last chained record of the main conversation
+
+    def feed(self, record: Record) -> list[Turn]:
+        self._see(record)
+        kind = record.get("type")
+        marks = ("sidechain=yes",) if record.get("isSidechain") else ()
+        if kind == "unreadable":
+            turns = self._unreadable(record)
+        elif kind == "user":
+            turns = self._user(record, marks + self._back(record))
+        elif kind == "assistant":
+            turns = self._assistant(record, marks)
+        elif kind == "system":
+            turns = self._system(record)
+        elif kind == "queue-operation":
+            steering = record.get("content") if record.get("operation") == "remove" else None
+            turns = self._turn("user", "text", content_text(steering), record)
+        else:
+            turns = []
+            if kind not in _QUIET and not self._names(record):
+                self.unknown[str(kind)] = self.unknown.get(str(kind), 0) + 1
+        uuid = record.get("uuid")
+        if isinstance(uuid, str):
+            parent = record.get("parentUuid")
+            before = self._turn_of.get(parent, 0) if isinstance(parent, str) else self.n
+            self._turn_of[uuid] = self.n if turns else before
+            if not record.get("isSidechain"):
+                self._last = uuid
+        return turns
+
+    def _see(self, record: Record) -> None:
+        self._see_time(record)
+        for ours, theirs in (("cwd", "cwd"), ("branch", "gitBranch")):
+            if isinstance(record.get(theirs), str) and record[theirs]:
+                setattr(self, ours, record[theirs])
+
+    def _names(self, record: Record) -> bool:
+        """Take the title out of a record that holds nothing else."""
+        for field in ("customTitle", "aiTitle", "summary"):
+            if isinstance(record.get(field), str):
+                self.title = " ".join(record[field].split())[:200]
+                return True
+        return False
+
+    def _back(self, record: Record) -> tuple[str, ...]:
+        """A prompt that does not follow the last record went back: what came after its parent was given up."""
+        parent = record.get("parentUuid")
+        content = (record.get("message") or {}).get("content") if isinstance(record.get("message"), dict) else None
+        is_result = isinstance(content, list) and any(
+            isinstance(block, dict) and block.get("type") == "tool_result" for block in content
+        )
+        if is_result or record.get("isSidechain") or not isinstance(parent, str) or parent == self._last:
+            return ()
+        to = self._turn_of.get(parent)
+        return (f"back_to={to}",) if to is not None and to < self.n else ()
+
+    def _user(self, record: Record, marks: tuple[str, ...]) -> list[Turn]:
+        if record.get("isMeta"):
+            return []
+        message = record.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if record.get("isCompactSummary"):
+            return self._turn("user", "summary", content_text(content), record, marks=marks)
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content_text(content)}]
+        turns: list[Turn] = []
+        words: list[Any] = []
+        for block in blocks:
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                tool = self._tools.get(str(block.get("tool_use_id")), "")
+                text = content_text(block.get("content"))
+                if block.get("is_error"):
+                    text = f"[error]\n{text}"
+                turns += self._turn("tool", "tool_result", text, record, tool=tool, marks=marks)
+            else:
+                words.append(block)
+        text = content_text(words)
+        if text and "sidechain=yes" not in marks:
+            if not _NOT_A_PROMPT.match(text):
+                self._see_prompt(text)
+            elif command := _COMMAND.search(text):
+                self._see_prompt(command[1])
+        return turns + self._turn("user", "text", text, record, marks=marks)
+
+    def _assistant(self, record: Record, marks: tuple[str, ...]) -> list[Turn]:
+        message = record.get("message")
+        if not isinstance(message, dict):
+            return []
+        if isinstance(message.get("model"), str):
+            self.model = message["model"]
+        content = message.get("content")
+        turns: list[Turn] = []
+        for block in content if isinstance(content, list) else [{"type": "text", "text": content_text(content)}]:
+            if not isinstance(block, dict):
+                continue
+            if block.get("type") in ("tool_use", "server_tool_use"):
+                tool = str(block.get("name", ""))
+                self._tools[str(block.get("id"))] = tool
+                turns += self._turn(
+                    "assistant", "tool_use", as_text(block.get("input")), record, tool=tool, marks=marks
+                )
+            elif block.get("type") not in ("thinking", "redacted_thinking"):
+                turns += self._turn("assistant", "text", content_text([block]), record, marks=marks)
+        return turns
+
+    def _system(self, record: Record) -> list[Turn]:
+        subtype = record.get("subtype")
+        if subtype == "compact_boundary":
+            told = record.get("compactMetadata")
+            told = told if isinstance(told, dict) else {}
+            text = f"[conversation compacted: {told.get('trigger', '?')}, {told.get('preTokens', '?')} tokens before]"
+            return self._turn("system", "summary", text, record)
+        is_error = record.get("level") == "error" or "error" in str(subtype)
+        if is_error:
+            text = content_text(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
+            return self._turn("system", "text", f"[{subtype or 'error'}] {text}", record)
+        return []

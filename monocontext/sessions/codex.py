@@ -1,0 +1,136 @@
+"""Sessions of Codex: its rollout files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.records import Line, Record, read_lines
+from monocontext.sessions.turn import Turn
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions|turn_aborted)\b|# AGENTS\.md")
+_CALLS = frozenset(["function_call", "custom_tool_call", "local_shell_call", "web_search_call"])
+_RESULTS = frozenset(["function_call_output", "custom_tool_call_output"])
+_NEIGHBOURS = 4
+"""User and agent text stand twice in a file, as an item and as an event, a few records apart."""
+
+
+class Codex:
+    """Finds and reads the sessions of Codex."""
+
+    agent = "codex"
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Rollouts, archived ones too, in no order."""
+        root = self._root or Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+        for folder in ("sessions", "archived_sessions"):
+            for path in sorted((root / folder).glob("**/rollout-*.jsonl*")):
+                if path.name.endswith((".jsonl", ".jsonl.zst")):
+                    try:
+                        yield SessionFile(path, session_id_of(path), self.agent, path.stat().st_mtime)
+                    except FileNotFoundError:
+                        continue
+
+    def maker(self, session_id: str) -> TurnMaker:
+        return _Turns(session_id)
+
+    def lines(self, path: Path) -> Iterable[Line]:
+        return read_lines(path)
+
+
+def session_id_of(path: Path) -> str:
+    """The uuid in the name of the file, else the name."""
+    found = _UUID.findall(path.name)
+    return found[-1] if found else path.name.partition(".jsonl")[0]
+
+
+class _Turns(TurnMaker):
+    agent = Codex.agent
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id)
+        self._recent: deque[tuple[str, str]] = deque(maxlen=_NEIGHBOURS)
+
+    def feed(self, record: Record) -> list[Turn]:
+        self._see_time(record)
+        kind = record.get("type")
+        if kind == "unreadable":
+            return self._unreadable(record)
+        payload = record.get("payload")
+        item = payload if isinstance(payload, dict) else record  # early versions had no envelope
+        if kind in ("session_meta", "turn_context") or (kind is None and "id" in record):
+            self._see(item)
+            return []
+        if kind == "compacted":
+            return self._turn("system", "summary", content_text(item.get("message")) or "[compacted]", record)
+        if kind == "event_msg":
+            return self._event(item, record)
+        if kind == "world_state":
+            return []
+        return self._item(item, record)
+
+    def _see(self, item: Record) -> None:
+        git = item.get("git")
+        branch = git.get("branch") if isinstance(git, dict) else None
+        for ours, value in (("cwd", item.get("cwd")), ("branch", branch), ("model", item.get("model"))):
+            if isinstance(value, str) and value:
+                setattr(self, ours, value)
+
+    def _event(self, item: Record, record: Record) -> list[Turn]:
+        kind = item.get("type")
+        if kind == "user_message":
+            return self._said("user", content_text(item.get("message")), record)
+        if kind == "agent_message":
+            return self._said("assistant", content_text(item.get("message")), record)
+        if kind == "error":
+            return self._turn("system", "text", f"[error] {content_text(item.get('message'))}", record)
+        return []
+
+    def _item(self, item: Record, record: Record) -> list[Turn]:
+        kind = item.get("type")
+        call = str(item.get("call_id"))
+        if kind == "message":
+            return self._said(str(item.get("role", "assistant")), content_text(item.get("content")), record)
+        if kind in _CALLS:
+            tool = self._tools[call] = str(item.get("name") or str(kind).removesuffix("_call"))
+            told = next((item[name] for name in ("arguments", "input", "action") if name in item), "")
+            return self._turn("assistant", "tool_use", as_text(told), record, tool=tool)
+        if kind in _RESULTS:
+            return self._turn(
+                "tool", "tool_result", _output(item.get("output")), record, tool=self._tools.get(call, "")
+            )
+        if kind not in ("reasoning", "ghost_snapshot"):
+            self.unknown[str(kind)] = self.unknown.get(str(kind), 0) + 1
+        return []
+
+    def _said(self, role: str, text: str, record: Record) -> list[Turn]:
+        is_set_up = role not in ("user", "assistant") or (role == "user" and _SET_UP.match(text))
+        said = (role, text.strip())
+        if is_set_up or said in self._recent:
+            return []
+        self._recent.append(said)
+        if role == "user":
+            self._see_prompt(text)
+        return self._turn(role, "text", text, record)
+
+
+def _output(output: Any) -> str:
+    """What a tool gave: text, or an object around it, which some versions write as JSON text."""
+    if isinstance(output, str) and output.startswith('{"output"'):
+        try:
+            output = json.loads(output)
+        except ValueError:
+            return content_text(output)
+    if isinstance(output, dict):
+        return content_text(output.get("output", output.get("content"))) or as_text(output)
+    return content_text(output)

@@ -1,0 +1,125 @@
+"""What the readers of the agents share: a session found on this machine, and turns made out of its records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from monocontext.sessions.records import Line, Record
+from monocontext.sessions.turn import Kind, Turn
+
+_TITLE_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A session on this machine."""
+
+    path: Path
+    session_id: str
+    """`<id>`, or `<id>/subagents/agent-x` for the stream of a subagent."""
+    agent: str
+    modified_seconds: float
+    """Last written, in seconds since 1970."""
+
+
+class TurnMaker:
+    """Makes turns out of the records of one session, in order, and remembers what they say of the session."""
+
+    agent = ""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.n = 0
+        """Turns so far."""
+        self.title = ""
+        """Given by the agent or the user; the last one counts."""
+        self.first_prompt = ""
+        self.cwd = ""
+        self.branch = ""
+        self.model = ""
+        self.started = ""
+        """Least time of a record, as written."""
+        self.ended = ""
+        """Greatest time of a record, as written."""
+        self.unknown: dict[str, int] = {}
+        """Records of types that this version does not know, by type."""
+        self._tools: dict[str, str] = {}
+
+    def feed(self, record: Record) -> list[Turn]:
+        """The turns of one record; most give one, some none."""
+        raise NotImplementedError
+
+    def _turn(self, role: str, kind: Kind, text: str, record: Record, *, tool: str = "", **more: Any) -> list[Turn]:
+        if not text.strip():
+            return []
+        self.n += 1
+        ts = _text(record.get("timestamp"))
+        return [
+            Turn(self.session_id, self.n, role, kind, text, ts, self.agent, self.model, tool, self.cwd, self.branch,
+                 _text(record.get("uuid")), _text(record.get("parentUuid")), **more)
+        ]  # fmt: skip
+
+    def _unreadable(self, record: Record) -> list[Turn]:
+        return self._turn("system", "text", f"[unreadable line: {record['problem']}]\n{record['text']}", record)
+
+    def _see_time(self, record: Record) -> None:
+        ts = _text(record.get("timestamp"))
+        if ISO.match(ts):
+            self.started = min(self.started or ts, ts)
+            self.ended = max(self.ended, ts)
+
+    def _see_prompt(self, text: str) -> None:
+        if not self.first_prompt and (words := " ".join(text.split())):
+            self.first_prompt = words[:_TITLE_CHARACTERS]
+
+
+class Reader(Protocol):
+    """How the sessions of one agent are found and read."""
+
+    agent: str
+
+    def discover(self) -> Iterator[SessionFile]:
+        """The sessions of this machine's user."""
+        ...
+
+    def maker(self, session_id: str) -> TurnMaker: ...
+
+    def lines(self, path: Path) -> Iterable[Line]: ...
+
+
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's content: a string, or blocks of which some are text."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        content = [content]
+    if not isinstance(content, list):
+        return "" if content is None else json.dumps(content, ensure_ascii=False)
+    parts = []
+    for block in content:
+        if isinstance(block, str):
+            parts.append(block)
+        elif not isinstance(block, dict):
+            continue
+        elif isinstance(block.get("text"), str):
+            parts.append(block["text"])
+        elif block.get("type") in ("image", "input_image", "image_url", "document"):
+            parts.append(f"[{block['type']}]")
+    return "\n".join(parts)
+
+
+def as_text(value: Any) -> str:
+    """A tool's arguments as text: a string as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

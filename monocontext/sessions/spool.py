@@ -1,0 +1,143 @@
+"""Uploads that are to be done: one small file each, in a directory of this user. Imports next to nothing.
+
+What holds:
+- a job is there whole or not at all, whoever is killed when;
+- a transcript that can be hard-linked is, so it is still there when the agent has removed it;
+- of the workers one works; and a job that is written while it is about to end is seen, by it or by a new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+
+COOLDOWN_SECONDS = 60.0
+"""Between two uploads of a session that goes on."""
+_LOG_BYTES = 1 << 20
+
+
+def home() -> str:
+    """Where jobs, briefs and the log are: `MONOCONTEXT_HOME`, else `~/.monocontext`."""
+    return os.environ.get("MONOCONTEXT_HOME") or os.path.join(os.path.expanduser("~"), ".monocontext")
+
+
+def spool_folder() -> str:
+    return os.path.join(home(), "spool")
+
+
+def log_path() -> str:
+    return os.path.join(home(), "upload.log")
+
+
+def word(text: str) -> str:
+    """Any text as a part of a file name; two texts may share one."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in text)[:80] or "-"
+
+
+def write_job(job: dict[str, object], *, every_seconds: float = 0.0) -> str:
+    """Write down an upload and return its file. Raises `OSError`.
+
+    With `every_seconds` it is one of a session that goes on: it takes the place of the one before, and waits until so
+    long after the last upload.
+    """
+    folder = spool_folder()
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    session = _session(job)
+    unique = f"{time.time_ns()}-{os.getpid()}"
+    if every_seconds:
+        name = f"goes-on-{session}"
+        job = {**job, "goes_on": True, "due": _last(session) + every_seconds}
+    else:
+        name = f"ended-{unique}"
+        ending = os.path.basename(str(job["transcript_path"])).partition(".")[2]
+        linked = os.path.join(folder, f"{name}.{word(ending).replace('-', '.')}")  # readers go by it
+        try:
+            os.link(str(job["transcript_path"]), linked)
+            job = {**job, "linked": linked}
+        except OSError:  # another file system, or not there yet: the worker looks for it
+            pass
+    path = os.path.join(folder, f"{name}.job")
+    _replace(path, json.dumps(job).encode(), unique)
+    return path
+
+
+def rewrite_job(path: str, job: dict[str, object]) -> None:
+    """Put a job back, to be tried again later."""
+    _replace(path, json.dumps(job).encode(), f"{time.time_ns()}-{os.getpid()}")
+
+
+def jobs() -> list[str]:
+    """Files of jobs, the oldest names first."""
+    try:
+        return sorted(
+            os.path.join(spool_folder(), name) for name in os.listdir(spool_folder()) if name.endswith(".job")
+        )
+    except FileNotFoundError:
+        return []
+
+
+def uploaded(job: dict[str, object]) -> None:
+    """Remember that the session of a job was uploaded now."""
+    path = os.path.join(spool_folder(), f"last-{_session(job)}")
+    with open(path, "wb"):
+        os.utime(path)
+
+
+def _session(job: dict[str, object]) -> str:
+    """A session and where it goes, as a part of a file name."""
+    return f"{word(str(job.get('session_id') or ''))}-{word(str(job.get('url') or '')[-60:])}"
+
+
+def _last(session: str) -> float:
+    try:
+        return os.stat(os.path.join(spool_folder(), f"last-{session}")).st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def lock() -> int | None:
+    """Become the one worker: a descriptor that holds the lock while it is open; None where there is one already."""
+    os.makedirs(spool_folder(), mode=0o700, exist_ok=True)
+    descriptor = os.open(os.path.join(spool_folder(), "worker.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def start_worker() -> None:
+    """Start the worker in a session of its own, unless it runs: the end of the agent and its terminal does not reach
+    it. Jobs are written before this is called."""
+    held = lock()
+    if held is None:
+        return
+    os.close(held)
+    path = log_path()
+    if os.path.exists(path) and os.stat(path).st_size > _LOG_BYTES:
+        os.replace(path, path + ".1")
+    # -P: the agent's directory is not where modules are looked for.
+    command = [sys.executable, "-P", "-m", "monocontext.sessions.worker"]
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    null = os.open(os.devnull, os.O_RDONLY)
+    streams = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+    try:
+        os.posix_spawn(sys.executable, command, os.environ, file_actions=streams, setsid=True)
+    except NotImplementedError:  # no setsid for posix_spawn here
+        import subprocess
+
+        subprocess.Popen(command, stdin=null, stdout=log, stderr=log, start_new_session=True)
+    finally:
+        os.close(log)
+        os.close(null)
+
+
+def _replace(path: str, data: bytes, unique: str) -> None:
+    temporary = f"{path}.{unique}.tmp"
+    with open(temporary, "wb") as file:
+        file.write(data)
+    os.replace(temporary, path)

@@ -1,0 +1,67 @@
+"""Spans of time, and what lies in them. Pure. Times of turns are as agents wrote them: any of them may be none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from monocontext.errors import MonocontextError
+from monocontext.sessions.turn import Turn
+
+Span = tuple[float, float]
+ALWAYS: Span = (float("-inf"), float("inf"))
+
+
+def span_of(since: Any, until: Any) -> Span:
+    """Seconds since 1970 of two ends, each of which may be left out. Raises `MonocontextError`."""
+    return (
+        ALWAYS[0] if since is None else _seconds(since, end=False),
+        ALWAYS[1] if until is None else _seconds(until, end=True),
+    )
+
+
+def _seconds(when: Any, *, end: bool = False) -> float:
+    """A time in seconds since 1970. Raises `MonocontextError`."""
+    if isinstance(when, datetime):
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    if isinstance(when, int | float):
+        return float(when)
+    seconds = seconds_of(str(when))
+    if seconds is None:
+        raise MonocontextError(f"not a time: {when!r}; write 2026-02-14 or 2026-02-14T10:00:00Z")
+    return seconds + 86_399.999999 if end and len(str(when)) == 10 else seconds
+
+
+def seconds_of(ts: str) -> float | None:
+    """Seconds since 1970 of a time in ISO 8601; None for what is none. Without a zone it is UTC."""
+    try:
+        when = datetime.fromisoformat(ts)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bounds(started: str, ended: str) -> Span | None:
+    least, most = seconds_of(started), seconds_of(ended)
+    return None if least is None or most is None else (least, most)
+
+
+def touches(started: str, ended: str, span: Span) -> bool:
+    """Whether some of it may lie in a time; what has no time lies in every one."""
+    bounds = _bounds(started, ended)
+    return bounds is None or (bounds[0] <= span[1] and bounds[1] >= span[0])
+
+
+def inside(started: str, ended: str, span: Span) -> bool:
+    bounds = _bounds(started, ended)
+    return bounds is not None and span[0] <= bounds[0] and bounds[1] <= span[1]
+
+
+def within(turns: list[Turn], span: Span) -> list[Turn]:
+    """Turns of a time; one without a time has that of the turn before it."""
+    found, last = [], None
+    for turn in turns:
+        last = seconds_of(turn.ts) if seconds_of(turn.ts) is not None else last
+        if span == ALWAYS or (last is not None and span[0] <= last <= span[1]):
+            found.append(turn)
+    return found

@@ -1,0 +1,105 @@
+"""A turn of a session, whichever agent it was with, and turns as text. Pure.
+
+    [Turn 12 - ASSISTANT] 2026-02-14T10:00:03.000Z tool_use Bash
+    {"command": "make test"}
+
+A line of a turn that looks like such a head gets one more space before it, and loses it when it is read back: nobody's
+words can pass for a turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+Kind = Literal["text", "tool_use", "tool_result", "thinking", "summary"]
+
+_HEAD = re.compile(r"^\[Turn (\d+) - ([A-Z]+)\](?: (\S+))?(?: (\w+))?(?: (\S+))?((?: \w+=\S+)*)$", re.M)
+_LIKE_HEAD = re.compile(r"^( *)(?=\[Turn )", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing that somebody said or did."""
+
+    session_id: str
+    n: int
+    """Counts from 1 in the session, in the order of the archive; never changes."""
+    role: str
+    """`user`, `assistant`, `system` or `tool`."""
+    kind: Kind
+    text: str
+    ts: str = ""
+    """As the agent wrote it, ISO 8601; empty where it wrote none."""
+    agent: str = ""
+    """`claude-code`, `codex`, `chat`, `text`."""
+    model: str = ""
+    tool: str = ""
+    """Name of the tool, of a call and of its result."""
+    cwd: str = ""
+    branch: str = ""
+    uuid: str = ""
+    """Of the record it comes from."""
+    parent: str = ""
+    """The uuid of the record before it in the conversation."""
+    marks: tuple[str, ...] = ()
+    """`sidechain=yes`; `back_to=<n>`: the conversation went back to that turn, what lies between was given up."""
+
+    @property
+    def id(self) -> str:
+        """Names the turn in the whole archive."""
+        return f"{self.session_id}:{self.n}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """In DeepRecurse's shape, and what else is known."""
+        return {
+            "turn_number": self.n,
+            "role": self.role,
+            "content": self.text,
+            "timestamp": self.ts,
+            "session_id": self.session_id,
+            "kind": self.kind,
+            "tool": self.tool,
+            "id": self.id,
+        }
+
+
+def render(turns: Iterable[Turn]) -> str:
+    """Turns as text, each ending in a blank line."""
+    parts = []
+    for turn in turns:
+        head = f"[Turn {turn.n} - {turn.role.upper()}] {_word(turn.ts)} {turn.kind} {_word(turn.tool)}"
+        marks = "".join(f" {mark}" for mark in turn.marks)
+        text = _LIKE_HEAD.sub(r" \1", turn.text.replace("\r\n", "\n"))
+        parts.append(f"{head}{marks}\n{text}\n\n")
+    return "".join(parts)
+
+
+def parse(text: str, session_id: str) -> Iterator[Turn]:
+    """The turns of a rendered text."""
+    found = list(_HEAD.finditer(text))
+    ends = [head.start() for head in found[1:]] + [len(text)]
+    for head, end in zip(found, ends, strict=True):
+        n, role, ts, kind, tool, marks = head.groups()
+        body = text[head.end() + 1 : end].removesuffix("\n\n")
+        yield Turn(
+            session_id,
+            int(n),
+            role.lower(),
+            cast(Kind, kind or "text"),
+            _LIKE_HEAD.sub(lambda m: m[1][1:], body),
+            "" if ts in (None, "-") else ts,
+            tool="" if tool in (None, "-") else tool,
+            marks=tuple(marks.split()),
+        )
+
+
+def as_blocks(turns: Iterable[Turn]) -> str:
+    """DeepRecurse's `read_session`: `[Turn n - ROLE]` and the text."""
+    return "\n\n".join(f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in turns)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"\s+", "_", text.strip()) or "-"

@@ -1,0 +1,342 @@
+"""A session from this machine into the archive: what is new of it, without its secrets, each record once.
+
+Records and texts are stored first, then `session.json` names them by compare-and-swap: that is the commit. Who loses
+takes back what it stored, looks at what is there now, and adds what that lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from monocontext.errors import AlreadyExists, NotFound, StoreFailure
+from monocontext.sessions import names
+from monocontext.sessions.project_name import project_of, slug
+from monocontext.sessions.project_text import frames_of
+from monocontext.sessions.raw import read_records
+from monocontext.sessions.reader import SessionFile, TurnMaker
+from monocontext.sessions.readers import reader_of
+from monocontext.sessions.records import Line, Record, dumps
+from monocontext.sessions.redaction import Finding, Redactor
+from monocontext.sessions.session_info import Part, Piece, SessionInfo
+from monocontext.sessions.turn import Turn, render
+from monocontext.store import Store
+
+PART_BYTES = 8 << 20
+"""Records of one object."""
+_ATTEMPTS = 30
+"""Of a commit, where many machines upload one session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """What an upload did, or with `dry_run` would have done."""
+
+    session_id: str
+    project: str
+    records: int
+    """New ones."""
+    turns: int
+    """New ones."""
+    bytes: int
+    """Of new records, as stored."""
+    findings: tuple[Finding, ...] = ()
+    """Secrets that were taken out of new records."""
+    problems: tuple[str, ...] = ()
+    """Lines that were kept as unknown, or left for later, one sentence each."""
+    is_dry: bool = False
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Secrets by kind."""
+        return dict(sorted(Counter(finding.kind for finding in self.findings).items()))
+
+
+@dataclass(slots=True)
+class _New:
+    """What a file holds beyond what the archive has."""
+
+    maker: TurnMaker
+    records: list[bytes] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    unreadable: int = 0
+    images: int = 0
+    lines: int = 0
+    digest: str = ""
+    tail: str = ""
+
+
+def upload_session(
+    store: Store,
+    file: SessionFile,
+    *,
+    project: str | None = None,
+    user: str = "",
+    redact: bool = True,
+    patterns: Sequence[str] = (),
+    dry_run: bool = False,
+    is_open: bool = False,
+) -> Uploaded:
+    """Upload what is new of a session. Uploading it again does nothing (1 GET, 1 HEAD).
+
+    `project`: by default that of the directory the agent worked in. `user`: `name@machine`, kept beside the session.
+    `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; a cut last line is then left
+    for later, and the copy of the text in one object (`transcript.txt`) as it is.
+
+    Cost: 1 GET, 1 PUT for each 8 MiB of records, 1 for the text, 1 to commit, and the copy. Raises what reading the
+    file and the store raise: `OSError`, `InvalidText`, `InvalidUrl`, `StoreFailure`.
+    """
+    for _ in range(_ATTEMPTS):
+        name = project or _project(file)
+        root = f"{names.key_part(name, 'project')}/{names.session_path(file.session_id)}"
+        before, etag = _before(store, root, name, file)
+        redactor = Redactor(patterns, enabled=redact)
+        new = _new(store, root, file, before, redactor, is_open)
+        report = Uploaded(
+            file.session_id, name, len(new.records), len(new.turns), sum(map(len, new.records)),
+            tuple(new.findings), tuple(new.problems), dry_run,
+        )  # fmt: skip
+        if dry_run:
+            return report
+        if not new.records and before.lines == new.lines:
+            if not is_open:
+                _copy(store, root, before)
+            return report
+        stored: list[str] = []
+        after = _store(store, root, before, new, redactor, user, stored)
+        # An error here leaves open whether the commit landed, so what it may name stays.
+        if _commit(store, f"{names.TRANSCRIPTS}/{root}/{names.SESSION_JSON}", after, etag):
+            if not is_open:
+                _copy(store, root, after)
+            return report
+        for key in stored:
+            store.delete(key)
+    raise StoreFailure(f"{store.url}: {file.session_id}: others kept writing this session, {_ATTEMPTS} times in a row")
+
+
+def _project(file: SessionFile) -> str:
+    """Of the directory that the records name; the agent's own folder names are lossy."""
+    for line in reader_of(file).lines(file.path):
+        payload = line.record.get("payload")
+        for record in (line.record, payload if isinstance(payload, dict) else {}):
+            if isinstance(cwd := record.get("cwd"), str) and cwd:
+                return project_of(cwd)
+        if line.number > 200:
+            break
+    return slug(file.path.parent.name)
+
+
+def _before(store: Store, root: str, project: str, file: SessionFile) -> tuple[SessionInfo, str | None]:
+    key = f"{names.TRANSCRIPTS}/{root}/{names.SESSION_JSON}"
+    try:
+        blob = store.get(key)
+    except NotFound:
+        return SessionInfo(file.session_id, project, file.agent), None
+    return SessionInfo.from_bytes(blob.data, f"{store.url}/{key}"), blob.etag
+
+
+# -- what is new -------------------------------------------------------------------------------------------------------
+
+
+def _new(store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool) -> _New:
+    new = _New(reader_of(file).maker(file.session_id))
+    if before.lines and not _begins_with(file, before):
+        return _merged(store, root, file, before, redactor, is_open, new)
+    seen: set[str] = set()
+    _take(file, new, redactor, is_open, before, lambda line: _unseen(line.record, seen))
+    return new
+
+
+def _begins_with(file: SessionFile, before: SessionInfo) -> bool:
+    """Whether the file still begins with the lines that were taken."""
+    hashed, lines = hashlib.sha256(), 0
+    for line in reader_of(file).lines(file.path):
+        if lines == before.lines:
+            break
+        hashed.update(line.digest)
+        lines += 1
+    return lines == before.lines and hashed.hexdigest() == before.digest
+
+
+def _take(
+    file: SessionFile, new: _New, redactor: Redactor, is_open: bool, before: SessionInfo, wanted: Callable[[Line], bool]
+) -> None:
+    """Go through the file, whose first `before.lines` lines are in the archive, and take what is wanted of the rest."""
+    hashed = hashlib.sha256()
+    if not before.lines:
+        _go_on(new.maker, before)
+    for line in reader_of(file).lines(file.path):
+        if line.is_tail:
+            _tail(line, new, redactor, is_open, before)
+            break
+        hashed.update(line.digest)
+        new.lines += 1
+        if wanted(line):
+            if new.lines > before.lines:
+                _add(line, new, redactor)
+            else:
+                new.maker.feed(line.record)
+        if new.lines == before.lines:
+            _go_on(new.maker, before)
+    new.digest = hashed.hexdigest()
+
+
+def _go_on(maker: TurnMaker, before: SessionInfo) -> None:
+    """What was taken before has its numbers, and its words were looked at for secrets: these count, not the file's."""
+    maker.n = before.turns
+    maker.title, maker.first_prompt, maker.cwd, maker.branch = (
+        before.title, before.first_prompt, before.cwd, before.branch,
+    )  # fmt: skip
+
+
+def _add(line: Line, new: _New, redactor: Redactor) -> None:
+    found, images = len(redactor.findings), redactor.images
+    record = redactor.record(line.record, line.number)
+    new.findings += redactor.findings[found:]
+    new.images += redactor.images - images
+    if line.problem:
+        new.unreadable += 1
+        new.problems.append(f"line {line.number}: {line.problem}; kept as unknown")
+    new.records.append(dumps(record))
+    new.turns += new.maker.feed(record)
+
+
+def _tail(line: Line, new: _New, redactor: Redactor, is_open: bool, before: SessionInfo) -> None:
+    """A last line that was cut off. It is kept once, and not counted: completed, it comes again."""
+    new.tail = line.digest.hex()
+    if is_open:
+        new.problems.append(f"line {line.number}: incomplete; left for the next upload")
+        new.tail = before.tail
+    elif new.tail != before.tail:
+        _add(line, new, redactor)
+
+
+def _merged(
+    store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool, new: _New
+) -> _New:
+    """Of a file that another machine went on with, or that was rewritten: the records that the archive lacks."""
+    records = read_records(store, [f"{names.SESSIONS}/{root}/{part.name}" for part in before.parts])
+    uuids = {record["uuid"] for record in records if isinstance(record.get("uuid"), str)}
+    others = Counter(_canonical(record) for record in records if not isinstance(record.get("uuid"), str))
+    for record in records:
+        new.maker.feed(record)
+    plain = redactor.sibling()
+
+    def is_new(line: Line) -> bool:
+        if isinstance(line.record.get("uuid"), str):
+            return _unseen(line.record, uuids)
+        same = _canonical(plain.record(line.record))
+        others[same] -= 1
+        return others[same] < 0
+
+    _take(file, new, redactor, is_open, before.grown(lines=0), is_new)
+    return new
+
+
+def _unseen(record: Record, seen: set[str]) -> bool:
+    found = record.get("uuid")
+    if not isinstance(found, str):
+        return True
+    if found in seen:
+        return False
+    seen.add(found)
+    return True
+
+
+def _canonical(record: Record) -> bytes:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).digest()
+
+
+# -- storing -----------------------------------------------------------------------------------------------------------
+
+
+def _store(
+    store: Store, root: str, before: SessionInfo, new: _New, redactor: Redactor, user: str, stored: list[str]
+) -> SessionInfo:
+    """Store records and text, and return what names them. Keys go to `stored` before they are written."""
+    parts, at = list(before.parts), max([0, *(names.part_ms(part.name) for part in before.parts)])
+    for lines in _batched(new.records):
+        at = max(at + 1, time.time_ns() // 1_000_000)
+        name = f"part-{at:013d}-{secrets.token_hex(3)}.jsonl"
+        stored.append(f"{names.SESSIONS}/{root}/{name}")
+        store.put(stored[-1], b"\n".join([*lines, b""]), if_absent=True)
+        parts.append(Part(name, len(lines)))
+    pieces = list(before.pieces)
+    if new.turns:
+        data = render(new.turns).encode("utf-8", "replace")
+        sha = hashlib.sha256(data).hexdigest()
+        # A name of its own for each attempt: what the loser of a commit takes back is nobody else's.
+        name = f"turns-{new.turns[0].n:06d}-{sha[:8]}-{secrets.token_hex(3)}.txt"
+        stored.append(f"{names.TRANSCRIPTS}/{root}/{name}")
+        store.put(stored[-1], data)
+        times = [turn.ts for turn in new.turns if turn.ts]
+        pieces.append(
+            Piece(name, sha, len(data), new.turns[0].n, new.turns[-1].n, min(times, default=""), max(times, default=""),
+                  frames_of(data))
+        )  # fmt: skip
+    maker = new.maker
+    return before.grown(
+        title=maker.title or before.title,
+        first_prompt=maker.first_prompt or before.first_prompt,
+        cwd=maker.cwd or before.cwd,
+        branch=maker.branch or before.branch,
+        started=min(filter(None, (before.started, maker.started)), default=""),
+        ended=max(before.ended, maker.ended),
+        users=tuple(dict.fromkeys([*before.users, *([user] if user else [])])),
+        records=before.records + len(new.records),
+        turns=before.turns + len(new.turns),
+        lines=new.lines,
+        digest=new.digest,
+        tail=new.tail,
+        redacted=dict(Counter(before.redacted) + Counter(finding.kind for finding in new.findings)),
+        is_redacted=before.is_redacted and redactor.enabled,
+        images=before.images + new.images,
+        unknown=dict(maker.unknown),
+        unreadable=before.unreadable + new.unreadable,
+        parts=tuple(parts),
+        pieces=tuple(pieces),
+        write_id=uuid.uuid4().hex,
+    )
+
+
+def _batched(records: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for record in records:
+        if batch and size + len(record) > PART_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += len(record) + 1
+    if batch:
+        yield batch
+
+
+def _commit(store: Store, key: str, info: SessionInfo, etag: str | None) -> bool:
+    """Whether it is ours that was written. A reply that was lost comes back as a conflict with ourselves."""
+    data = info.to_bytes()
+    try:
+        store.put(key, data, if_absent=etag is None, if_match=etag)
+        return True
+    except (AlreadyExists, NotFound):
+        with contextlib.suppress(NotFound):
+            return SessionInfo.from_bytes(store.get(key).data, f"{store.url}/{key}").write_id == info.write_id
+        return False
+
+
+def _copy(store: Store, root: str, info: SessionInfo) -> None:
+    """The whole text in one object, for people and programs that read files. No reader of ours needs it."""
+    folder, size = f"{names.TRANSCRIPTS}/{root}", sum(piece.bytes for piece in info.pieces)
+    with contextlib.suppress(NotFound):
+        if store.head(f"{folder}/{names.TRANSCRIPT}").size_bytes == size:
+            return  # text only ever grows
+    store.put(f"{folder}/{names.TRANSCRIPT}", b"".join(store.get(f"{folder}/{p.name}").data for p in info.pieces))

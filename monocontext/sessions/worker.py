@@ -1,0 +1,202 @@
+"""The worker that hooks leave behind: uploads what is in the spool, tries again, writes a log. One at a time a user.
+
+What it cannot do now stays in the spool, and the next hook, or `monocontext sessions sync`, starts it again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotFound
+from monocontext.sessions import spool
+from monocontext.sessions.identity import user_at_machine
+from monocontext.sessions.project_name import project_of
+from monocontext.sessions.reader import SessionFile
+from monocontext.sessions.readers import AGENTS, discovered, recognized
+from monocontext.sessions.upload import Uploaded, upload_session
+from monocontext.store import Store
+from monocontext.stores import open_store
+
+PATIENCE_SECONDS = 900.0
+"""How long a store is waited for before the worker ends."""
+_FIRST_WAIT_SECONDS = 2.0
+_LONGEST_WAIT_SECONDS = 60.0
+_MOST_ATTEMPTS_WITHOUT_FILE = 4
+_LOOK_SECONDS = 0.5
+"""Between two looks for new jobs while one has to wait."""
+
+
+def main() -> None:
+    """Work until nothing is left, or a store has been silent for too long."""
+    os.nice(10)
+    work(time.time() + PATIENCE_SECONDS)
+
+
+def work(until: float, log: Callable[[str], object] | None = None) -> int:
+    """Do the jobs in the spool; return how many are left. Jobs whose store fails are tried again until `until`."""
+    log = log or _log
+    while True:
+        held = spool.lock()
+        if held is None:
+            return len(spool.jobs())
+        try:
+            left = _work(until, log)
+        finally:
+            os.close(held)
+        # A job that came after the last look met a lock that was held, and started nobody.
+        if left or not spool.jobs():
+            return len(spool.jobs())
+
+
+def _work(until: float, log: Callable[[str], object]) -> bool:
+    """Whether there are jobs left that are not to be done now."""
+    while paths := spool.jobs():
+        waits = []
+        for path in paths:
+            due = _attempt(path, log)
+            if due is not None:
+                waits.append(due)
+        if not waits:
+            continue
+        if min(waits) > until:
+            log(f"{len(waits)} uploads are kept for later")
+            return True
+        time.sleep(max(0.0, min(_LOOK_SECONDS, min(waits) - time.time())))
+    return False
+
+
+def _attempt(path: str, log: Callable[[str], object]) -> float | None:
+    """Do one job if it is due. When to try again, in seconds since 1970, or None when it is done with."""
+    try:
+        job = json.loads(Path(path).read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        return _give_up(path, {}, f"no job: {error}", log)
+    due = float(job.get("due", 0.0))
+    if due > time.time():
+        return due
+    try:
+        reports = upload_job(job)
+        for report in reports:
+            log(_sentence(report))
+        if job.get("compile") and not job.get("goes_on"):
+            _compile(job, reports[0].project, log)
+    except (InvalidText, InvalidUrl) as error:
+        return _give_up(path, job, str(error), log)
+    except NotFound as error:
+        if job.get("attempts", 0) >= _MOST_ATTEMPTS_WITHOUT_FILE and "transcript" in str(error):
+            return _give_up(path, job, str(error), log)
+        return _later(path, job, error, log)
+    except (MonocontextError, OSError) as error:
+        return _later(path, job, error, log)
+    _done(path, job)
+    return None
+
+
+def upload_job(job: dict[str, object]) -> list[Uploaded]:
+    """Upload the session of a job, and its subagents. Raises what reading and storing raise."""
+    names = ("endpoint", "region", "profile", "anonymous")
+    store = open_store(str(job["url"]), **{name: job[name] for name in names if job.get(name)})
+    try:
+        return [_upload(store, file, job) for file in _files(job)]
+    finally:
+        store.close()
+
+
+def _upload(store: Store, file: SessionFile, job: dict[str, object]) -> Uploaded:
+    patterns = job.get("patterns")
+    return upload_session(
+        store,
+        file,
+        project=str(job["project"]) if job.get("project") else project_of(str(job["cwd"])) if job.get("cwd") else None,
+        user=user_at_machine(),
+        redact=not job.get("no_redact"),
+        patterns=[str(each) for each in patterns] if isinstance(patterns, list) else (),
+        is_open=bool(job.get("goes_on")),
+    )
+
+
+def _files(job: dict[str, object]) -> list[SessionFile]:
+    """The session's file and those of its subagents. Raises `NotFound` where the transcript is not to be found."""
+    original, linked = str(job.get("transcript_path") or ""), str(job.get("linked") or "")
+    if not os.path.exists(linked or original):
+        found = [file for file in discovered() if file.session_id.partition("/")[0] == job.get("session_id")]
+        if not found:
+            raise NotFound(f"no transcript at {original or 'any place'} for session {job.get('session_id')}")
+        return found
+    agent = str(job["agent"]) if job.get("agent") in AGENTS else None
+    main = recognized(Path(original), agent) if os.path.exists(original) else None
+    if main is None:
+        main = recognized(Path(linked), agent)
+        stem = Path(original).name.partition(".")[0]
+        main = SessionFile(main.path, str(job.get("session_id") or stem), main.agent, main.modified_seconds)
+    below = sorted(Path(original).with_suffix("").glob("subagents/**/*.jsonl")) if original else []
+    return [main, *(recognized(path, main.agent) for path in below)]
+
+
+def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:
+    """Let `rlm compile` digest what is new, in this worker's time; what it says goes to the log."""
+    program = Path(sys.executable).parent / "rlm"
+    command = str(program) if os.access(program, os.X_OK) else shutil.which("rlm")
+    if command is None:
+        log("no command `rlm` here: pip install monocontext-rlm, or leave out --compile")
+        return
+    options = [f"--{name}={job[name]}" for name in ("endpoint", "region", "profile") if job.get(name)]
+    done = subprocess.run(
+        [command, "compile", str(job["url"]), f"--project={project}", "--quiet", *options],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    log(" ".join((done.stdout + done.stderr).split()))
+
+
+def _later(path: str, job: dict[str, object], error: Exception, log: Callable[[str], object]) -> float:
+    attempts = int(str(job.get("attempts", 0))) + 1
+    wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(attempts - 1, 10))
+    log(f"{job.get('session_id')}: attempt {attempts} failed, again in {wait:.0f} s: {' '.join(str(error).split())}")
+    due = time.time() + wait
+    if json.loads(Path(path).read_bytes()).get("at") == job.get("at"):  # else a newer one has taken its place
+        spool.rewrite_job(path, {**job, "attempts": attempts, "retry": True, "due": due})
+    return due
+
+
+def _give_up(path: str, job: dict[str, object], why: str, log: Callable[[str], object]) -> float | None:
+    """What will never work is put aside with its reason."""
+    log(f"{job.get('session_id', path)}: put aside: {' '.join(why.split())}")
+    os.replace(path, path.removesuffix(".job") + ".failed")
+    return None
+
+
+def _done(path: str, job: dict[str, object]) -> None:
+    if job.get("session_id"):
+        spool.uploaded(job)
+    linked = str(job.get("linked") or "")
+    if json.loads(Path(path).read_bytes()).get("at") != job.get("at"):
+        return
+    os.unlink(path)
+    if linked:
+        Path(linked).unlink(missing_ok=True)
+
+
+def _sentence(report: Uploaded) -> str:
+    taken = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
+    return (
+        f"{report.session_id}: {report.records} records, {report.turns} turns to {report.project}"
+        + (f"; redacted {taken}" if taken else "")
+        + "".join(f"; {problem}" for problem in report.problems)
+    )
+
+
+def _log(text: str) -> None:
+    print(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}", file=sys.stdout, flush=True)
+
+
+if __name__ == "__main__":
+    main()

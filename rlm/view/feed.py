@@ -1,0 +1,193 @@
+"""The lines of a trajectory, as far as they are written. Follows a file that grows, or is begun anew."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rlm.errors import TrajectoryError
+from rlm.trajectory import partial_of
+from rlm.view import rows
+from rlm.view.ranges import Range, shares, size, union
+from rlm.view.rests import rests_on
+
+QUIET_SECONDS = 60
+"""A run that has written nothing for so long may have been broken off; most replies take less."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What is kept of a cell to find out what an answer rests on."""
+
+    turn: int
+    number: int
+    """Within the turn, from 0."""
+    code: str
+    printed: bool
+    ranges: list[Range] | None
+
+
+class Feed:
+    """Rows of one file. Details stay on disk and are read when somebody asks. Safe for many threads."""
+
+    _read: list[Range] | None
+    """What cells have read; merged whenever somebody asks."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises TrajectoryError where there is no such file, or it is no trajectory."""
+        self.path = path
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._forget()
+        self.state()
+
+    def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
+        """Everything but the details: the metadata, rows from number `first` on, and how the run stands.
+
+        A reader that knows another `generation` of the file, one that was replaced since, gets all rows.
+        """
+        with self._lock:
+            self._read_on()
+            self._read = None if self._read is None else union(self._read)
+            if generation is not None and generation != self._generation:
+                first = 0
+            maps = {"read": self._read, "rests": self._rests_read}
+            return {
+                "generation": self._generation,
+                "path": str(self.path),
+                "metadata": rows.metadata(self._metadata),
+                "first": first,
+                "rows": self._rows[first:],
+                "live": self._live(),
+                "read": None if self._read is None else size(self._read),
+                "rests": self._rests,
+                "rests_read": None if self._rests_read is None else size(self._rests_read),
+                "map": {name: shares(found or (), self._chars()) for name, found in maps.items()},
+            }
+
+    def turn(self, number: int) -> dict[str, Any]:
+        """What turn `number`, from 0, holds; behind the last, what is known of the one under way."""
+        with self._lock:
+            if number < len(self._places):
+                return rows.detail(self._line(number))
+            records = self._partial()
+        reply = next((record for record in records if record.get("type") == "reply"), {})
+        calls = [rows.call(record) for record in records if record.get("type") != "reply"]
+        return {"response": rows.text(reply.get("response")), "calls": calls, "under_way": True}
+
+    def prompt(self, number: int) -> list[dict[str, str]]:
+        """The messages of turn `number`, from 0; none for a turn under way."""
+        with self._lock:
+            return rows.prompt(self._line(number)) if number < len(self._places) else []
+
+    def _forget(self) -> None:
+        self._metadata: dict[str, Any] = {}
+        self._head: bytes | None = None
+        self._end = 0
+        self._rows: list[dict[str, Any]] = []
+        self._places: list[tuple[int, int]] = []
+        self._cells: list[_Cell] = []
+        self._read = None
+        self._rests: list[tuple[int, int]] = []
+        self._rests_read: list[Range] | None = None
+
+    def _read_on(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                if self._head is not None and file.readline() != self._head:
+                    self._forget()
+                    self._generation += 1
+                self._new_lines(file)
+        except FileNotFoundError:
+            raise TrajectoryError(f"there is no trajectory at {self.path}") from None
+        except OSError as exc:
+            raise TrajectoryError(f"{self.path} cannot be read: {exc.strerror}") from exc
+
+    def _new_lines(self, file: BinaryIO) -> None:
+        """Take in whole lines behind the last known one; a torn last line is left for the next time."""
+        file.seek(self._end)
+        for raw in file:
+            if not raw.endswith(b"\n"):
+                break
+            line = self._parsed(raw, f"line {len(self._places) + (1 if self._head is None else 2)}")
+            if self._head is None:
+                if line.get("type") != "metadata":
+                    raise TrajectoryError(f"{self.path} is no trajectory: its first line is not of type 'metadata'")
+                self._head, self._metadata = raw, line
+            else:
+                self._places.append((self._end, len(raw)))
+                self._add(line)
+            self._end += len(raw)
+        if self._head is None:
+            raise TrajectoryError(f"{self.path} is no trajectory: it is empty")
+
+    def _add(self, line: dict[str, Any]) -> None:
+        self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, self._chars()))
+        turn = len(self._rows) - 1
+        blocks = [rows.mapping(block) for block in rows.items(line.get("code_blocks"))]
+        for i, (code, printed) in enumerate(rows.codes(line)):
+            ranges = rows.ranges(blocks[i]) if blocks else None
+            self._cells.append(_Cell(turn, i, code, printed, ranges))
+            if ranges is not None:
+                self._read = self._read or []
+                self._read += ranges
+        if line.get("final_answer") is not None:
+            makers = [self._cells[i] for i in rests_on([(cell.code, cell.printed) for cell in self._cells])]
+            self._rests = sorted({*self._rests, *((cell.turn, cell.number) for cell in makers)})
+            told = [cell.ranges for cell in makers if cell.ranges is not None]
+            if told:
+                self._rests_read = union([*(self._rests_read or ()), *(pair for found in told for pair in found)])
+
+    def _parsed(self, raw: bytes, place: str) -> dict[str, Any]:
+        try:
+            line = json.loads(raw)
+        except (ValueError, RecursionError) as exc:
+            raise TrajectoryError(f"{self.path} is no trajectory: {place} is not JSON ({exc})") from None
+        if not isinstance(line, dict):
+            raise TrajectoryError(f"{self.path} is no trajectory: {place} is not an object")
+        return line
+
+    def _line(self, number: int) -> dict[str, Any]:
+        offset, length = self._places[number]
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            return self._parsed(file.read(length), f"line {number + 2}")
+
+    def _chars(self) -> int:
+        """Of the text; where the run does not say, up to where it was read."""
+        told = rows.metadata(self._metadata)["context"]["chars"]
+        return told or max((stop for _, stop in self._read or ()), default=0)
+
+    def _partial(self) -> list[dict[str, Any]]:
+        """Records of the turn under way; those of a turn that has its line are of no use any more."""
+        beside = partial_of(self.path)
+        try:
+            data = beside.read_bytes()
+        except FileNotFoundError:
+            return []
+        found = []
+        for raw in data[: data.rfind(b"\n") + 1].splitlines():
+            record = self._parsed(raw, f"a line of {beside.name}")
+            if record.get("iteration") == len(self._places) + 1:
+                found.append(record)
+        return found
+
+    def _live(self) -> dict[str, Any]:
+        """How the run stands: `ended`, `running`, or `quiet` when nothing was written for a while."""
+        last = self._rows[-1] if self._rows else None
+        if last and (last["reason"] or last["answer"] is not None):
+            return {"status": "ended"}
+        beside = partial_of(self.path)
+        written = max(path.stat().st_mtime for path in (self.path, beside) if path.exists())
+        silent = max(0.0, time.time() - written)
+        records = self._partial()
+        return {
+            "status": "running" if silent < QUIET_SECONDS else "quiet",
+            "silent_seconds": round(silent, 1),
+            "replied": any(record.get("type") == "reply" for record in records),
+            "calls": sum(1 for record in records if record.get("type") != "reply"),
+        }

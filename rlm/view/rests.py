@@ -1,0 +1,100 @@
+"""Which cells an answer rests on: those that made the values it was put together from.
+
+Found from the code alone, backwards from the answer: a cell counts when it stores a name that a later counted cell
+loads. An answer that was typed as a literal uses no name; it rests on what the model had last seen, so the search
+begins anew at the last cell that printed something. Coarse on purpose: whole cells, no branches, no aliases. A value
+that reached the answer through the model's own reading of an earlier output is not found.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Sequence
+
+_BUILTINS = frozenset(dir(builtins))
+_CHANGING = frozenset((
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "put", "remove",
+    "reverse", "setdefault", "sort", "subtract", "update", "write", "writelines",
+))  # fmt: skip
+"""Methods that change what they are called on; of any other the object is taken to stay as it was."""
+
+
+def rests_on(cells: Sequence[tuple[str, bool]]) -> list[int]:
+    """Positions, ascending, in `cells`: the code of each up to the one that answered, and whether it printed."""
+    if not cells:
+        return []
+    found = _makers(cells, len(cells) - 1)
+    if len(found) == 1:
+        shown = next((i for i in range(len(cells) - 2, -1, -1) if cells[i][1]), None)
+        if shown is not None:
+            found += _makers(cells, shown)
+    return sorted(found)
+
+
+def _makers(cells: Sequence[tuple[str, bool]], last: int) -> list[int]:
+    found = [last]
+    _, _, needed = _names(cells[last][0])
+    for i in range(last - 1, -1, -1):
+        if not needed:
+            break
+        if not any(name in cells[i][0] for name in needed):
+            continue  # a look is cheaper than a parse, and most cells of a long run have nothing to do with it
+        assigned, changed, loaded = _names(cells[i][0])
+        if needed & (assigned | changed):
+            found.append(i)
+            needed = (needed - (assigned - changed)) | loaded
+    return found
+
+
+def _names(code: str) -> tuple[set[str], set[str], set[str]]:
+    """Names that the code assigns, changes in place, and loads before it has assigned them itself.
+
+    Code that does not parse has run nothing.
+    """
+    assigned: set[str] = set()
+    changed: set[str] = set()
+    loaded: set[str] = set()
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return assigned, changed, loaded
+    for statement in body:
+        now_assigned, now_changed, now_loaded = _of_statement(statement)
+        loaded |= now_loaded - assigned
+        assigned |= now_assigned
+        changed |= now_changed
+    return assigned, changed, loaded
+
+
+def _of_statement(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
+    assigned: set[str] = set()
+    changed: set[str] = set()
+    loaded: set[str] = set()
+    bound: set[str] = set()
+    for node in ast.walk(statement):
+        match node:
+            case ast.For(target=target) | ast.AsyncFor(target=target) | ast.comprehension(target=target):
+                bound |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+            case ast.arg(arg=name):
+                bound.add(name)
+            case ast.Name(id=name, ctx=ast.Load()):
+                loaded.add(name)
+            case ast.Name(id=name):
+                assigned.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                assigned.add(name)
+            case ast.alias(name=name, asname=other):
+                assigned.add(other or name.partition(".")[0])
+            case ast.AugAssign(target=ast.Name(id=name)):
+                changed.add(name)
+                loaded.add(name)
+            case ast.Call(func=ast.Name(id="FINAL_VAR"), args=[ast.Constant(value=str(name)), *_]):
+                loaded.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGING:
+                changed.add(name)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                changed.add(name)
+            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                changed.add(name)
+    return assigned, changed, loaded - bound - _BUILTINS

@@ -1,0 +1,250 @@
+"""One line of a trajectory, made small for the page: a row for the lists and maps, a detail for whoever opens it.
+
+Lines may come from other writers, or from somebody who wishes the reader ill. Every value is taken for what it is: a
+number that is none becomes None, any other thing where a text belongs becomes its JSON. So what goes to the page has
+one shape, and is valid JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rlm.view.ranges import Range, for_map, union
+
+_LINE_CHARACTERS = 160
+"""Of the first line of code, as a list shows it."""
+_FINAL_VAR = re.compile(r"""FINAL_VAR\(\s*["']?(\w+)""")
+
+
+def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page says of the run as such."""
+    context, kwargs, budget = mapping(line.get("context")), mapping(line.get("backend_kwargs")), line.get("budget")
+    return {
+        "query": text(line.get("query")),
+        "root_model": text(line.get("root_model") or kwargs.get("model_name")),
+        "sub_model": text(line.get("sub_model")),
+        "runner": text(line.get("environment_type")),
+        "started_at": number(line.get("started_at")),
+        "timestamp": text(line.get("timestamp")),
+        "context": {
+            "uri": text(context.get("uri")),
+            "type": text(context.get("type")),
+            "chars": count(context.get("chars")) or count(context.get("length")),
+            "lines": count(context.get("lines")),
+        },
+        "budget": {text(name): number(value) for name, value in mapping(budget).items() if number(value) is not None},
+    }
+
+
+def row(line: Mapping[str, Any], clock: float, chars: int) -> dict[str, Any]:
+    """A turn in numbers. `clock` is when the turn before ended, for writers that do not say when a turn began.
+
+    All times in seconds on one clock: a later question of a session, whose own begins at 0, goes on behind.
+    """
+    blocks = [mapping(block) for block in items(line.get("code_blocks"))]
+    ran = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)
+    whole = number(line.get("iteration_time"))
+    think = number(line.get("thinking_seconds"))
+    if think is None:
+        think = max(0.0, (whole or ran) - ran)
+    said = number(line.get("start_seconds"))
+    # Recorded times of neighbours may differ by what writing a line takes; a clock that goes back has begun anew.
+    start = clock if said is None or said < clock - 0.001 else said
+    shift = start - (start if said is None else said)
+    cells, at = [], start + think
+    for block in blocks:
+        cells.append(_cell(block, at, shift, chars))
+        at = cells[-1]["start"] + cells[-1]["run"]
+    ahead = mapping(line.get("ahead"))
+    return {
+        "turn": count(line.get("iteration")) or 0,
+        "start": start,
+        "think": think,
+        "end": max(at, start + (whole or 0.0)),
+        "model": text(line.get("model")),
+        "tokens": [count(line.get("prompt_tokens")), count(line.get("completion_tokens"))],
+        "dollars": number(line.get("dollars")),
+        "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
+        "cells": cells,
+        "said": first_line(text(line.get("response"))),
+        "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
+        "reason": text(line.get("reason")),
+        "question": text(line.get("question")),
+    }
+
+
+def detail(line: Mapping[str, Any]) -> dict[str, Any]:
+    """All that a turn holds, but for the prompt."""
+    return {
+        "turn": count(line.get("iteration")) or 0,
+        "response": text(line.get("response")),
+        "notice": text(line.get("notice")),
+        "compacted": count(line.get("compacted")) or 0,
+        "messages": len(items(line.get("prompt"))),
+        "cells": [_cell_detail(mapping(block)) for block in items(line.get("code_blocks"))],
+    }
+
+
+def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The messages that the root was asked with."""
+    return [
+        {"role": text(message.get("role")), "content": text(message.get("content"))}
+        for message in map(mapping, items(line.get("prompt")))
+    ]
+
+
+def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """The code of each cell, and whether it printed; for a turn without cells, the variable that its reply names."""
+    found = []
+    for block in map(mapping, items(line.get("code_blocks"))):
+        found.append((text(block.get("code")), bool(mapping(block.get("result")).get("stdout"))))
+    if not found:
+        named = _FINAL_VAR.search(text(line.get("response")))
+        found.append((named[1] if named and line.get("final_answer") is not None else "", False))
+    return found
+
+
+def ranges(block: Mapping[str, Any]) -> list[Range] | None:
+    """What a cell read, without overlap; None where its context did not say."""
+    told = mapping(block.get("result")).get("ranges")
+    if not isinstance(told, list):
+        return None
+    pairs = [(count(pair[0]), count(pair[1])) for pair in told if isinstance(pair, list) and len(pair) == 2]
+    return union((start, stop) for start, stop in pairs if start is not None and stop is not None)
+
+
+def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """A sub-call, and the turns of a child run."""
+    into, out = _tokens(record)
+    return {
+        "model": text(record.get("root_model")),
+        "prompt": text(record.get("prompt")),
+        "response": text(record.get("response")),
+        "error": text(record.get("error")),
+        "cached": record.get("cached") is True,
+        "start": number(record.get("start_seconds")),
+        "seconds": number(record.get("execution_time")),
+        "tokens": [into, out],
+        "dollars": number(record.get("dollars")),
+        # Deeper than any run goes: a file that nests without end must not exhaust the stack.
+        "turns": [_child(mapping(line), depth + 1) for line in items(record.get("iterations"))] if depth < 20 else [],
+    }
+
+
+def number(value: object) -> float | None:
+    """A finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def count(value: object) -> int | None:
+    """A number that counts something: whole, not negative, exact in a browser."""
+    found = number(value)
+    return None if found is None or not 0 <= found < 2**53 else int(found)
+
+
+def text(value: object) -> str:
+    """As it stands; nothing for None, JSON for anything that is no text."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)
+
+
+def items(value: object) -> list[Any]:
+    """A list, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def first_line(code: str) -> str:
+    """The first line that says something, often a comment; imports only where there is nothing else."""
+    lines = [line.strip() for line in code[:4_000].splitlines()]
+    lines = [line for line in lines if line and not line.startswith("```")]
+    return next((line for line in lines if not line.startswith(("import ", "from "))), next(iter(lines), ""))[
+        :_LINE_CHARACTERS
+    ]
+
+
+def _cell(block: Mapping[str, Any], at: float, shift: float, chars: int) -> dict[str, Any]:
+    result = mapping(block.get("result"))
+    seconds, io = mapping(result.get("seconds")), mapping(result.get("io"))
+    ahead = mapping(result.get("ahead"))
+    calls = [mapping(record) for record in items(result.get("rlm_calls"))]
+    tokens = [_tokens(record) for record in calls]
+    said = number(result.get("start_seconds"))
+    start = at if said is None else said + shift
+    read = ranges(block)
+    storage = number(seconds.get("waiting_for_storage"))
+    waited = number(io.get("ms"))
+    return {
+        "start": start,
+        "run": number(result.get("execution_time")) or 0.0,
+        "wait_calls": number(seconds.get("waiting_for_calls")),
+        "wait_storage": waited / 1000 if storage is None and waited is not None else storage,
+        "calls": len(calls),
+        "failed": sum(1 for record in calls if record.get("error")),
+        "spans": _spans(calls, shift),
+        "tokens": [sum(into or 0 for into, _ in tokens), sum(out or 0 for _, out in tokens)],
+        "dollars": number(result.get("dollars")) if calls else 0.0,
+        "io": [count(io.get(name)) for name in ("gets", "bytes", "hits")] if io else None,
+        "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
+        "ranges": None if read is None else for_map(read, chars),
+        "error": bool(result.get("stderr")),
+        "answer": result.get("final_answer") is not None,
+        "line": first_line(text(block.get("code"))),
+    }
+
+
+def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[list[float]]:
+    """When at least one sub-call was under way."""
+    spans: list[list[float]] = []
+    timed = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
+    for start, seconds in sorted(
+        (start + shift, max(0.0, took)) for start, took in timed if start is not None and took
+    ):
+        if spans and start <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], start + seconds)
+        else:
+            spans.append([start, start + seconds])
+    return spans
+
+
+def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Of a sub-call, in whichever of the two spellings."""
+    into, out = count(record.get("prompt_tokens")), count(record.get("completion_tokens"))
+    models = mapping(mapping(record.get("usage_summary")).get("model_usage_summaries")).values()
+    if into is None and models:
+        into = sum(count(mapping(sums).get("total_input_tokens")) or 0 for sums in models)
+        out = sum(count(mapping(sums).get("total_output_tokens")) or 0 for sums in models)
+    return into, out
+
+
+def _cell_detail(block: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    result = mapping(block.get("result"))
+    return {
+        "code": text(block.get("code")),
+        "stdout": text(result.get("stdout")),
+        "stderr": text(result.get("stderr")),
+        "locals": {text(name): text(value) for name, value in mapping(result.get("locals")).items()},
+        "calls": [call(mapping(record), depth) for record in items(result.get("rlm_calls"))],
+        "ranges": (ranges(block) or [])[:1_000],
+    }
+
+
+def _child(line: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    cells = [_cell_detail(mapping(block), depth) for block in items(line.get("code_blocks"))]
+    answer = line.get("final_answer")
+    return {"turn": count(line.get("iteration")) or 0, "response": text(line.get("response")), "cells": cells,
+            "answer": None if answer is None else text(answer)}  # fmt: skip

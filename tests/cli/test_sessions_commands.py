@@ -1,0 +1,110 @@
+"""`monocontext sessions` and `monocontext hooks`, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from ran import Cli
+
+KEY = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with two sessions, and a working directory; gives the archive."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "MONOCONTEXT_URL", "MONOCONTEXT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MONOCONTEXT_USER", "dev@here")
+    folder = home / ".claude" / "projects" / "-x-proj"
+    folder.mkdir(parents=True)
+    for n, name in enumerate(("aaaa-1", "bbbb-2")):
+        record = {
+            "type": "user", "uuid": name, "sessionId": name, "cwd": "/x/proj",
+            "timestamp": f"2026-02-1{n}T10:00:00.000Z", "message": {"role": "user", "content": f"Hello {name} {KEY}"},
+        }  # fmt: skip
+        path = folder / f"{name}.jsonl"
+        path.write_text(json.dumps(record) + "\n")
+        os.utime(path, (1_000_000 + n, 1_000_000 + n))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "archive"
+
+
+def test_upload_latest_by_id_and_all(cli: Cli, machine: Path) -> None:
+    assert cli("sessions", "upload", machine).fine().out.startswith("bbbb-2: uploaded 1 records, 1 turns, ")
+    assert "bbbb-2: uploaded 0 records" in cli("sessions", "upload", "--to", machine).fine().out
+    assert "aaaa-1: uploaded 1 records" in cli("sessions", "upload", "aaaa", "--to", machine).fine().out
+    assert cli("sessions", "upload", "--all", machine).fine().out.count(": uploaded 0 records") == 2
+    listed = cli("sessions", "list", machine).fine().out.splitlines()
+    assert [line.split()[0] for line in listed] == ["aaaa-1", "bbbb-2"]
+    assert "dev@here" in listed[0]
+
+
+def test_dry_run_and_report(cli: Cli, machine: Path) -> None:
+    out = cli("sessions", "upload", "--dry-run", machine).fine().out
+    assert "would upload 1 records" in out
+    assert "redacted: 1 github" in out
+    assert "line 1: github (40 characters) in message.content" in out
+    assert KEY not in out
+    assert not machine.exists()
+    told = cli("sessions", "upload", "--json", machine).fine().json
+    assert told["redacted"] == {"github": 1}
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in machine.rglob("*") if path.is_file())
+
+
+def test_show_and_search(cli: Cli, machine: Path) -> None:
+    cli("sessions", "upload", "--all", machine)
+    assert cli("sessions", "show", "aaaa", machine).fine().out == (
+        "[Turn 1 - USER] 2026-02-10T10:00:00.000Z text -\nHello aaaa-1 [REDACTED:github]\n\n"
+    )
+    assert cli("sessions", "show", "aaaa", machine, "--turn", "1", "--json").fine().json["turn_number"] == 1
+    assert (
+        cli("sessions", "search", "HELLO BBBB", machine).fine().out == "bbbb-2:1 user: Hello bbbb-2 [REDACTED:github]\n"
+    )
+    nothing = cli("sessions", "search", "unsaid", machine)
+    assert (nothing.code, nothing.out) == (1, "")
+    late = cli("sessions", "list", machine, "--since", "2026-02-11", "--json").fine().out.splitlines()
+    assert [json.loads(row)["session_id"] for row in late] == ["bbbb-2"]
+
+
+def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    cli("sessions", "upload").refused("which archive?")
+    cli("sessions", "upload", "zzzz", machine).refused("no session 'zzzz'")
+    cli("sessions", "show", "zzzz", machine).refused("no session 'zzzz'")
+    cli("sessions", "upload", "nope.jsonl", machine).refused("no file nope.jsonl")
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("no JSON\n")
+    cli("sessions", "upload", bad, machine).refused("not JSON lines: line 1")
+    cli("sessions", "list", "memory://x").refused("memory")
+    cli("hooks", "install", machine, "--agent", "emacs").refused("no agent 'emacs'")
+    cli("hooks", "install").refused("which archive?")
+
+
+def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    printed = cli("hooks", "install", "--agent", "claude-code", "--url", "s3://bucket/a", "--print").fine().json
+    assert set(printed["hooks"]) == {"SessionStart", "SessionEnd", "Stop"}  # type: ignore[call-overload]
+    work = tmp_path / "work"
+    assert list(work.iterdir()) == []
+    for agent, file in (("claude-code", ".claude/settings.local.json"), ("codex", ".codex/hooks.json")):
+        path = work / file
+        path.parent.mkdir()
+        path.write_text('{"mine": 1}')
+        cli("hooks", "install", machine, "--agent", agent).fine()
+        assert json.loads(path.read_text())["mine"] == 1
+        assert str(machine) in path.read_text()
+        assert (
+            (path.parent / "skills" / "upload-context" / "SKILL.md").read_text().startswith("---\nname: upload-context")
+        )
+        cli("hooks", "uninstall", "--agent", agent).fine()
+        assert json.loads(path.read_text()) == {"mine": 1}
+        assert not (path.parent / "skills" / "upload-context").exists()
+        assert len(list(path.parent.glob("*.bak"))) == 2
+
+
+def test_sync(cli: Cli, machine: Path) -> None:
+    assert cli("sessions", "sync").fine().out == ""

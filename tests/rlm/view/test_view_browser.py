@@ -1,0 +1,334 @@
+"""The page in a real browser, headless. Skips where none is installed. The console must stay empty in every test."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from view_lines import head, line, write
+
+from rlm import RLM, ScriptedLM
+from rlm.trajectory import partial_of
+from rlm.view import Feed, ViewServer, export
+
+pytestmark = pytest.mark.timeout(300)
+
+Serve = Callable[[Path], ViewServer]
+HOSTILE = (
+    "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
+    "<a href='javascript:window.hacked=1'>x</a>{{7*7}}"
+)
+
+
+def rows(page: Any) -> list[str]:
+    return page.locator(".row .line").all_inner_texts()
+
+
+def selected(page: Any) -> str:
+    return page.locator(".row[aria-selected=true] .no").inner_text()
+
+
+def pixels(page: Any, canvas: str) -> list[int]:
+    """How many pixels of each lane are painted in something else than its track."""
+    return page.evaluate(
+        """(id) => {
+            const canvas = document.getElementById(id), copy = document.createElement('canvas');
+            [copy.width, copy.height] = [canvas.width, canvas.height];
+            const pen = copy.getContext('2d', { willReadFrequently: true });
+            pen.drawImage(canvas, 0, 0);
+            const track = getComputedStyle(document.documentElement).getPropertyValue('--track').trim();
+            const want = [1, 3, 5].map((i) => parseInt(track.slice(i, i + 2), 16));
+            const found = [];
+            for (let top = 0; top + 16 <= Math.min(canvas.height, 80); top += 16) {
+                const data = pen.getImageData(0, top + 3, canvas.width, 10).data;
+                let painted = 0;
+                for (let i = 0; i < data.length; i += 4) {
+                    if (want.some((value, c) => Math.abs(data[i + c] - value) > 40)) painted += 1;
+                }
+                found.push(painted);
+            }
+            return found;
+        }""",
+        canvas,
+    )
+
+
+@pytest.fixture(params=["served", "written"])
+def url(request: pytest.FixtureRequest, serving: Serve, tmp_path: Path) -> Callable[[Path], str]:
+    """Where the page of a run is: at a server, or in a file."""
+
+    def of(path: Path) -> str:
+        if request.param == "served":
+            return serving(path).url
+        export(Feed(path), tmp_path / "page.html")
+        return (tmp_path / "page.html").as_uri()
+
+    return of
+
+
+def test_shows_a_run(window: Any, recorded: Path, url: Callable[[Path], str]) -> None:
+    page = window.open(url(recorded))
+    assert page.locator("h1").inner_text() == "What stands there?"
+    assert page.locator("#status").inner_text() == "ended"
+    assert page.locator(".row").count() == 5
+    answer = Feed(recorded).state()["rows"][-1]["answer"]
+    assert answer in page.locator("#answer").inner_text()
+    assert selected(page) == "4"
+    assert page.locator(".row.rests .no").all_inner_texts() == ["2.1", "2.2", "4"]
+    figures = page.locator("#figures").inner_text()
+    assert "gpt-5, gpt-5-nano" in figures
+    assert re.search(r"Calls of models\s+6\b", figures)
+    assert (
+        "2.3 % was read (240 characters), the answer rests on 1.9 % (200)"
+        in page.locator("#coverage-note").inner_text()
+    )
+    think, _, _, storage, ahead = pixels(page, "timeline")
+    assert min(think + storage, ahead) > 0
+    assert all(pixels(page, "coverage")[:2])
+    page.locator(".row", has_text="replies = llm_query_batched").click()
+    page.locator("#detail pre", has_text="replies = llm_query_batched").wait_for()
+    assert page.locator("#detail pre .r").all_inner_texts() == ["llm_query_batched"]
+    page.locator("#detail summary", has_text="ALL THE TEXT").first.click()
+    page.locator("#detail h3", has_text="Prompt to gpt-5-nano").wait_for()
+    page.locator(".row", has_text="parts = [context").click()
+    page.locator("#detail pre", has_text="parts = ").wait_for()
+    assert pixels(page, "coverage")[2] > 0
+
+
+def test_loads_nothing_from_elsewhere(window: Any, recorded: Path, serving: Serve) -> None:
+    server = serving(recorded)
+    page = window.open(server.url)
+    page.locator("#detail h2").wait_for()
+    assert {request.split("?")[0] for request in window.requests} == {
+        server.url,
+        f"{server.url}state",
+        f"{server.url}turn",
+    }
+
+
+def test_what_is_hostile_is_shown_and_never_run(window: Any, tmp_path: Path, url: Callable[[Path], str]) -> None:
+    call = {
+        "root_model": HOSTILE,
+        "prompt": HOSTILE,
+        "response": HOSTILE,
+        "execution_time": 1,
+        "error": HOSTILE,
+        "iterations": [line(1)],
+    }
+    result = {"stdout": HOSTILE, "stderr": HOSTILE, "locals": {HOSTILE: HOSTILE, "__proto__": "x"}, "execution_time": 1,
+              "rlm_calls": [call], "final_answer": HOSTILE, "ranges": [[0, 5]]}  # fmt: skip
+    whole = line(1, code_blocks=[{"code": HOSTILE, "result": result}], response=HOSTILE, final_answer=HOSTILE,
+                 notice=HOSTILE, model=HOSTILE, reason=HOSTILE, question=HOSTILE,
+                 prompt=[{"role": HOSTILE, "content": HOSTILE}])  # fmt: skip
+    context = {"uri": HOSTILE, "type": HOSTILE, "chars": 10}
+    path = write(tmp_path / "<img src=x onerror=alert(1)>.jsonl",
+                 head(query=HOSTILE, context=context, environment_type=HOSTILE, root_model=HOSTILE), whole)  # fmt: skip
+    page = window.open(url(path))
+    page.locator("#detail h3", has_text="Code").wait_for()
+    for _ in range(5):  # what opens may hold more to open
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        page.wait_for_timeout(50)
+    page.locator("#detail h3", has_text="Prompt to").wait_for()
+    page.locator("#detail th").first.wait_for()
+    page.locator("canvas").first.hover()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img, iframe, object, a[href^=javascript]").count() == 0
+    assert page.locator("script:not([type])").count() == 1
+    text = page.locator("body").inner_text()
+    assert text.count(HOSTILE) >= 10
+    assert "49" not in page.locator("h1").inner_text()
+
+
+def test_the_policy_stops_what_gets_in(chromium: Any, recorded: Path, serving: Serve) -> None:
+    """Were there a hole after all: markup that is put into the page by force neither runs nor loads."""
+    page = chromium.new_page()
+    page.goto(serving(recorded).url)
+    page.locator(".row").first.wait_for()
+    blocked = page.evaluate(
+        """() => {
+            const told = [];
+            const markup = '<img src=x onerror="window.hacked=1">';
+            try { document.body.innerHTML = markup; } catch (error) { told.push(error.name); }
+            const image = document.createElement('img');
+            try { image.setAttribute('onerror', 'window.hacked = 1'); } catch (error) { told.push(error.name); }
+            image.src = '/x.png';
+            const script = document.createElement('script');
+            try { script.textContent = 'window.hacked = 1'; } catch (error) { told.push(error.name); }
+            script.append('window.hacked = 1');
+            document.body.append(image, script);
+            return told;
+        }"""
+    )
+    page.wait_for_timeout(300)
+    assert blocked == ["TypeError"] * 3
+    assert page.evaluate("window.hacked") is None
+    page.close()
+
+
+def test_keys(window: Any, recorded: Path, url: Callable[[Path], str]) -> None:
+    page = window.open(url(recorded))
+    press = page.keyboard.press
+    seen = []
+    for key in ("Home", "j", "ArrowDown", "k", "n", "a", "p", "End", "Home", "PageDown"):
+        press(key)
+        seen.append(selected(page))
+    assert seen == ["1", "2.1", "2.2", "2.1", "3", "4", "3", "4", "1", "4"]
+    press("/")
+    page.keyboard.type("replies")
+    assert rows(page) == ["replies = llm_query_batched(parts)", "FINAL(replies[0][:11])"]
+    press("Enter")
+    press("Home")
+    assert selected(page) == "2.2"
+    page.locator("#search").fill("")
+    page.locator("#kind").select_option("errors")
+    assert rows(page) == ["print(nothing)"]
+    page.locator("#kind").select_option("all")
+    press("Escape")
+    press("?")
+    assert page.locator("#keys").is_visible()
+    press("Escape")
+    page.locator("#keys").wait_for(state="hidden")
+    before = page.evaluate("document.documentElement.className")
+    press("t")
+    assert page.evaluate("document.documentElement.className") != before
+    assert page.locator("#cells").get_attribute("aria-activedescendant") is not None
+    press("+")
+    press("0")
+    press("Enter")
+    assert page.evaluate("document.activeElement.id") == "detail"
+
+
+def test_light_and_dark_follow_the_system(chromium: Any, recorded: Path, serving: Serve) -> None:
+    address = serving(recorded).url
+    grounds = []
+    for scheme in ("light", "dark"):
+        page = chromium.new_page(color_scheme=scheme)
+        page.goto(address)
+        page.locator(".row").first.wait_for()
+        grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        page.close()
+    assert grounds == ["rgb(247, 247, 245)", "rgb(18, 19, 22)"]
+
+
+def test_nothing_is_cut_off_on_a_narrow_screen(chromium: Any, recorded: Path, serving: Serve) -> None:
+    page = chromium.new_page(viewport={"width": 390, "height": 800})
+    page.goto(serving(recorded).url)
+    page.locator(".row").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+def test_follows_a_run_in_progress(window: Any, tmp_path: Path, serving: Serve) -> None:
+    path, go = tmp_path / "run.jsonl", [threading.Event() for _ in range(3)]
+
+    def root(prompt: object) -> str:
+        go[0].wait(60)
+        return (
+            "```repl\nx = llm_query_batched(['one', 'two'])\nprint(x)\n```" if not path_has_turn() else "FINAL(the end)"
+        )
+
+    def path_has_turn() -> bool:
+        return path.read_text().count("\n") > 1
+
+    def sub(prompt: str) -> str:
+        if prompt == "two":
+            go[1].wait(60)
+        return prompt.upper()
+
+    run = threading.Thread(
+        target=RLM(lm=ScriptedLM(root), sub_lm=ScriptedLM(sub), trajectory=path).completion, args=("q", "text")
+    )
+    run.start()
+    try:
+        while not path.exists() or not path.stat().st_size:
+            pass
+        page = window.open(serving(path).url)
+        page.locator(".row.live", has_text="the root model is thinking").wait_for()
+        assert page.locator("#status").inner_text() == "in progress"
+        go[0].set()
+        page.locator(".row.live", has_text="code runs, 1 sub-call answered").wait_for()
+        page.locator("#detail", has_text="ONE").wait_for()
+        go[1].set()
+        page.locator("#status.ended").wait_for()
+        assert page.locator(".row").count() == 2
+        assert "the end" in page.locator("#answer").inner_text()
+        assert page.locator(".row.live").count() == 0
+    finally:
+        for event in go:
+            event.set()
+        run.join()
+    assert not partial_of(path).exists()
+
+
+def test_another_run_in_the_same_file_is_shown_from_its_start(window: Any, tmp_path: Path, serving: Serve) -> None:
+    path = write(tmp_path / "run.jsonl", head(query="first"), line(1), line(2))
+    page = window.open(serving(path).url)
+    assert page.locator(".row").count() == 3
+    write(path, head(query="second"), line(1, final_answer="x"))
+    page.locator("h1", has_text="second").wait_for()
+    assert page.locator(".row").count() == 1
+
+
+def test_a_run_of_rlms(window: Any, tmp_path: Path, url: Callable[[Path], str]) -> None:
+    page = window.open(url(write(tmp_path / "theirs.jsonl", head(), line(1), line(2, final_answer="42"))))
+    assert "42" in page.locator("#answer").inner_text()
+    assert "not known" in page.locator("#figures").inner_text()
+    assert page.locator(".row").count() == 2
+    assert "waiting for storage not recorded" in page.locator("#timeline-note").inner_text()
+
+
+def test_ten_thousand_cells(
+    window: Any, tmp_path: Path, url: Callable[[Path], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only what is in sight is in the document; figures are printed (noisy on a busy machine), bounds are generous."""
+    lines, at = [head(context={"chars": 10**9}, trajectory_version=1)], 0.0
+    for number in range(1, 10_001):
+        whole = line(number, start_seconds=at, thinking_seconds=1.5, final_answer="end" if number == 10_000 else None)
+        whole["code_blocks"][0]["result"] |= {
+            "ranges": [[number * 90_000, number * 90_000 + 4_000]],
+            "start_seconds": at + 1.5,
+        }
+        lines.append(whole)
+        at += 2
+    page = window.open(url(write(tmp_path / "many.jsonl", *lines)))
+    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert page.locator(".row").count() < 60
+    page.keyboard.press("Home")
+    assert selected(page) == "1"
+    page.keyboard.press("End")
+    assert selected(page) == "10000"
+    frames, keys = page.evaluate(
+        """async () => {
+            const box = document.getElementById('cells'), frames = [], keys = [];
+            const frame = () => new Promise(requestAnimationFrame);
+            await frame();
+            for (let i = 0, last = performance.now(); i < 100; i += 1) {
+                box.scrollTop = i * 3000;
+                await frame();
+                const now = performance.now();
+                frames.push(now - last);
+                last = now;
+            }
+            for (let i = 0; i < 40; i += 1) {
+                const before = performance.now();
+                document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', bubbles: true }));
+                keys.push(performance.now() - before);
+                await frame();
+            }
+            return [frames, keys];
+        }"""
+    )
+    frame, key = sorted(frames)[50], sorted(keys)[20]
+    with capsys.disabled():
+        print(
+            f"\n10,000 cells: first paint {painted:.0f} ms, scroll {frame:.1f} ms a frame, a key {key:.1f} ms (medians)"
+        )
+    assert page.locator(".row").count() < 60
+    assert frame < 250
+    assert key < 250
+    assert json.loads(page.locator("#cells").evaluate("(box) => JSON.stringify(box.scrollHeight)")) == 300_000

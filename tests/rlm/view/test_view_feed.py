@@ -1,0 +1,210 @@
+"""Following a trajectory: whole, growing, replaced, of another writer, broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from view_lines import head, line, write
+
+from rlm import RLM, ScriptedLM, TrajectoryError
+from rlm.trajectory import partial_of
+from rlm.view import Feed
+
+
+def test_a_run_of_ours(recorded: Path) -> None:
+    state = Feed(recorded).state()
+    assert state["metadata"]["query"] == "What stands there?"
+    assert state["metadata"]["context"] == {"uri": "memory://told", "type": "Told", "chars": 10_400, "lines": 1}
+    first, second, third, last = state["rows"]
+    assert [len(row["cells"]) for row in state["rows"]] == [1, 2, 1, 1]
+    assert first["cells"][0]["ranges"] == [(0, 40)]
+    assert first["cells"][0]["io"] == [1, 40, 0]
+    assert first["cells"][0]["wait_storage"] == 0.25
+    assert first["ahead"] == [3, 3_000_000]
+    assert second["cells"][0]["ranges"] == [(100, 200), (4000, 4100)]
+    assert second["cells"][1]["calls"] == 2
+    assert len(second["cells"][1]["spans"]) in (1, 2)  # they may have overlapped
+    assert second["cells"][1]["ahead"] == [3, 3_000_000]
+    assert third["cells"][0]["error"]
+    assert last["answer"] == ("all the text " * 800)[100:111].upper()
+    assert state["live"] == {"status": "ended"}
+    assert state["read"] == 240
+    assert state["rests"] == [(1, 0), (1, 1), (3, 0)]
+    assert state["rests_read"] == 200
+    assert sum(share > 0 for share in state["map"]["read"]) == 4 + 11 + 11  # steps of 10.4 characters
+    assert all(a["end"] <= b["start"] + 0.01 for a, b in zip(state["rows"], state["rows"][1:], strict=False))
+
+
+def test_a_turn_holds_what_the_line_holds(recorded: Path) -> None:
+    feed = Feed(recorded)
+    turn = feed.turn(1)
+    assert turn["response"].startswith("Two places.")
+    assert [cell["code"] for cell in turn["cells"]][1] == "replies = llm_query_batched(parts)\nprint(len(replies))"
+    assert turn["cells"][1]["stdout"] == "2\n"
+    call = turn["cells"][1]["calls"][0]
+    assert call["response"] == call["prompt"].upper()
+    assert call["model"] == "gpt-5-nano"
+    assert feed.prompt(0)[0]["role"] == "system"
+    assert "NameError" in feed.turn(2)["cells"][0]["stderr"]
+
+
+def test_a_run_of_rlms_has_times_in_a_row(tmp_path: Path) -> None:
+    sums = {"total_calls": 1, "total_input_tokens": 7, "total_output_tokens": 3}
+    sub = {"root_model": "gpt-5-mini", "prompt": {"a": 1}, "response": "r", "execution_time": 0.2,
+           "usage_summary": {"model_usage_summaries": {"gpt-5-mini": sums}}}  # fmt: skip
+    second = line(2, final_answer="42")
+    second["code_blocks"][0]["result"]["rlm_calls"] = [sub]
+    state = Feed(write(tmp_path / "theirs.jsonl", head(), line(1), second)).state()
+    one, two = state["rows"]
+    assert (one["start"], one["think"], one["end"]) == (0.0, 1.5, 2.0)
+    assert (two["start"], two["cells"][0]["start"], two["end"]) == (2.0, 3.5, 4.0)
+    assert two["cells"][0]["tokens"] == [7, 3]
+    assert two["cells"][0]["wait_storage"] is None
+    assert two["dollars"] is None
+    assert (state["read"], state["live"]["status"]) == (None, "ended")
+
+
+def test_the_clock_of_a_later_question_goes_on_behind_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    rlm = RLM(lm=ScriptedLM(["FINAL(1)", "FINAL(2)"]), trajectory=path)
+    with rlm.session("text") as session:
+        session.ask("first")
+        session.ask("second")
+    rows = Feed(path).state()["rows"]
+    assert [row["question"] for row in rows] == ["", "second"]
+    assert rows[1]["start"] >= rows[0]["end"] - 0.001
+
+
+def test_new_lines_alone_are_given_and_a_torn_one_waits(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.jsonl", head(), line(1))
+    feed = Feed(path)
+    assert feed.state()["live"]["status"] == "running"
+    whole = json.dumps(line(2))
+    with path.open("a") as file:
+        file.write(whole[:50])
+        file.flush()
+        assert len(feed.state()["rows"]) == 1
+        file.write(whole[50:] + "\n")
+    state = feed.state(1, 0)
+    assert [row["turn"] for row in state["rows"]] == [2]
+    assert state["first"] == 1
+
+
+def test_what_stands_before_a_broken_line_is_kept(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.jsonl", head(context={"chars": 100}), line(1))
+    feed = Feed(path)
+    told = line(2)
+    told["code_blocks"][0]["result"]["ranges"] = [[10, 20]]
+    whole = path.read_text() + json.dumps(told) + "\n"
+    path.write_text(whole + "broken\n")
+    for _ in range(2):
+        with pytest.raises(TrajectoryError, match="line 4 is not JSON"):
+            feed.state()
+    path.write_text(whole + json.dumps(line(3)) + "\n")
+    state = feed.state()
+    assert ([row["turn"] for row in state["rows"]], state["read"]) == ([1, 2, 3], 10)
+
+
+def test_another_run_in_the_same_file_begins_anew(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.jsonl", head(), line(1), line(2))
+    feed = Feed(path)
+    before = feed.state()
+    write(path, head(timestamp="2026-11-23"), line(1), line(2), line(3))
+    state = feed.state(2, before["generation"])
+    assert state["generation"] != before["generation"]
+    assert (state["first"], len(state["rows"])) == (0, 3)
+
+
+def test_what_is_under_way_comes_from_the_file_beside(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.jsonl", head(), line(1))
+    call = {
+        "type": "call",
+        "root_model": "m",
+        "prompt": "p",
+        "response": "r",
+        "start_seconds": 3.0,
+        "execution_time": 1.0,
+    }
+    reply = {"type": "reply", "iteration": 2, "response": "said"}
+    write(partial_of(path), reply, {**call, "iteration": 2}, {**call, "iteration": 1})
+    feed = Feed(path)
+    live = feed.state()["live"]
+    assert (live["status"], live["replied"], live["calls"]) == ("running", True, 1)
+    turn = feed.turn(1)
+    assert (turn["response"], [each["response"] for each in turn["calls"]]) == ("said", ["r"])
+    past = time.time() - 3600
+    os.utime(path, (past, past))
+    os.utime(partial_of(path), (past, past))
+    assert feed.state()["live"]["status"] == "quiet"
+
+
+def test_while_a_run_goes_on(tmp_path: Path) -> None:
+    """Read all the time while it is written: never torn, never out of order, and all there at the end."""
+    path = tmp_path / "run.jsonl"
+    replies = [f"```repl\nx = llm_query('{i}')\n```" for i in range(20)]
+    rlm = RLM(lm=ScriptedLM([*replies, "FINAL(1)"]), sub_lm=ScriptedLM(str.upper), trajectory=path)
+    run = threading.Thread(target=rlm.completion, args=("q", "text"))
+    run.start()
+    feed, seen = None, []
+    while not seen or seen[-1] < 21:
+        if feed is None:
+            if path.exists() and b"\n" in path.read_bytes():
+                feed = Feed(path)
+            continue
+        turns = [row["turn"] for row in feed.state()["rows"]]
+        assert turns == list(range(1, len(turns) + 1))
+        seen.append(len(turns))
+    run.join()
+    assert feed is not None
+    assert feed.state()["live"] == {"status": "ended"}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("no json\n", "line 1 is not JSON"),
+        ('{"type": "iteration"}\n', "its first line is not of type 'metadata'"),
+        ('{"type": "metadata"}\n[1]\n', "line 2 is not an object"),
+        ('{"type": "metadata"}\n' + "[" * 100_000 + "\n", "line 2 is not JSON"),
+    ],
+)
+def test_what_is_no_trajectory_is_an_error(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(content)
+    with pytest.raises(TrajectoryError, match=says):
+        Feed(path)
+    with pytest.raises(TrajectoryError, match="there is no trajectory"):
+        Feed(tmp_path / "none.jsonl")
+
+
+WRONG: list[Any] = [None, 7, -1, 1e400, float("nan"), True, "text", [], [1], {}, {"a": {"b": []}}, 10**400]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_values_of_any_type_give_rows_that_are_json(tmp_path: Path, wrong: Any) -> None:
+    path = tmp_path / "run.jsonl"
+    whole = line(1, final_answer="x", start_seconds=1, thinking_seconds=1, io={}, ranges=[[1, 2]])
+    call = {"root_model": "m", "prompt": "p", "response": "r", "execution_time": 1, "start_seconds": 1,
+            "usage_summary": {}, "iterations": []}  # fmt: skip
+    result = whole["code_blocks"][0]["result"] | {
+        "seconds": {},
+        "io": {"ms": wrong, "gets": wrong},
+        "ranges": [[wrong, 5], wrong],
+    }
+    cases = [head(**{name: wrong for name in head() if name != "type"}, context=wrong, query=wrong, budget=wrong)]
+    cases += [whole | {name: wrong} for name in whole if name != "type"]
+    cases += [whole | {"code_blocks": [{"code": wrong, "result": result | {name: wrong}}]} for name in result]
+    cases += [
+        whole | {"code_blocks": [{"code": "c", "result": result | {"rlm_calls": [call | {name: wrong}]}}]}
+        for name in call
+    ]
+    feed = Feed(write(path, *cases))
+    json.dumps(feed.state(), allow_nan=False)
+    for number in range(len(cases) - 1):
+        json.dumps([feed.turn(number), feed.prompt(number)], allow_nan=False)

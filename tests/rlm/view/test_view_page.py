@@ -1,0 +1,236 @@
+"""What is served and what is written: no browser needed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+from view_lines import head, line, write
+
+from rlm import RLMError
+from rlm.cli import app
+from rlm.view import Feed, ViewServer, export
+from rlm.view.page import policy, served_page
+
+cli = CliRunner()
+HOSTILE = "</script><script>window.hacked=1</script><!--<script>\u2028<img src=x onerror=window.hacked=1>"
+
+
+def get(server: ViewServer, path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
+    link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    link.request("GET", path, headers=headers)
+    reply = link.getresponse()
+    body = reply.read()
+    link.close()
+    return reply.status, reply.headers, body
+
+
+def hashes(html: str, tag: str) -> list[str]:
+    """Of the elements that a browser would obey."""
+    found = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.S)
+    return [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in found]
+
+
+def test_the_policy_names_what_is_there_and_nothing_else(recorded: Path, serving: Callable[[Path], ViewServer]) -> None:
+    status, headers, body = get(serving(recorded), "/")
+    html = body.decode()
+    rules = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
+    assert status == 200
+    assert rules["default-src"] == "'none'"
+    assert [rules["script-src"]] == hashes(html, "script")
+    assert [rules["style-src"]] == hashes(html, "style")
+    assert "unsafe" not in headers["content-security-policy"]
+    assert (rules["connect-src"], rules["frame-ancestors"]) == ("'self'", "'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+
+
+def test_the_page_is_in_one_piece() -> None:
+    html = served_page()
+    assert not re.search(r"https?://", html)
+    assert not re.search(r"\b(?:src|href)=\"(?!data:|#)", html)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", html)
+    assert not re.search(r"\son\w+=|style=\"", html)
+
+
+def test_data_is_given_as_json(recorded: Path, serving: Callable[[Path], ViewServer]) -> None:
+    server = serving(recorded)
+    assert json.loads(get(server, "/state")[2]) == json.loads(json.dumps(Feed(recorded).state()))
+    assert [row["turn"] for row in json.loads(get(server, "/state?first=3&generation=0")[2])["rows"]] == [4]
+    assert json.loads(get(server, "/turn?number=0")[2])["response"].startswith("I look first.")
+    assert json.loads(get(server, "/prompt?number=1")[2])[0]["role"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/nothing", 404), ("/../../etc/passwd", 404), ("//evil/", 404), ("/turn?number=x", 400), ("/turn", 400),
+     ("/turn?number=-1", 400), ("/state?first=1e9", 400), ("/turn?number=99999", 200)],
+)  # fmt: skip
+def test_what_cannot_be_asked(recorded: Path, serving: Callable[[Path], ViewServer], path: str, status: int) -> None:
+    found, headers, body = get(serving(recorded), path)
+    assert found == status
+    assert headers["content-type"] == "application/json"
+    assert b"root:" not in body
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", ""])
+def test_a_page_of_another_site_gets_nothing(recorded: Path, serving: Callable[[Path], ViewServer], host: str) -> None:
+    server = serving(recorded)
+    for path in ("/", "/state"):
+        status, _, body = get(server, path, Host=host)
+        assert status == 403
+        assert b"What stands there" not in body
+    assert get(server, "/state", Host=f"localhost:{server.server_port}")[0] == 200
+
+
+def test_a_file_that_goes_wrong_later_is_an_error_of_the_page(
+    recorded: Path, serving: Callable[[Path], ViewServer]
+) -> None:
+    server = serving(recorded)
+    with recorded.open("a") as file:
+        file.write("broken\n")
+    status, _, body = get(server, "/state")
+    assert status == 500
+    assert "line 6 is not JSON" in json.loads(body)["error"]
+    recorded.unlink()
+    assert "there is no trajectory" in json.loads(get(server, "/state")[2])["error"]
+
+
+def test_only_loopback_by_default(recorded: Path) -> None:
+    with ViewServer(Feed(recorded)) as server:
+        assert server.server_address[0] == "127.0.0.1"
+        assert server.url == f"http://127.0.0.1:{server.server_port}/"
+
+
+def test_what_is_hostile_stays_data_in_the_file(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "run.jsonl", head(query=HOSTILE, root_model=HOSTILE), line(1, response=HOSTILE, final_answer=HOSTILE)
+    )
+    target = tmp_path / "page.html"
+    export(Feed(path), target)
+    html = target.read_text("ascii")
+    assert policy(served=False) in html
+    (script,) = hashes(html, "script")
+    assert f"script-src {script};" in html
+    blocks = re.findall(r'<script type="application/json" id="([\w-]+)">([^<>]*)</script>', html)
+    assert [name for name, _ in blocks] == ["state", "prompt-0", "turn-0"]
+    told = {name: json.loads(text) for name, text in blocks}
+    assert told["state"]["metadata"]["query"] == told["turn-0"]["response"] == HOSTILE
+    assert len(re.findall(r"<script", html)) == 4
+    assert "<img" not in html
+
+
+def test_an_export_never_overwrites_the_run(recorded: Path) -> None:
+    before = recorded.read_bytes()
+    with pytest.raises(RLMError, match="is the trajectory itself"):
+        export(Feed(recorded), recorded)
+    assert recorded.read_bytes() == before
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_export_as_a_command(recorded: Path, tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    result = cli.invoke(app, ["view", str(recorded), "--export", str(target)])
+    assert (result.exit_code, result.stdout) == (0, f"{target}\n")
+    assert '"What stands there?"' in target.read_text()
+
+
+def test_a_directory_means_its_newest_run(tmp_path: Path) -> None:
+    import os
+
+    for name, moment in (("new", 2_000_000_000), ("old", 1_000_000_000)):
+        write(tmp_path / f"{name}.jsonl", head(query=f"the {name} one"))
+        os.utime(tmp_path / f"{name}.jsonl", (moment, moment))
+    assert cli.invoke(app, ["view", str(tmp_path), "--export", str(tmp_path / "page.html")]).exit_code == 0
+    assert "the new one" in (tmp_path / "page.html").read_text()
+
+
+def test_what_a_user_can_mend_is_one_line(tmp_path: Path, recorded: Path) -> None:
+    cases: list[tuple[list[Any], str]] = [
+        ([tmp_path / "none.jsonl"], "there is no trajectory at"),
+        ([write(tmp_path / "bad.jsonl")], "is no trajectory: it is empty"),
+        ([recorded, "--host", "256.1.1.1"], "cannot serve at 256.1.1.1"),
+        ([recorded, "--export", tmp_path / "no" / "page.html"], "No such file or directory"),
+    ]
+    (tmp_path / "empty").mkdir()
+    cases.append(([tmp_path / "empty"], "no file there ends in .jsonl"))
+    for arguments, says in cases:
+        result = cli.invoke(app, ["view", *map(str, arguments)])
+        assert result.exit_code == 2, result.output
+        assert says in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_serves_until_interrupted(recorded: Path) -> None:
+    command = [sys.executable, "-m", "rlm", "view", str(recorded)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
+    ) as child:
+        assert child.stdout is not None
+        url = child.stdout.readline().strip()
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/", url)
+        assert found is not None
+        link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
+        link.request("GET", "/state")
+        assert json.loads(link.getresponse().read())["metadata"]["query"] == "What stands there?"
+        link.close()
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=30)
+    assert child.returncode == 0
+    assert "Traceback" not in errors
+
+
+# --- colours --------------------------------------------------------------------------------------
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [":root", ":root.dark"])
+def test_contrast_is_that_of_wcag_aa(theme: str) -> None:
+    rules = re.search(rf"{re.escape(theme)} {{(.*?)}}", served_page(), re.S)
+    assert rules is not None
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6})", rules[1]))
+    texts = [
+        "ink",
+        "muted",
+        "accent",
+        "bad",
+        "good",
+        "keyword",
+        "string",
+        "number",
+        "comment",
+        "call",
+        "name",
+        "calls",
+        "storage",
+    ]
+    for ground in ("page", "surface", "hover"):
+        low = {name: round(_contrast(colours[name], colours[ground]), 2) for name in texts}
+        assert {name: value for name, value in low.items() if value < 4.5} == {}, ground
+    assert _contrast(colours["bad"], colours["bad-soft"]) >= 4.5
+    assert _contrast(colours["muted"], colours["accent-soft"]) >= 4.5
+    for name in ("think", "run", "calls", "storage", "ahead"):
+        assert _contrast(colours[name], colours["track"]) >= 3, name

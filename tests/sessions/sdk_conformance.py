@@ -1,0 +1,52 @@
+"""The Agent SDK's own conformance suite over our `SessionStore`. Runs where the SDK is: `make test-sdk`.
+
+python sdk_conformance.py directory|memory|moto|seaweedfs
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import uuid
+from contextlib import ExitStack
+
+from claude_agent_sdk.testing import run_session_store_conformance
+
+from monocontext.sessions import SessionStore
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore, SeaweedServer
+
+
+def main(kind: str) -> None:
+    stores: list[CountingStore] = []
+    with ExitStack() as stack:
+        if kind == "directory":
+            root, options = stack.enter_context(tempfile.TemporaryDirectory()), {}
+        elif kind == "memory":
+            root, options = "memory://conformance", {}
+        elif kind == "moto":
+            import boto3
+            import moto
+
+            os.environ |= {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": "us-east-1"}
+            stack.enter_context(moto.mock_aws())
+            boto3.client("s3").create_bucket(Bucket="conformance")
+            root, options = "s3://conformance", {}
+        else:
+            server = stack.enter_context(SeaweedServer())
+            root, options = server.url().rstrip("/"), {"client": server.client()}
+
+        def make() -> SessionStore:
+            stores.append(CountingStore(open_store(f"{root}/{uuid.uuid4().hex}", **options)))
+            return SessionStore(stores[-1])
+
+        asyncio.run(run_session_store_conformance(make))
+        assert len(stores) >= 14, f"{len(stores)} stores were made, one for each of 14 contracts was expected"
+    requests = sum(store.requests for store in stores)
+    print(f"conformance on {kind}: all contracts hold; {len(stores)} stores, {requests} requests")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,143 @@
+"""All sessions as one text, and what it costs to open them."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import MonocontextError, NotFound
+from monocontext.sessions import Sessions, open_project, upload_session
+from monocontext.sessions.readers import recognized
+from monocontext.store import Store
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore
+from sessions.agents import Claude, session_id, small
+
+
+def archive_of(store: Store, folder: Path, count: int, **options: object) -> list[Claude]:
+    sessions = [small(n, day=f"2026-02-{n:02d}", **options) for n in range(1, count + 1)]  # type: ignore[arg-type]
+    for session in sessions:
+        upload_session(store, recognized(session.write(folder)), user="dev@here")
+    return sessions
+
+
+def test_one_text(any_store: Store, tmp_path: Path) -> None:
+    archive_of(any_store, tmp_path, 3)
+    with open_project(any_store, "proj") as context:
+        assert isinstance(context, Monocontext)
+        text = str(context)
+    assert [line for line in text.splitlines() if line.startswith("===")] == [
+        f"=== SESSION: {session_id(n)} ===" for n in (1, 2, 3)
+    ]
+    assert text.count("dev@here") == 3
+    assert text.count("[Turn 1 - USER] 2026-02-0") == 3
+    assert "method 2 instead of a lock" in text
+
+
+def test_it_equals_a_str_in_every_slice(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a")
+    session = Claude(1)
+    for n in range(300):
+        session.user(f"turn {n} with ünï, 文 and \U0001f600 " + "x" * (n * 17 % 3000))
+    upload_session(store, recognized(session.write(tmp_path)))
+    session.says("and after it")
+    upload_session(store, recognized(session.write(tmp_path)))
+    context = open_project(store, "proj")
+    text = str(context)
+    assert len(context) == len(text) > 300_000
+    chance = random.Random(5)
+    for _ in range(200):
+        a, b = sorted(chance.randrange(len(text)) for _ in range(2))
+        assert context[a:b] == text[a:b]
+    assert context.find("and after it") == text.find("and after it")
+    assert [hit.offset for hit in context.grep("turn 7.? with")] == [
+        i for i in range(len(text)) if text.startswith("turn 7", i) and text[i : i + 13].count(" with")
+    ]
+
+
+def test_between_two_times(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a")
+    archive_of(store, tmp_path, 5)
+    project = Sessions(store).project("proj")
+
+    def days(since: object = None, until: object = None) -> list[str]:
+        found = project.context(since, until)
+        return [line[13:-4][-2:] for line in str(found).splitlines() if line.startswith("=== SESSION")]
+
+    assert days() == ["01", "02", "03", "04", "05"]
+    assert days("2026-02-02", "2026-02-03") == ["02", "03"]
+    assert days(datetime(2026, 2, 4, tzinfo=UTC)) == ["04", "05"]
+    assert days(until=datetime(2026, 2, 1, 23, tzinfo=UTC).timestamp()) == ["01"]
+    part = str(project.context("2026-02-02T10:00:01Z", "2026-02-02T10:00:02Z"))
+    assert [line for line in part.splitlines() if line.startswith("[Turn")] == [
+        "[Turn 2 - ASSISTANT] 2026-02-02T10:00:01.000Z text -",
+        "[Turn 3 - ASSISTANT] 2026-02-02T10:00:02.000Z text -",
+    ]
+    assert len(project.context("2030-01-01")) == 0
+    assert len(project.sessions("2026-02-03")) == 3
+    with pytest.raises(MonocontextError, match="not a time: 'soon'"):
+        project.context("soon")
+
+
+def test_helpers_of_deeprecurse(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a")
+    archive_of(store, tmp_path, 2)
+    names = open_project(store, "proj").repl_namespace().names
+    assert names["list_sessions"]() == [session_id(1), session_id(2)]
+    assert names["list_turns"](session_id(1)) == [1, 2, 3, 4]
+    turn = names["read_turn"](session_id(1), 1)
+    shape = {name: turn[name] for name in ("turn_number", "role", "content", "timestamp", "session_id")}
+    assert shape == {
+        "turn_number": 1,
+        "role": "user",
+        "content": "Please fix bug number 1",
+        "timestamp": "2026-02-01T10:00:00.000Z",
+        "session_id": session_id(1),
+    }
+    assert names["read_turn"](session_id(1), 9) == {"error": f"Turn 9 not found in session {session_id(1)}"}
+    assert names["read_session"](session_id(1)).startswith(
+        "[Turn 1 - USER]\nPlease fix bug number 1\n\n[Turn 2 - ASSIST"
+    )
+    assert names["read_session"]("../nope") == "No turns found for session ../nope"
+    assert [hit["session_id"] for hit in names["search_transcripts"]("METHOD 2")] == [session_id(2)]
+
+
+def test_what_opening_costs(tmp_path: Path) -> None:
+    store = CountingStore(open_store(tmp_path / "a"))
+    archive_of(store, tmp_path, 20, turns=6)
+    store.reset()
+    context = open_project(store, "proj")
+    assert (store.gets, store.counts["list"]) == (20, 2)
+    store.reset()
+    assert len(context) > 0
+    assert store.requests == 0
+    project = Sessions(store).project("proj")
+    project.sessions()
+    store.reset()
+    project.context()
+    assert (store.gets, store.counts["list"]) == (0, 2)
+
+
+def test_projects_are_named_or_refused(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a")
+    with pytest.raises(NotFound, match="0 projects"):
+        open_project(store)
+    upload_session(store, recognized(small(1, cwd="/x/one").write(tmp_path)))
+    assert len(open_project(store)) > 0
+    upload_session(store, recognized(small(2, cwd="/x/two").write(tmp_path)))
+    with pytest.raises(NotFound, match="2 projects, name one of them: one, two"):
+        open_project(store)
+    with pytest.raises(NotFound, match="no sessions of project 'three'"):
+        open_project(store, "three")
+
+
+def test_an_archive_that_was_copied_still_opens(tmp_path: Path) -> None:
+    here, there = open_store(tmp_path / "a"), open_store(tmp_path / "b")
+    archive_of(here, tmp_path, 2)
+    for info in here.list():
+        there.put(info.key, here.get(info.key).data)
+    assert str(open_project(there, "proj")) == str(open_project(here, "proj"))

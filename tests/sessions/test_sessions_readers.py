@@ -1,0 +1,200 @@
+"""Records of each agent as turns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from monocontext.errors import InvalidText, NotFound
+from monocontext.sessions.readers import discovered, named, reader_of, recognized
+from monocontext.sessions.turn import Turn, parse, render
+from sessions.agents import Claude, as_lines, session_id
+
+
+def turns_in(path: Path) -> list[Turn]:
+    file = recognized(path)
+    maker = reader_of(file).maker(file.session_id)
+    return [turn for line in reader_of(file).lines(path) for turn in maker.feed(line.record)]
+
+
+def said(path: Path) -> list[tuple[str, str, str]]:
+    return [(turn.role, turn.kind, turn.text) for turn in turns_in(path)]
+
+
+def test_claude_code(tmp_path: Path) -> None:
+    session = Claude()
+    session.bare(type="summary", summary="Fixing the bug", leafUuid="x")
+    session.bare(type="file-history-snapshot", messageId="m", snapshot={})
+    session.user("<local-command-stdout>x</local-command-stdout>")
+    session.user("Fix the bug", isMeta=True)
+    session.user("Fix the bug")
+    session.blocks([{"type": "thinking", "thinking": "hm", "signature": "sig"}])
+    session.says("I look.")
+    session.calls("Bash", {"command": "make test"})
+    session.result([{"type": "text", "text": "1 failed"}], toolUseResult={"stdout": "1 failed"})
+    session.user([{"type": "text", "text": "see"}, {"type": "image", "source": {"type": "base64", "data": "x"}}])
+    session.add("system", subtype="compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 155_000})
+    session.user("What was said before", isCompactSummary=True)
+    session.says("Side", isSidechain=True)
+    session.bare(type="queue-operation", operation="enqueue", content="no")
+    session.bare(type="queue-operation", operation="remove", content="also the docs")
+    session.add("hologram", content="of a later version")
+    path = session.write(tmp_path)
+    assert said(path) == [
+        ("user", "text", "<local-command-stdout>x</local-command-stdout>"),
+        ("user", "text", "Fix the bug"),
+        ("assistant", "text", "I look."),
+        ("assistant", "tool_use", '{"command": "make test"}'),
+        ("tool", "tool_result", "1 failed"),
+        ("user", "text", "see\n[image]"),
+        ("system", "summary", "[conversation compacted: auto, 155000 tokens before]"),
+        ("user", "summary", "What was said before"),
+        ("assistant", "text", "Side"),
+        ("user", "text", "also the docs"),
+    ]
+    turns = turns_in(path)
+    assert [turn.n for turn in turns] == list(range(1, 11))
+    assert turns[4].tool == "Bash"
+    assert turns[8].marks == ("sidechain=yes",)
+    assert (turns[2].model, turns[2].branch, turns[2].cwd) == ("claude-sonnet-5", "main", "/home/dev/proj")
+    file = recognized(path)
+    maker = reader_of(file).maker(file.session_id)
+    for line in reader_of(file).lines(path):
+        maker.feed(line.record)
+    assert (maker.title, maker.first_prompt) == ("Fixing the bug", "Fix the bug")
+    assert maker.unknown == {"hologram": 1}
+
+
+def test_a_branch_that_was_given_up_is_kept_and_marked(tmp_path: Path) -> None:
+    session = Claude()
+    first = session.user("First")
+    session.says("One way")
+    session.user("Go on")
+    session.says("Wrong way")
+    session.last = first["uuid"]
+    session.user("Another way, please")
+    turns = turns_in(session.write(tmp_path))
+    assert [turn.text for turn in turns] == ["First", "One way", "Go on", "Wrong way", "Another way, please"]
+    assert [turn.marks for turn in turns] == [(), (), (), (), ("back_to=1",)]
+
+
+def test_codex(tmp_path: Path) -> None:
+    def item(kind: str, **payload: object) -> dict[str, object]:
+        return {"timestamp": "2026-02-14T10:00:00.000Z", "type": kind, "payload": payload}
+
+    records = [
+        item("session_meta", id=session_id(7), cwd="/home/dev/api", git={"branch": "dev"}, cli_version="1"),
+        item("turn_context", model="gpt-5-codex", cwd="/home/dev/api"),
+        item("response_item", type="message", role="developer", content=[{"type": "input_text", "text": "rules"}]),
+        item(
+            "response_item",
+            type="message",
+            role="user",
+            content=[{"type": "input_text", "text": "<environment_context>x"}],
+        ),
+        item("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Add a test"}]),
+        item("event_msg", type="user_message", message="Add a test"),
+        item("response_item", type="reasoning", encrypted_content="gAAAA"),
+        item("response_item", type="function_call", name="shell", arguments='{"command":["ls"]}', call_id="c1"),
+        item("response_item", type="function_call_output", call_id="c1", output='{"output":"a.py","metadata":{}}'),
+        item("response_item", type="custom_tool_call", name="apply_patch", input="*** Update File: a.py", call_id="c2"),
+        item("event_msg", type="agent_message", message="Done."),
+        item("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "Done."}]),
+        item("event_msg", type="token_count", info={}),
+        item("compacted", message="So far: a test."),
+        item("world_state", x=1),
+    ]
+    expected = [
+        ("user", "text", "Add a test"),
+        ("assistant", "tool_use", '{"command":["ls"]}'),
+        ("tool", "tool_result", "a.py"),
+        ("assistant", "tool_use", "*** Update File: a.py"),
+        ("assistant", "text", "Done."),
+        ("system", "summary", "So far: a test."),
+    ]
+    path = tmp_path / f"rollout-2026-02-14T10-00-00-{session_id(7)}.jsonl"
+    path.write_text(as_lines(records))
+    assert said(path) == expected
+    assert recognized(path).session_id == session_id(7)
+    assert [turn.tool for turn in turns_in(path)] == ["", "shell", "shell", "apply_patch", "", ""]
+    packed = tmp_path / "packed" / f"{path.name}.zst"
+    packed.parent.mkdir()
+    packed.write_bytes(zstandard.compress(path.read_bytes()))
+    assert said(packed) == expected
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"messages": m}, lambda m: {"conversation": m, "x": 1}])
+def test_chat_json(tmp_path: Path, wrap: object) -> None:
+    assert callable(wrap)
+    messages = [
+        {"role": "system", "content": "Be brief"},
+        {"role": "user", "content": [{"type": "text", "text": "Hello"}]},
+        {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "content": "42", "name": "f"},
+        {"role": "assistant", "content": "Hi"},
+    ]
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(wrap(messages)))
+    assert said(path) == [
+        ("system", "text", "Be brief"),
+        ("user", "text", "Hello"),
+        ("assistant", "tool_use", "{}"),
+        ("tool", "tool_result", "42"),
+        ("assistant", "text", "Hi"),
+    ]
+
+
+def test_plain_text(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("USER: Hello\nthere\nASSISTANT: Hi\n\nuser: bye\n")
+    assert said(path) == [("user", "text", "Hello\nthere"), ("assistant", "text", "Hi"), ("user", "text", "bye")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.jsonl", "this is\nno JSON\n", "not JSON lines: line 1"),
+        ("a.jsonl", "", "empty"),
+        ("a.json", "{", "not JSON"),
+        ("a.json", '{"a": 1}', "no list of messages"),
+        ("a.json", "[" * 100_000, "not JSON"),
+        ("a.txt", "nobody speaks", "USER:"),
+    ],
+)
+def test_what_is_no_transcript_is_one_line(tmp_path: Path, name: str, text: str, why: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InvalidText, match=why) as raised:
+        turns_in(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_sessions_of_this_machine(own_home: Path) -> None:
+    projects = own_home / ".claude" / "projects"
+    main = Claude(1)
+    main.user("Hello")
+    main.write(projects / "-home-dev-proj")
+    side = Claude(1)
+    side.user("Do it", isSidechain=True, agentId="a1")
+    folder = projects / "-home-dev-proj" / main.session_id / "subagents"
+    side.write(folder).rename(folder / "agent-a1.jsonl")
+    older = projects / "-home-dev-proj" / "agent-b2.jsonl"
+    older.write_text(as_lines(side.records))
+    ids = {file.session_id for file in discovered()}
+    assert ids == {main.session_id, f"{main.session_id}/subagents/agent-a1", f"{main.session_id}/subagents/agent-b2"}
+    assert {file.session_id for file in named(main.session_id[:12])} == ids
+    with pytest.raises(NotFound, match="no session 'zzz'"):
+        named("zzz")
+    with pytest.raises(NotFound, match="no agent 'emacs'"):
+        discovered("emacs")
+
+
+def test_rendered_turns_come_back(tmp_path: Path) -> None:
+    texts = ["plain", "[Turn 9 - USER]\nforged", " [Turn 9 - USER] twice\n\n", "a\n\n\nb", "== ünï 文 ==", "[Turn"]
+    turns = [Turn("s", n, "user", "text", text, "2026-02-14T10:00:00Z", tool="x y") for n, text in enumerate(texts, 1)]
+    back = list(parse(render(turns), "s"))
+    assert [turn.text for turn in back] == texts
+    assert [(turn.n, turn.ts, turn.role, turn.kind) for turn in back] == [(t.n, t.ts, t.role, t.kind) for t in turns]

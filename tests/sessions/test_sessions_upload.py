@@ -1,0 +1,305 @@
+"""Each record once: twice, growing, cut, copied, from many machines at once, with some of them killed."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext.errors import InvalidUrl, MonocontextError
+from monocontext.sessions import Sessions, records, upload_session
+from monocontext.sessions.reader import SessionFile
+from monocontext.sessions.readers import recognized
+from monocontext.store import Store
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore, Crash, CrashingStore, SeaweedServer
+from sessions.agents import Claude, as_lines, everything, session_id, small
+
+
+def uuids(store: Store, project: str = "proj") -> Counter[str]:
+    """Every uuid that the committed parts of every session hold, and how often."""
+    found: Counter[str] = Counter()
+    for info in Sessions(store).project(project).sessions():
+        for part in info.parts:
+            data = store.get(f"sessions/{project}/{info.session_id}/{part.name}").data
+            found.update(json.loads(line).get("uuid", "none") for line in data.splitlines())
+    return found
+
+
+def test_twice_is_once(any_store: Store, tmp_path: Path) -> None:
+    session = small()
+    file = recognized(session.write(tmp_path))
+    first = upload_session(any_store, file, user="me@here")
+    before = everything(any_store)
+    counted = CountingStore(any_store)
+    again = upload_session(counted, file, user="you@there")
+    assert (first.records, first.turns) == (4, 4)
+    assert (again.records, again.turns) == (0, 0)
+    assert everything(any_store) == before
+    assert (counted.puts, counted.gets, counted.requests) == (0, 1, 2)
+
+
+def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
+    session, store = small(turns=200), CountingStore(open_store(tmp_path / "a"))
+    upload_session(store, recognized(session.write(tmp_path)))
+    whole = store.bytes_written
+    session.user("One more thing")
+    store.reset()
+    report = upload_session(store, recognized(session.write(tmp_path)), is_open=True)
+    assert (report.records, report.turns) == (1, 1)
+    assert store.bytes_written < whole / 10
+    session.says("Done")
+    upload_session(store, recognized(session.write(tmp_path)))
+    project = Sessions(store).project("proj")
+    assert project.list_turns(session.session_id) == list(range(1, 203))
+    assert project.read_turn(session.session_id, 202)["content"] == "Done"
+    copy = store.get(f"transcripts/proj/{session.session_id}/transcript.txt").data.decode()
+    assert copy.endswith("Done\n\n")
+    assert set(uuids(store).values()) == {1}
+
+
+def test_a_cut_line_is_kept_once_and_then_whole(tmp_path: Path) -> None:
+    session, store = small(), open_store(tmp_path / "a")
+    whole = as_lines([Claude(1).user("not yet said")])
+    cut = recognized(session.write(tmp_path, whole[:40]))
+    assert upload_session(store, cut, is_open=True).problems == ("line 5: incomplete; left for the next upload",)
+    assert upload_session(store, cut).records == 1
+    assert upload_session(store, cut).records == 0
+    session.user("not yet said")
+    assert upload_session(store, recognized(session.write(tmp_path))).records == 1
+    texts = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
+    assert texts[-1] == "not yet said"
+    assert texts[-2].startswith("[unreadable line: not JSON")
+    assert len(texts) == 6
+
+
+def test_a_last_line_whose_newline_comes_later(tmp_path: Path) -> None:
+    session, store = small(), open_store(tmp_path / "a")
+    path = session.write(tmp_path)
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert upload_session(store, recognized(path)).records == 4
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert upload_session(store, recognized(path)).records == 0
+
+
+def test_two_machines_go_on_with_one_session(tmp_path: Path) -> None:
+    """Each has a copy and adds its own; lines without uuid are told apart by what they say."""
+    here, store = small(), open_store(tmp_path / "a")
+    here.bare(type="summary", summary="same on both", leafUuid="x")
+    there = small()
+    there.records = list(here.records)
+    there.last = here.last
+    upload_session(store, recognized(here.write(tmp_path / "here")), user="a@here")
+    here.user("said here")
+    for text in ("said there", "and more"):
+        there.add("user", uuid=text, message={"role": "user", "content": text})
+    there.bare(type="summary", summary="same on both", leafUuid="x")
+    for _ in range(2):
+        upload_session(store, recognized(here.write(tmp_path / "here")), user="a@here")
+        upload_session(store, recognized(there.write(tmp_path / "there")), user="b@there")
+    found = uuids(store)
+    assert {name: count for name, count in found.items() if count != 1} == {"none": 2}
+    project = Sessions(store).project("proj")
+    said = [turn.text for turn in project.turns(here.session_id)]
+    assert said[-3:] == ["said here", "said there", "and more"]
+    assert [turn.n for turn in project.turns(here.session_id)] == list(range(1, 8))
+    assert project.info(here.session_id).users == ("a@here", "b@there")
+
+
+def _upload_all(url: str, options: dict[str, Any], paths: list[Path], machine: int, started: Any) -> None:
+    store = open_store(url, **options)
+    started.wait()
+    for path in paths:
+        upload_session(store, recognized(path), project="proj", user=f"dev@{machine}")
+
+
+@pytest.mark.parametrize("place", ["directory", "seaweedfs"])
+def test_eight_machines_at_once_one_of_them_killed(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has sessions of its own, and all have one in common. What the dead one had not done, its next run does."""
+    if place == "directory":
+        url, options = str(tmp_path / "archive"), {}
+    else:
+        server: SeaweedServer = request.getfixturevalue("seaweed")
+        url, options = server.url(f"eight-{os.getpid()}"), {"endpoint": server.endpoint}
+    shared = small(99, turns=30).write(tmp_path)
+    work = [[small(10 * m + i, turns=20).write(tmp_path) for i in range(3)] + [shared] for m in range(8)]
+    context = multiprocessing.get_context("spawn")
+    started = context.Barrier(8)
+    machines = [
+        context.Process(target=_upload_all, args=(url, options, paths, m, started)) for m, paths in enumerate(work)
+    ]
+    for machine in machines:
+        machine.start()
+    victim = machines[3]
+    deadline = time.monotonic() + 60
+    store = open_store(url, **options)
+    while time.monotonic() < deadline and victim.is_alive():
+        if any(session_id(30) in info.key for info in store.list("sessions/")):
+            break  # in the middle of its first session
+    assert victim.pid
+    os.kill(victim.pid, signal.SIGKILL)
+    for machine in machines:
+        machine.join(90)
+    assert [m.exitcode for m in machines if m is not victim] == [0] * 7
+    for path in work[3]:
+        upload_session(store, recognized(path), project="proj", user="dev@3")
+    found = uuids(store)
+    assert set(found.values()) == {1}
+    assert found.total() == 24 * 20 + 30
+    project = Sessions(store).project("proj")
+    assert project.list_turns(session_id(99)) == list(range(1, 31))
+
+
+def test_an_upload_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) -> None:
+    session = small(turns=6)
+    path = session.write(tmp_path)
+    for writes in range(8):
+        store = open_store(tmp_path / f"archive-{writes}")
+        crashing = CrashingStore(store, writes)
+        try:
+            upload_session(crashing, recognized(path))
+        except Crash:
+            pass
+        upload_session(store, recognized(path))
+        assert set(uuids(store).values()) == {1}, writes
+        assert Sessions(store).project("proj").list_turns(session.session_id) == [1, 2, 3, 4, 5, 6]
+
+
+def test_threads_that_upload_one_session(any_store: Store, tmp_path: Path) -> None:
+    file = recognized(small(turns=8).write(tmp_path))
+    with ThreadPoolExecutor(4) as threads:
+        reports = list(threads.map(lambda n: upload_session(any_store, file, user=f"{n}"), range(4)))
+    assert sum(report.records for report in reports) == 8
+    assert set(uuids(any_store).values()) == {1}
+    named = {part.name for part in Sessions(any_store).project("proj").info(file.session_id).parts}
+    there = {info.key.rpartition("/")[2] for info in any_store.list("sessions/")}
+    assert there == named  # losers took back what they stored
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_that_is_too_long_is_kept_as_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_LINE_BYTES", 1 << 20)
+    session = small()
+    giant = json.dumps({"type": "user", "uuid": "giant", "x": "y" * (3 << 20)})
+    path = session.write(tmp_path, giant + "\n" + as_lines([{"type": "summary", "summary": "after it"}]))
+    store = open_store(tmp_path / "a")
+    report = upload_session(store, recognized(path))
+    assert report.records == 6
+    (problem,) = report.problems
+    assert problem.startswith(f"line 5: {len(giant) + 1:,} bytes long, more than 1,048,576")
+    assert Sessions(store).project("proj").info(session.session_id).title == "after it"
+    assert upload_session(store, recognized(path)).records == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "not JSON",
+        "[1, 2]",
+        "12",
+        "{" * 5000,
+        '{"a":' * 900 + "1" + "}" * 900,
+        '{"x": "\udcff"}',
+        '{"n": ' + "9" * 5000 + "}",
+    ],
+)
+def test_lines_that_are_no_records_are_kept(tmp_path: Path, line: str) -> None:
+    session, store = small(), open_store(tmp_path / "a")
+    path = session.write(tmp_path)
+    path.write_bytes(
+        path.read_bytes() + line.encode("utf-8", "surrogateescape") + b"\n" + as_lines([{"type": "x"}]).encode()
+    )
+    report = upload_session(store, recognized(path))
+    assert report.records == 6
+    assert len(report.problems) == 1
+    kept = line[:40].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").encode()
+    assert kept in everything(store).replace(b"\\\\", b"\\").replace(b'\\"', b'"')
+
+
+def test_strange_fields_break_nothing(tmp_path: Path) -> None:
+    session, store = small(), open_store(tmp_path / "a")
+    for strange in (None, 1, "x", [], {}, [None], [[1]], {"content": {"a": 1}}, {"content": [{"type": "tool_result"}]}):
+        for kind in ("user", "assistant", "system", "summary", "queue-operation", None, 5):
+            session.bare(type=kind, message=strange, content=strange, timestamp=strange, uuid=[strange], cwd=strange)
+    session.bare(type="user", uuid="half", message={"role": "user", "content": "\ud83d half"})
+    report = upload_session(store, recognized(session.write(tmp_path)))
+    assert report.records == len(session.records)
+    assert len(Sessions(store).project("proj").context()) > 100
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "..", ".", "/etc/passwd", "a/../../b", "a\\b", ".hidden", "%2e%2e", "ünï 文", "a\nb"]
+)
+def test_hostile_names_stay_inside(tmp_path: Path, name: str) -> None:
+    path = small().write(tmp_path)
+    store = open_store(tmp_path / "archive" / "inner")
+    upload_session(store, SessionFile(path, name, "claude-code", 0.0), project=name)
+    upload_session(store, SessionFile(path, f"x/subagents/{name.lstrip('/')}", "claude-code", 0.0), project="p")
+    assert not [each for each in (tmp_path / "archive").rglob("*") if "inner" not in each.parts]
+    assert {info.key.split("/")[0] for info in store.list()} == {"sessions", "transcripts"}
+    assert Sessions(store).projects() == sorted(["p", name])
+    assert Sessions(store).project(name).list_sessions() == [name]
+    assert len(Sessions(store).project(name).turns(name)) == 4
+
+
+def test_names_that_cannot_be() -> None:
+    for name in ("", "x" * 300):
+        with pytest.raises(InvalidUrl):
+            Sessions.open("memory://x").project(name)
+
+
+def test_clocks_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Order is that of the archive, whatever the machines' clocks and the records say."""
+    store = open_store(tmp_path / "a")
+    session = small()
+    upload_session(store, recognized(session.write(tmp_path)))
+    session.user("from the past", timestamp="1970-01-01T00:00:00.000Z")
+    session.user("no time", timestamp="yesterday")
+    session.user("from afar", timestamp="9999-12-31T23:59:59.999Z")
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: 1_000_000_000)
+        upload_session(store, recognized(session.write(tmp_path)))
+    info = Sessions(store).project("proj").info(session.session_id)
+    assert [part.name for part in info.parts] == sorted(part.name for part in info.parts)
+    texts = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
+    assert texts[-3:] == ["from the past", "no time", "from afar"]
+
+
+def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    store, file = open_store(tmp_path / "a"), recognized(small().write(tmp_path))
+    upload_session(store, file)
+    key = f"transcripts/proj/{file.session_id}/session.json"
+    for damage in (b'{"format": 2}', b"{}", b"no JSON"):
+        store.put(key, damage)
+        with pytest.raises(MonocontextError, match=r"session\.json") as raised:
+            upload_session(store, file)
+        assert "\n" not in str(raised.value)
+
+
+def test_a_project_is_named_by_its_remote(tmp_path: Path) -> None:
+    from monocontext.sessions.project_name import project_of
+
+    top = tmp_path / "checkout"
+    (top / ".git").mkdir(parents=True)
+    (top / "src").mkdir()
+    assert project_of(str(top / "src")) == "checkout"
+    for url in (
+        "https://me:ghp_secret@github.com/acme/api.git",
+        "git@github.com:acme/api.git",
+        "ssh://git@github.com:22/acme/api",
+    ):
+        (top / ".git" / "config").write_text(f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {url}\n')
+        assert project_of(str(top / "src")) == "github.com-acme-api"
+    assert project_of("") == "unnamed"
