@@ -16,7 +16,9 @@ from monocontext.dspy.temporal_range import ends_of
 from monocontext.wrapped import wrapped
 
 CONTRACT = Path(__file__).with_name("contract.py")
-PYTHON = os.environ.get("MONOCONTEXT_DSPY_PYTHON") or (sys.executable if importlib.util.find_spec("dspy") else "")
+_found = importlib.util.find_spec("dspy")
+HERE = sys.executable if _found and _found.origin else ""  # without an origin it is the folder of these tests
+PYTHON = os.environ.get("MONOCONTEXT_DSPY_PYTHON") or HERE
 ADAPTED = importlib.util.find_spec("monocontext.adapters") is not None
 
 NOW = datetime(2026, 2, 18, 15, 30, tzinfo=UTC)  # a Wednesday

@@ -18,7 +18,8 @@ import pytest
 from monocontext import publish
 
 SCRIPT = Path(__file__).with_name("script.py")
-HERE = [sys.executable] if importlib.util.find_spec("mcp") else []
+_found = importlib.util.find_spec("mcp")
+HERE = [sys.executable] if _found and _found.origin else []  # without an origin it is the folder of these tests
 PYTHONS = [each for each in os.environ.get("MONOCONTEXT_MCP_PYTHONS", "").split(":") if each] or HERE
 
 
