@@ -64,7 +64,7 @@ class Tools:
         context: its name; may be left out where there is one only.
         unit: "characters", or "lines" to give start and stop in lines, counted from 0.
         """
-        text = self._text(context)
+        text = self._text(context, start)
         return slice_reply(text, *_range(text, start, stop, unit))
 
     def context_search(
@@ -88,7 +88,7 @@ class Tools:
         """
         if not 0 < max_hits <= _MOST_HITS:
             raise ToolRefusal(f"max_hits is 1 to {_MOST_HITS}, not {max_hits}")
-        text = self._text(context)
+        text = self._text(context, start)
         first, last = _range(text, start, stop, "characters")
         try:
             return search_reply(
@@ -182,8 +182,11 @@ class Tools:
             found["memory"] = self.memory
         return found
 
-    def _text(self, context: str) -> "Monocontext":
-        return self._served.context(context or self._served.the_only())
+    def _text(self, context: str, start: int) -> "Monocontext":
+        """A text as it was opened first; a memory anew at each beginning, to find what others have just stored."""
+        name = context or self._served.the_only()
+        is_memory = self._served.memory is not None and name.split("/")[0] == MEMORY
+        return self._served.context(name, fresh=is_memory and start == 0)
 
     def _sessions(self) -> "Sessions":
         if self._served.sessions is None:

@@ -178,6 +178,19 @@ def test_a_memory_of_many_keys_is_cut(tmp_path: Path) -> None:
     assert 0 < len(told["output"]["keys"]) < 300
 
 
+def test_a_memory_is_read_as_it_is_now() -> None:
+    memory = Memory.open("memory://read-as-it-is-now")
+    tools = Tools(Served(memory=memory))
+    memory.put("one", "1")
+    assert tools.context_slice() == "=== KEY: one ===\n1\n"
+    tools.memory("P two 2")
+    assert tools.context_search("^2$").startswith("36:4:2\n")
+    memory.put("one", "changed")
+    assert tools.context_slice("memory/one") == "changed"
+    memory.put("one", "again")
+    assert tools.context_slice("memory/one") == "again"
+
+
 def test_ask(tmp_path: Path) -> None:
     publish("the answer is 42", tmp_path)
     served = Served({"t": str(tmp_path)})
