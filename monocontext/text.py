@@ -297,10 +297,18 @@ class Monocontext(StrLike, Sequence[str]):
         self._tried = frame.number
         return text.slice(start - low, stop - low)
 
-    def view(self, start: int | None = None, stop: int | None = None) -> Monocontext:
-        """`context[start:stop]` as a text of this kind whatever its size: nothing is read."""
+    def view(
+        self, start: int | None = None, stop: int | None = None, *, materialize_limit: int | None = None
+    ) -> Monocontext:
+        """`context[start:stop]` as a text of this kind whatever its size: nothing is read.
+
+        `materialize_limit`: another one than this text has.
+        """
         start, stop, _ = slice(start, stop).indices(len(self))
-        return self._view(start, max(start, stop))
+        view = self._view(start, max(start, stop))
+        if materialize_limit is None:
+            return view
+        return self._of(view.span, materialize_limit, view._opened, view._recipe)
 
     def _view(self, start: int, stop: int) -> Monocontext:
         if start == 0 and stop in (OPEN, self._stop - self._start):

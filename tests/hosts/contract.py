@@ -1,0 +1,160 @@
+"""What every host is asked: a question about a text of 4 GiB, by code that slices, finds, greps and answers.
+
+Runs inside the host's own environment, where neither pytest nor the rest of the tests is. The text is a virtual one
+behind the S3 protocol, served by a stand-in of this process, so that hosts with processes of their own open it again
+the way they would open a real one, and every byte that is sent is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from monocontext import Monocontext
+from monocontext.testing import S3StandIn, virtual_context
+
+FRAME_BYTES = 8 << 10
+"""Small, so that what is counted is near what the code looked at; a frame of the default size has 256 KiB."""
+TEXT_BYTES = 4 << 30
+LINE = "the quick brown fox jumps over the lazy dog, and nothing else happens here\n"
+SECRET = "the zebra's password is quince-41"
+ANSWER = "quince-41"
+QUESTION = "What is the zebra's password?"
+AT_FRAME = 350_000
+
+LOOK = """\
+print(len({name}))
+print({name}[:60])
+print({name}[-60:])
+"""
+FIND = """\
+at = {name}.find("zebra", 1000)
+print(at, {name}[at - 40:at + 60])
+"""
+GREP = """\
+hit = next({name}.grep(r"password is \\S+"))
+found = hit.line.split()[-1]
+print(hit.line_number, found)
+"""
+CELLS = (LOOK, FIND, GREP)
+"""What the scripted model writes in its first three turns; the fourth gives the answer in the host's own dialect."""
+
+
+def big_text() -> Any:
+    """A store with 4 GiB of one repeated frame, one of which is another."""
+    filler = (LINE * (FRAME_BYTES // len(LINE) + 1))[: FRAME_BYTES - 1] + "\n"
+    plant = filler[: FRAME_BYTES // 2].rpartition("\n")[0] + "\n" + SECRET + "\n"
+    plant += filler[-(FRAME_BYTES - len(plant)) :]
+    return virtual_context(TEXT_BYTES // FRAME_BYTES, filler, {AT_FRAME: plant}, filters=True)
+
+
+@dataclass
+class Seen:
+    """What one run of one host showed."""
+
+    host: str
+    answer: str = ""
+    before: int = 0
+    """Characters of the text that were sent before the first cell ran."""
+    read: int = 0
+    """Characters of the text that were sent in all."""
+    requests: int = 0
+    first_cell_seconds: float = 0.0
+    """From the call that starts the host to the model's first reply, which the first cell follows."""
+    bare_seconds: float = 0.0
+    """The same with a short `str` in place of the text: the host's own start."""
+    peak_mib: float = 0.0
+    log_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Raise `AssertionError` where the contract is broken."""
+        assert self.answer == ANSWER, f"the answer is {self.answer!r}"
+        assert self.before < 100_000, f"{self.before:,} characters were read before the first cell"
+        assert 0 < self.read < 100_000, f"{self.read:,} characters were read"
+        late = self.first_cell_seconds - self.bare_seconds
+        assert late < 1.0, f"the first cell ran {late:.2f} s later than with a short str"
+
+    def as_json(self) -> str:
+        return json.dumps(self.__dict__)
+
+
+class Served:
+    """The text, open, and what was sent of it."""
+
+    def __init__(self, server: S3StandIn, **options: Any) -> None:
+        self.server = server
+        self.context = Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True, **options)
+
+    def sent(self) -> int:
+        """Bytes of text that were asked for since the server started, opening included; ASCII, so characters."""
+        total = 0
+        for asked in list(self.server.log):
+            if "segments/" in asked.path and (wanted := re.match(r"bytes=(\d+)-(\d+)", asked.headers.get("range", ""))):
+                total += int(wanted[2]) - int(wanted[1]) + 1
+        return total
+
+
+@contextmanager
+def served(**options: Any) -> Iterator[Served]:
+    with S3StandIn(big_text()) as server:
+        one = Served(server, **options)
+        with one.context:
+            yield one
+
+
+class Turns:
+    """The scripted model: gives the replies in turn, and notes when it was first asked."""
+
+    def __init__(self, replies: list[str], on_first: Callable[[], None] = lambda: None) -> None:
+        self._replies = iter(replies)
+        self._on_first = on_first
+        self.asked: list[Any] = []
+        self.first_seconds = 0.0
+
+    def __call__(self, prompt: Any = None) -> str:
+        if not self.asked:
+            self.first_seconds = time.monotonic()
+            self._on_first()
+        self.asked.append(prompt)
+        return next(self._replies)
+
+
+def cells(name: str) -> list[str]:
+    return [cell.format(name=name) for cell in CELLS]
+
+
+def measure(host: str, run: Callable[[Any, Turns], str], replies: list[str], given: Callable[[Any], Any]) -> Seen:
+    """Run a host twice: over a short `str`, for its own start, and over the text of 4 GiB.
+
+    `run(context, model)` starts the host and returns its answer; `given` makes what it takes out of a `Monocontext`.
+    """
+    short = Turns(replies)
+    began = time.monotonic()
+    try:
+        run(_Short(LINE * 40 + SECRET + "\n"), short)
+    except StopIteration:  # the text is another, so the script need not fit
+        pass
+    bare_seconds = short.first_seconds - began
+    seen = Seen(f"{host} {version(host)}" if host in _INSTALLED else host, bare_seconds=bare_seconds)
+    with served() as text:
+        opened = text.sent()
+
+        def note() -> None:
+            seen.before = text.sent() - opened
+
+        model = Turns(replies, note)
+        began = time.monotonic()
+        seen.answer = run(given(text.context), model)
+        seen.first_cell_seconds = model.first_seconds - began
+        seen.read = text.sent()
+        seen.requests = text.server.requests
+    seen.peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return seen
