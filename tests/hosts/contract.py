@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from monocontext import Monocontext
@@ -62,17 +60,15 @@ class Seen:
     host: str
     answer: str = ""
     before: int = 0
-    """Characters of the text that were sent before the first cell ran."""
+    """Characters of the text that were sent before the model was first asked, opening included."""
     read: int = 0
     """Characters of the text that were sent in all."""
     requests: int = 0
+    """All requests, those of the index and of search filters too."""
     first_cell_seconds: float = 0.0
-    """From the call that starts the host to the model's first reply, which the first cell follows."""
+    """From the call that starts the host until the model was told what the first cell printed."""
     bare_seconds: float = 0.0
-    """The same with a short `str` in place of the text: the host's own start."""
-    peak_mib: float = 0.0
-    log_bytes: int = 0
-    notes: list[str] = field(default_factory=list)
+    """The same with a `str` of a few lines in place of the text: the host's own start."""
 
     def check(self) -> None:
         """Raise `AssertionError` where the contract is broken."""
@@ -82,19 +78,33 @@ class Seen:
         late = self.first_cell_seconds - self.bare_seconds
         assert late < 1.0, f"the first cell ran {late:.2f} s later than with a short str"
 
-    def as_json(self) -> str:
-        return json.dumps(self.__dict__)
+
+class Turns:
+    """The scripted model: gives the replies in turn, and notes when it was asked."""
+
+    def __init__(self, replies: list[str], on_first: Callable[[], None] = lambda: None) -> None:
+        self._replies = iter(replies)
+        self._on_first = on_first
+        self.asked: list[Any] = []
+        self.moments: list[float] = []
+
+    def __call__(self, prompt: Any = None) -> str:
+        if not self.asked:
+            self._on_first()
+        self.moments.append(time.monotonic())
+        self.asked.append(prompt)
+        return next(self._replies)
 
 
 class Served:
     """The text, open, and what was sent of it."""
 
-    def __init__(self, server: S3StandIn, **options: Any) -> None:
+    def __init__(self, server: S3StandIn) -> None:
         self.server = server
-        self.context = Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True, **options)
+        self.context = Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True)
 
     def sent(self) -> int:
-        """Bytes of text that were asked for since the server started, opening included; ASCII, so characters."""
+        """Bytes of text that were asked for since the server started; it is ASCII, so characters."""
         total = 0
         for asked in list(self.server.log):
             if "segments/" in asked.path and (wanted := re.match(r"bytes=(\d+)-(\d+)", asked.headers.get("range", ""))):
@@ -103,58 +113,50 @@ class Served:
 
 
 @contextmanager
-def served(**options: Any) -> Iterator[Served]:
+def served() -> Iterator[Served]:
     with S3StandIn(big_text()) as server:
-        one = Served(server, **options)
+        one = Served(server)
         with one.context:
             yield one
 
 
-class Turns:
-    """The scripted model: gives the replies in turn, and notes when it was first asked."""
-
-    def __init__(self, replies: list[str], on_first: Callable[[], None] = lambda: None) -> None:
-        self._replies = iter(replies)
-        self._on_first = on_first
-        self.asked: list[Any] = []
-        self.first_seconds = 0.0
-
-    def __call__(self, prompt: Any = None) -> str:
-        if not self.asked:
-            self.first_seconds = time.monotonic()
-            self._on_first()
-        self.asked.append(prompt)
-        return next(self._replies)
+Run = Callable[[Any, Turns], str]
+"""Starts the host over a context, with a scripted model, and returns the answer."""
 
 
-def cells(name: str) -> list[str]:
-    return [cell.format(name=name) for cell in CELLS]
+def measure(
+    host: str,
+    run: Run,
+    *,
+    cell: Callable[[str], str],
+    final: Callable[[str], str],
+    given: Callable[[Any], Any] = lambda context: context,
+    name: str = "context",
+    bare: Run | None = None,
+) -> Seen:
+    """Run a host twice: over a `str` of a few lines, for its own start, and over the text of 4 GiB.
 
-
-def measure(host: str, run: Callable[[Any, Turns], str], replies: list[str], given: Callable[[Any], Any]) -> Seen:
-    """Run a host twice: over a short `str`, for its own start, and over the text of 4 GiB.
-
-    `run(context, model)` starts the host and returns its answer; `given` makes what it takes out of a `Monocontext`.
+    `cell` writes code as a reply of the host's dialect, `final` an expression as its final answer; `given` makes what
+    the host takes out of a `Monocontext`.
     """
-    short = Turns(replies)
+    short = Turns([cell(LOOK.format(name=name)), final(repr(ANSWER))])
     began = time.monotonic()
-    try:
-        run(_Short(LINE * 40 + SECRET + "\n"), short)
-    except StopIteration:  # the text is another, so the script need not fit
-        pass
-    bare_seconds = short.first_seconds - began
-    seen = Seen(f"{host} {version(host)}" if host in _INSTALLED else host, bare_seconds=bare_seconds)
+    (bare or run)(LINE * 40 + SECRET + "\n", short)
+    seen = Seen(host, bare_seconds=short.moments[1] - began)
     with served() as text:
-        opened = text.sent()
 
         def note() -> None:
-            seen.before = text.sent() - opened
+            seen.before = text.sent()
 
-        model = Turns(replies, note)
+        model = Turns([*(cell(code.format(name=name)) for code in CELLS), final("found")], note)
         began = time.monotonic()
         seen.answer = run(given(text.context), model)
-        seen.first_cell_seconds = model.first_seconds - began
+        seen.first_cell_seconds = model.moments[1] - began
         seen.read = text.sent()
         seen.requests = text.server.requests
-    seen.peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return seen
+
+
+def tell(seen: Seen) -> None:
+    """The run as the last line of output, for whoever started this process."""
+    print("SEEN " + json.dumps(asdict(seen)))
