@@ -26,6 +26,7 @@ from monocontext.store import Store
 from monocontext.stores import open_store
 from monocontext.stores.disk_cache import CAPACITY_BYTES
 from monocontext.strlike import StrLike, iterate
+from monocontext.textfile import OpenOrFile
 from monocontext.workers import Workers
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from monocontext.lines import Lines
     from monocontext.namespace import Kit
     from monocontext.served import ReaderServer, ServedReader
+    from monocontext.textfile import ContextFile
 
 MATERIALIZE_LIMIT = 64 << 20
 """Characters that one real `str` may have: at most 256 MiB of memory."""
@@ -101,6 +103,9 @@ class Monocontext(StrLike, Sequence[str]):
     @overload
     def open(cls, url: str | os.PathLike[str] | Store, *, unit: Literal["lines"], **options: Any) -> Lines: ...
     @classmethod
+    @overload
+    def open(cls) -> ContextFile: ...
+    @classmethod
     def open(
         cls,
         url: str | os.PathLike[str] | Store,
@@ -142,6 +147,8 @@ class Monocontext(StrLike, Sequence[str]):
           `client` (`stores.open_store`)
 
         Raises `NotFound`, `NotAContext`, `AccessDenied`, `UnsupportedFormat`, `DamagedData`, `InvalidUrl`.
+
+        Without a URL, of a text that is open: `context.open()` is a seekable text file over it, a `ContextFile`.
         """
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
@@ -605,6 +612,9 @@ def _is_plain(value: object) -> bool:
 
 def _end_of(text: Monocontext) -> int | None:
     return None if text._stop == OPEN else text._stop
+
+
+Monocontext.open = OpenOrFile(Monocontext.__dict__["open"])  # type: ignore[method-assign,assignment]
 
 
 def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:
