@@ -7,7 +7,9 @@ SDK := $(VENV)-sdk
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-local test test-slow test-sdk lint types contracts check bench clean
+HOSTS ?=
+
+.PHONY: demo demo-local test test-slow test-hosts test-sdk lint types contracts check bench clean
 
 demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
@@ -25,6 +27,8 @@ test: $(VENV)/.dev  ## the quick suites
 test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
 	@echo "== the slow suites"
 	$(BIN)/python -m pytest -m slow --timeout=1800
+
+HOSTS ?=
 
 test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
@@ -48,6 +52,8 @@ bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one sl
 	$(BIN)/python -m benchmarks latency
 
 clean:
+HOSTS ?=
+
 	rm -rf $(VENV) $(SDK) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:

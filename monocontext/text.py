@@ -108,7 +108,7 @@ class Monocontext(StrLike, Sequence[str]):
     @classmethod
     def open(
         cls,
-        url: str | os.PathLike[str] | Store,
+        url: str | os.PathLike[str] | Store | None = None,
         *,
         unit: str = "characters",
         cache_bytes: int = CACHE_BYTES,
@@ -123,7 +123,7 @@ class Monocontext(StrLike, Sequence[str]):
         prefetch: Prefetch = "all",
         workers: Workers | None = None,
         **store_options: Any,
-    ) -> Monocontext | Lines:
+    ) -> Monocontext | Lines | ContextFile:
         """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET, for its root).
 
         - `unit="lines"`: the same text addressed by line, `ctx.lines`; also opens a DeepRecurse manifest
@@ -150,6 +150,8 @@ class Monocontext(StrLike, Sequence[str]):
 
         Without a URL, of a text that is open: `context.open()` is a seekable text file over it, a `ContextFile`.
         """
+        if url is None:
+            raise TypeError("open() takes a URL; of a text that is open, context.open() is a file over it")
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
         checked(prefetch)

@@ -45,7 +45,7 @@ def wrap(context: Monocontext, field: str = "") -> Any:
 def _class() -> type[Any]:
     import dspy
 
-    class Text(dspy.SandboxSerializable):  # type: ignore[misc,name-defined]
+    class Text(dspy.SandboxSerializable):  # type: ignore[misc]
         """A `Monocontext` as an input. `str` of it is short: the host takes it of what it does not know."""
 
         def __init__(self, context: Monocontext, field: str):
@@ -67,9 +67,10 @@ def _class() -> type[Any]:
 
         def rlm_preview(self, max_chars: int = 500) -> str:
             said = (
-                f"A text of {len(self.context):,} characters, fetched where you look (the length that is given elsewhere "
-                "is of this note). Use it as a str: context[a:b], context.find(x, start), x in context, "
-                "context.count(x), context.lines[i:j], context.grep(regex) for hits with .offset, .line_number and .line, "
+                f"A text of {len(self.context):,} characters, fetched where you look (a length that is given elsewhere "
+                "is that of this note). Use it as a str: context[a:b], context.find(x, start), x in context, "
+                "context.count(x), context.lines[i:j] (their text), context.grep(regex) for hits with .offset, "
+                ".line_number and .line, "
                 "for line in context.lines. For all else take a slice, which is a real str. Its length is context.n."
             )
             return said[:max_chars]
@@ -100,9 +101,9 @@ def _tools(context: Monocontext, suffix: str) -> list[Callable[..., Any]]:
         """Occurrences that do not overlap."""
         return context.count(sub, start, stop)
 
-    def text_lines(start: int, stop: int) -> list[str]:
-        """Lines [start, stop), with their ends."""
-        return list(context.lines[start:stop])
+    def text_lines(start: int, stop: int) -> str:
+        """The text of lines [start, stop)."""
+        return str(context.lines[start:stop])
 
     def text_grep(pattern: str, max_hits: int, start: int) -> list[list[Any]]:
         """Lines that match, from a character on: offset, line number, line."""

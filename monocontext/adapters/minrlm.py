@@ -56,7 +56,7 @@ def lazy(rlm_class: type[T]) -> type[T]:
 def described(context: Any) -> str:
     """What the prompt is made of in place of the text (no GET)."""
     return (
-        f"[{NAME} is not this note but a text of {len(context):,} characters that is fetched where you look. It behaves "
-        f"as a str: {NAME}[a:b], {NAME}.find(x), x in {NAME}, {NAME}.lines[i:j], {NAME}.grep(pattern). "
+        f"[{NAME} is not this note but a text of {len(context):,} characters that is fetched where you look. It "
+        f"behaves as a str: {NAME}[a:b], {NAME}.find(x), x in {NAME}, {NAME}.lines[i:j], {NAME}.grep(pattern). "
         f"re.findall takes slices of it.]"
     )

@@ -5,7 +5,8 @@
     from predict_rlm import DirectPythonBackend, PredictRLM
 
     context = Monocontext.open("s3://bucket/prefix")
-    rlm = PredictRLM("context: dict, question -> answer", skills=[lazy.skill(context)], interpreter=DirectPythonBackend())
+    skills, local = [lazy.skill(context)], DirectPythonBackend()
+    rlm = PredictRLM("context: dict, question -> answer", skills=skills, interpreter=local)
     print(rlm(context=lazy.handle(context), question="Who wrote it?").answer)
 
 Its evidence refuses objects that it does not know, and inputs go to the sandbox before each cell. So the input is a
@@ -70,11 +71,11 @@ def tools(context: Monocontext) -> dict[str, Callable[..., Any]]:
         """Characters [start, stop) of the text, at most a million at once."""
         if stop - start > MOST_CHARACTERS:
             raise ValueError(f"a slice has at most {MOST_CHARACTERS:,} characters here, not {stop - start:,}")
-        return await _aside(lambda: context[start:stop])
+        return str(await _aside(lambda: context[start:stop]))
 
     async def ctx_find(sub: str, start: int = 0) -> int:
         """Where `sub` first begins from `start` on, or -1."""
-        return await _aside(lambda: context.find(sub, start))
+        return int(await _aside(lambda: context.find(sub, start)))
 
     async def ctx_grep(pattern: str, max_hits: int = 20) -> list[list[Any]]:
         """The first lines that a regular expression matches: [offset, line number, line]."""

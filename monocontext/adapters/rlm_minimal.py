@@ -31,7 +31,9 @@ def lazy(repl_class: type[T]) -> type[T]:
         place(self.repl_env, context)
         return messages
 
-    made: Any = type(repl_class.__name__, (repl_class,), {"setup_context": setup_context, "__doc__": repl_class.__doc__})
+    made: Any = type(
+        repl_class.__name__, (repl_class,), {"setup_context": setup_context, "__doc__": repl_class.__doc__}
+    )
     result: type[T] = made
     return result
 

@@ -83,7 +83,7 @@ def arguments(context: Monocontext, name: str = NAME, *, setup_code: str = "") -
 
 def _described(context: Monocontext) -> str:
     return (
-        f"The same text as `context`: {len(context):,} characters that are fetched where you look. It behaves as a str: "
-        "context[a:b], context.find(x), `x in context`, context.lines[i:j], context.grep(pattern), "
+        f"The same text as `context`: {len(context):,} characters that are fetched where you look. It behaves as a "
+        "str: context[a:b], context.find(x), `x in context`, context.lines[i:j], context.grep(pattern), "
         "re.finditer(pattern, context). Ask for parts: the whole of it does not fit into memory."
     )

@@ -27,7 +27,7 @@ from monocontext.workers import MAX_THREADS
 T = TypeVar("T")
 
 HOLD_SECONDS = 0.005
-"""A call that finds all it wants in memory lets others go on after so long: a scan at 1 GB/s looks at 5 MB meanwhile."""
+"""A call that finds all it wants in memory lets others go on after so long: a scan looks at 5 MB meanwhile."""
 
 _TURN = object()
 """What a greenlet hands to its task to let others go on."""
@@ -168,8 +168,8 @@ class Crew:
                 if cancelled is not None:
                     if isinstance(asked, Coroutine):
                         asked.close()
-                    cancelled, error = None, cancelled
-                    raise error
+                    pending, cancelled = cancelled, None
+                    raise pending
                 told = await asked
             except BaseException as error:
                 if inside.dead:  # ended meanwhile

@@ -49,7 +49,7 @@ class AsyncMonocontext:
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
         `options` are those of `Monocontext.open` (`cache_bytes`, `allow`, `generation`, `endpoint`, `region`, ...) save
-        `unit`, `threads` and `transport`; `client` is an aioboto3 client that is open, and stays so. Errors are its too.
+        `unit`, `threads` and `transport`; `client` is an aioboto3 client that is open, and stays so. Errors are the same.
         """
         for name in ("unit", "threads", "transport", "workers", "keep_alive"):
             if name in options:
@@ -74,8 +74,10 @@ class AsyncMonocontext:
         return len(self._text) > 0
 
     def __repr__(self) -> str:
-        return repr(self._text).replace("<Monocontext", "<AsyncMonocontext", 1).replace(
-            "; a lazy str: slice, find, split, iterate it", "; await its slices and methods"
+        return (
+            repr(self._text)
+            .replace("<Monocontext", "<AsyncMonocontext", 1)
+            .replace("; a lazy str: slice, find, split, iterate it", "; await its slices and methods")
         )
 
     @property

@@ -43,5 +43,8 @@ def run(context: Any, model: Turns) -> str:
         return str(rlm(context=context, question=QUESTION).answer)
 
 
+GIVEN = lazy.wrap
+
+
 if __name__ == "__main__":
-    tell(measure("dspy, Deno" if DENO else "dspy", run, cell=cell, final=final, given=lazy.wrap))
+    tell(measure("dspy, Deno" if DENO else "dspy", run, cell=cell, final=final, given=GIVEN))

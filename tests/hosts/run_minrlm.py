@@ -19,9 +19,17 @@ def final(expression: str) -> str:
     return cell(f"FINAL({expression})\n")
 
 
-def run(context: Any, model: Turns) -> str:
+NAME = "input_0"
+
+
+def logged(folder: str) -> dict[str, Any]:
+    """Options of `run` that write the host's log to a folder."""
+    return {"log_dir": folder}
+
+
+def run(context: Any, model: Turns, **options: Any) -> str:
     with answering(model) as url:
-        lm = minrlm.lazy(RLM)(model="scripted", base_url=url, api_key="none", async_batch=False)
+        lm = minrlm.lazy(RLM)(model="scripted", base_url=url, api_key="none", async_batch=False, **options)
         return lm.completion(QUESTION, context).response
 
 

@@ -27,5 +27,8 @@ def run(context: Any, model: Turns) -> str:
     return lm.complete(QUESTION, context=context)
 
 
+GIVEN = recursive_llm.prepared
+
+
 if __name__ == "__main__":
-    tell(measure("recursive-llm", run, cell=cell, final=final, given=recursive_llm.prepared))
+    tell(measure("recursive-llm", run, cell=cell, final=final, given=GIVEN))

@@ -33,7 +33,8 @@ def run(context: Any, model: Turns) -> str:
         os.environ |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url}
         from rlm.rlm_repl import RLM_REPL
 
-        return str(rlm_minimal.lazy(RLM_REPL)(model="scripted", recursive_model="scripted").completion(context, QUESTION))
+        lm = rlm_minimal.lazy(RLM_REPL)(model="scripted", recursive_model="scripted")
+        return str(lm.completion(context, QUESTION))
 
 
 class ShapeOfEnvironment:
