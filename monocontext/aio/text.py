@@ -49,7 +49,7 @@ class AsyncMonocontext:
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
         `options` are those of `Monocontext.open` (`cache_bytes`, `allow`, `generation`, `endpoint`, `region`, ...) save
-        `unit`, `threads` and `transport`; `client` is an aioboto3 client that is open, and stays so. Errors are the same.
+        `unit`, `threads` and `transport`; `client` is an open aioboto3 client, and stays open. Errors are the same.
         """
         for name in ("unit", "threads", "transport", "workers", "keep_alive"):
             if name in options:

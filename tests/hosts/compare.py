@@ -1,4 +1,4 @@
-"""A plain `str` of 200 MB beside the lazy text, in one host: `compare.py <module> plain|lazy` in the host's environment.
+"""A plain `str` of 200 MB beside the lazy text, in one host: `compare.py <module> plain|lazy`, in its environment.
 
 Two turns: the first prints the length, head and tail, the second answers. Tells the seconds until the model was told
 what the first printed, the most memory of this process and its children, and the bytes of the host's log if it has one.
@@ -31,7 +31,7 @@ def main(module: str, kind: str) -> None:
         def run(context: Any) -> None:
             nonlocal began
             began = time.monotonic()
-            assert host.run(context, model, **options) == ANSWER
+            host.run(context, model, **options)
 
         if kind == "plain":
             run((LINE * (PLAIN_CHARACTERS // len(LINE) + 1))[:PLAIN_CHARACTERS])

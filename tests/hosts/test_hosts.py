@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.contract import ANSWER, Seen
-from tests.hosts.environments import HOSTS, Host
+from tests.hosts.environments import HOSTS, LIBRARIES, Host
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -39,10 +39,22 @@ def test_a_host_answers_over_4_gib(host: Host) -> None:
 
 
 def run(host: Host) -> Seen:
-    """One run of a host, elsewhere than in the checkout, whose `rlm` is not the host's."""
+    """One run of a host."""
+    told = [line.removeprefix("SEEN ") for line in started(host).splitlines() if line.startswith("SEEN ")]
+    return Seen(**json.loads(told[-1]))
+
+
+def test_pandas_reads_a_context_as_a_file() -> None:
+    """`read_csv` with both parsers and in chunks, `read_json` of lines."""
+    if not LIBRARIES.python.exists():
+        pytest.skip("no environment for libraries: make test-hosts HOSTS=libraries")
+    assert "pandas" in started(LIBRARIES)
+
+
+def started(host: Host) -> str:
+    """What a run prints; elsewhere than in the checkout, whose `rlm` is not the host's."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     command = [host.python, HERE / f"run_{host.module}.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environment, timeout=300)
     assert done.returncode == 0, f"{host.name}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    told = [line.removeprefix("SEEN ") for line in done.stdout.splitlines() if line.startswith("SEEN ")]
-    return Seen(**json.loads(told[-1]))
+    return done.stdout
