@@ -78,16 +78,20 @@ class Crew:
         """Inside `call`: go on after so long."""
         self.wait_for(asyncio.sleep(seconds))
 
-    def end(self, requests: Iterable[Request], error: BaseException) -> None:
-        """End requests that are under way by an error, now: what they reserved is free when this returns."""
+    def end(self, requests: Iterable[Request], error: BaseException) -> bool:
+        """End requests that are under way by an error, now: what they reserved is free when this returns. False where
+        some have not begun, as their tasks have not had a turn: ask again after that."""
+        have_begun = True
         self._is_ending = True
         try:
             for request in list(requests):
+                have_begun &= id(request) in self._running
                 for inside, task in self._running.pop(id(request), []):
                     inside.throw(error)
                     task.cancel()  # it waits for what the greenlet does not want any more
         finally:
             self._is_ending = False
+        return have_begun
 
     async def aclose(self, error: BaseException) -> None:
         """End all that is under way, by an error, and wait until it has ended."""

@@ -201,8 +201,8 @@ class AsyncMonocontext:
     def _drop(self) -> None:
         """End what only a cancelled caller waited for: its bytes are free for others."""
         reader = self._text._reader
-        if reader is not None:
-            self._crew.end(reader.unwanted(), Abandoned())
+        if reader is not None and not self._crew.end(reader.unwanted(), Abandoned()):
+            asyncio.get_running_loop().call_soon(self._drop)
 
     async def _each(self, make: Callable[[], Iterator[T]], most: int) -> AsyncIterator[T]:
         """The items of a synchronous iterator, up to `most` for each turn of the loop."""
