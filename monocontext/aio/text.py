@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar
 from monocontext.aio.crew import Abandoned, Crew
 from monocontext.aio.stores import AsideStore, AsyncS3Store, connect
 from monocontext.errors import ContextClosed
+from monocontext.reader import Reader
 from monocontext.stats import Stats
 from monocontext.store import Store
 from monocontext.stores import open_store
@@ -201,7 +202,7 @@ class AsyncMonocontext:
     def _drop(self) -> None:
         """End what only a cancelled caller waited for: its bytes are free for others."""
         reader = self._text._reader
-        if reader is not None and not self._crew.end(reader.unwanted(), Abandoned()):
+        if isinstance(reader, Reader) and not self._crew.end(reader.unwanted(), Abandoned()):
             asyncio.get_running_loop().call_soon(self._drop)
 
     async def _each(self, make: Callable[[], Iterator[T]], most: int) -> AsyncIterator[T]:

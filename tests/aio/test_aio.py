@@ -17,6 +17,7 @@ import pytest
 from monocontext import ContextTooLarge, Monocontext, publish
 from monocontext.aio import AsyncMonocontext
 from monocontext.errors import ContextClosed, DamagedData, NotFound
+from monocontext.reader import Reader
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.testing import CountingStore, S3StandIn, SlowStore
@@ -118,7 +119,7 @@ def test_200_readers_share_one_cache_and_one_flight(server: S3StandIn) -> None:
         async with await opened(server, prefetch="off", hedge=None) as context:
             await asyncio.gather(*(read(i) for i in range(200)))
             assert context.stats.gets == server.counts["GET"]
-            assert context._text._reader is not None
+            assert isinstance(context._text._reader, Reader)
             assert context._text._reader.under_way() == (0, 0)
 
     run(work)
@@ -145,7 +146,7 @@ def test_what_only_a_cancelled_task_waited_for_is_ended(server: S3StandIn) -> No
     async def work() -> None:
         async with await opened(server, prefetch="off", hedge=None) as context:
             reader = context._text._reader
-            assert reader is not None
+            assert isinstance(reader, Reader)
             await context.find("line 1 ")
             reading = asyncio.create_task(context[10_000:100_000])
             while not reader.under_way()[0]:
@@ -209,7 +210,7 @@ def test_a_storm_of_cancelled_readers_leaves_nothing_behind() -> None:
                 assert {type(one) for one in done} <= {type(None), asyncio.CancelledError}, done
             assert await context[:100] == TEXT[:100]
             reader = context._text._reader
-            assert reader is not None
+            assert isinstance(reader, Reader)
             await asyncio.sleep(0.2)  # what was read ahead
             assert reader.under_way() == (0, 0)
             assert "0 queued" in repr(reader)

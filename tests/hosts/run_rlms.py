@@ -1,10 +1,10 @@
-"""`rlms`, its local environment: one level, and with children of `rlm_query`."""
+"""`rlms`: its local environment, with children of `rlm_query` too, and ipython in this process and in another."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from contract import ANSWER, LOOK, QUESTION, Turns, measure, served, tell
+from contract import ANSWER, CELLS, LOOK, QUESTION, Turns, measure, served, tell
 from openai_server import answering
 from rlm import RLM
 
@@ -51,6 +51,15 @@ def run_with_children() -> None:
         assert text.sent() < 100_000, f"{text.sent():,} characters were read"
 
 
+def run_in_ipython(**options: Any) -> None:
+    with served() as text:
+        model = Turns([*(cell(code.format(name="context")) for code in CELLS), final("found")])
+        assert run(text.context, model, "ipython", **options) == ANSWER, options
+        assert text.sent() < 100_000, f"{text.sent():,} characters were read"
+
+
 if __name__ == "__main__":
     run_with_children()
+    run_in_ipython()
+    run_in_ipython(environment_kwargs={"kernel_mode": "subprocess"})
     tell(measure("rlms", run, cell=cell, final=final))
