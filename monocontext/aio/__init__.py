@@ -2,7 +2,7 @@
 
     from monocontext.aio import AsyncMonocontext
 
-    async with await AsyncMonocontext.open("s3://bucket/prefix") as context:
+    async with AsyncMonocontext.open("s3://bucket/prefix") as context:
         await context[1_000:2_000], await context.find("needle")
         async for hit in context.grep("needle"):
             print(hit.line_number, hit.line)

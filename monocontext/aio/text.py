@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar
 
@@ -46,8 +46,9 @@ class AsyncMonocontext:
         """The client to be left at the end, if it is ours."""
 
     @classmethod
-    async def open(cls, url: str | os.PathLike[str] | Store, *, client: Any = None, **options: Any) -> AsyncMonocontext:
-        """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
+    def open(cls, url: str | os.PathLike[str] | Store, *, client: Any = None, **options: Any) -> Opening:
+        """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root): await it, or
+        `async with AsyncMonocontext.open(url) as context`.
 
         `options` are those of `Monocontext.open` (`cache_bytes`, `allow`, `generation`, `endpoint`, `region`, ...) save
         `unit`, `threads` and `transport`; `client` is an open aioboto3 client, and stays open. Errors are the same.
@@ -55,6 +56,12 @@ class AsyncMonocontext:
         for name in ("unit", "threads", "transport", "workers", "keep_alive"):
             if name in options:
                 raise TypeError(f"AsyncMonocontext.open takes no {name}")
+        return Opening(lambda: cls._opened(url, client, options))
+
+    @classmethod
+    async def _opened(
+        cls, url: str | os.PathLike[str] | Store, client: Any, options: dict[str, Any]
+    ) -> AsyncMonocontext:
         crew = Crew()
         store, held, options = await _store(url, crew, client, options)
         try:
@@ -229,6 +236,25 @@ class AsyncMonocontext:
             if close is not None:
                 close()  # waits for nothing: it drops what was fetched ahead
                 self._drop()
+
+
+class Opening:
+    """A context that is to be opened: by `await`, or by `async with`, which closes it again."""
+
+    def __init__(self, start: Callable[[], Coroutine[Any, Any, AsyncMonocontext]]):
+        self._start = start
+        self._context: AsyncMonocontext | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncMonocontext]:
+        return self._start().__await__()
+
+    async def __aenter__(self) -> AsyncMonocontext:
+        self._context = await self
+        return self._context
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._context is not None:
+            await self._context.aclose()
 
 
 class AsyncLines:

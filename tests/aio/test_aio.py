@@ -16,6 +16,7 @@ import pytest
 
 from monocontext import ContextTooLarge, Monocontext, publish
 from monocontext.aio import AsyncMonocontext
+from monocontext.aio.text import Opening
 from monocontext.errors import ContextClosed, DamagedData, NotFound
 from monocontext.reader import Reader
 from monocontext.stores import open_store
@@ -37,7 +38,7 @@ def server() -> Iterator[S3StandIn]:
     forget("aio-text")
 
 
-def opened(server: S3StandIn, **options: Any) -> Coroutine[Any, Any, AsyncMonocontext]:
+def opened(server: S3StandIn, **options: Any) -> Opening:
     return AsyncMonocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True, **options)
 
 
@@ -277,6 +278,19 @@ def test_errors_are_those_of_the_synchronous_text(server: S3StandIn, tmp_path: P
             with pytest.raises(re.error):
                 async for _ in context.grep("("):
                     pass
+
+    run(work)
+
+
+def test_it_is_opened_by_await_or_by_async_with(server: S3StandIn) -> None:
+    async def work() -> None:
+        async with opened(server) as context:
+            assert await context[:9] == TEXT[:9]
+        with pytest.raises(ContextClosed):
+            await context[:9]
+        context = await opened(server)
+        async with context as same:
+            assert same is context
 
     run(work)
 
