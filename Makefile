@@ -28,12 +28,15 @@ test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the mid
 	@echo "== the slow suites"
 	$(BIN)/python -m pytest -m slow --timeout=1800
 
-HOSTS ?=
-
 test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
 	for kind in memory directory moto seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
+
+test-hosts: $(VENV)/.dev  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some
+	@echo "== building environments of hosts in .venv-hosts (up to 2 GB for all of them)"
+	$(BIN)/python -m tests.hosts.environments $(HOSTS)
+	$(BIN)/python -m pytest tests/hosts -m slow --timeout=400
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -52,9 +55,7 @@ bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one sl
 	$(BIN)/python -m benchmarks latency
 
 clean:
-HOSTS ?=
-
-	rm -rf $(VENV) $(SDK) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-hosts $(SDK) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
