@@ -7,7 +7,9 @@ SDK := $(VENV)-sdk
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-local test test-slow test-sdk test-tools lint types contracts check bench clean
+HOSTS ?=
+
+.PHONY: demo demo-local test test-slow test-hosts test-sdk test-tools lint types contracts check bench clean
 
 demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
@@ -30,6 +32,11 @@ test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agen
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
 	for kind in memory directory moto seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
+
+test-hosts: $(VENV)/.dev  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some
+	@echo "== building environments of hosts in .venv-hosts (up to 2 GB for all of them)"
+	$(BIN)/python -m tests.hosts.environments $(HOSTS)
+	$(BIN)/python -m pytest tests/hosts -m slow --timeout=400
 
 test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
@@ -60,7 +67,7 @@ bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one sl
 	$(BIN)/python -m benchmarks latency
 
 clean:
-	rm -rf $(VENV) $(SDK) .venv-tools build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-hosts .venv-tools $(SDK) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

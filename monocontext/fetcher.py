@@ -93,6 +93,15 @@ class Fetcher:
     def closed(self) -> bool:
         return self._closed
 
+    def unwanted(self) -> list[Request]:
+        """Requests that are under way for a caller who has given up (no GET)."""
+        with self._lock:
+            return [fetch.request for fetch in self._scheduler.unwanted()]
+
+    def under_way(self) -> tuple[int, int]:
+        """Requests under way, and the bytes that they reserve."""
+        return self._scheduler.running, self._scheduler.reserved_bytes
+
     def _want(self, needs: Sequence[Need]) -> list[Any]:
         """What each need asks for, where it is cached, else the `Fetch` that will bring it."""
         self._resume()
@@ -137,7 +146,12 @@ class Fetcher:
             self._waited(began)
         else:
             self._send(started)
-        return self._await(need.key, fetch)
+        try:
+            return self._await(need.key, fetch)
+        finally:
+            if not fetch.done:  # the wait was interrupted
+                with self._lock:
+                    self._scheduler.release([fetch])
 
     def _await(self, key: Hashable, fetch: Fetch) -> Any:
         if not fetch.done:

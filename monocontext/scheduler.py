@@ -226,6 +226,11 @@ class Scheduler:
                 fetch.priority = fetch.ahead
                 self._push(fetch, fetch.priority)
 
+    def unwanted(self) -> list[Fetch]:
+        """What is under way and has nobody left who waits for it, nor speculation: its owner may end it."""
+        begun = {id(fetch): fetch for fetch in self._by_key.values() if fetch.started and not fetch.waiters}
+        return list(begun.values())
+
     def drop_queued(self) -> list[Fetch]:
         """Forget all that has not started; its owner tells whoever waits for it."""
         dropped = {id(fetch): fetch for _, _, fetch in self._queue if not fetch.started and fetch.waiters}

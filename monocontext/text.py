@@ -26,6 +26,7 @@ from monocontext.store import Store
 from monocontext.stores import open_store
 from monocontext.stores.disk_cache import CAPACITY_BYTES
 from monocontext.strlike import StrLike, iterate
+from monocontext.textfile import OpenOrFile
 from monocontext.workers import Workers
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from monocontext.lines import Lines
     from monocontext.namespace import Kit
     from monocontext.served import ReaderServer, ServedReader
+    from monocontext.textfile import ContextFile
 
 MATERIALIZE_LIMIT = 64 << 20
 """Characters that one real `str` may have: at most 256 MiB of memory."""
@@ -101,9 +103,12 @@ class Monocontext(StrLike, Sequence[str]):
     @overload
     def open(cls, url: str | os.PathLike[str] | Store, *, unit: Literal["lines"], **options: Any) -> Lines: ...
     @classmethod
+    @overload
+    def open(cls) -> ContextFile: ...
+    @classmethod
     def open(
         cls,
-        url: str | os.PathLike[str] | Store,
+        url: str | os.PathLike[str] | Store | None = None,
         *,
         unit: str = "characters",
         cache_bytes: int = CACHE_BYTES,
@@ -118,7 +123,7 @@ class Monocontext(StrLike, Sequence[str]):
         prefetch: Prefetch = "all",
         workers: Workers | None = None,
         **store_options: Any,
-    ) -> Monocontext | Lines:
+    ) -> Monocontext | Lines | ContextFile:
         """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET, for its root).
 
         - `unit="lines"`: the same text addressed by line, `ctx.lines`; also opens a DeepRecurse manifest
@@ -142,7 +147,11 @@ class Monocontext(StrLike, Sequence[str]):
           `client` (`stores.open_store`)
 
         Raises `NotFound`, `NotAContext`, `AccessDenied`, `UnsupportedFormat`, `DamagedData`, `InvalidUrl`.
+
+        Without a URL, of a text that is open: `context.open()` is a seekable text file over it, a `ContextFile`.
         """
+        if url is None:
+            raise TypeError("open() takes a URL; of a text that is open, context.open() is a file over it")
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
         checked(prefetch)
@@ -297,10 +306,18 @@ class Monocontext(StrLike, Sequence[str]):
         self._tried = frame.number
         return text.slice(start - low, stop - low)
 
-    def view(self, start: int | None = None, stop: int | None = None) -> Monocontext:
-        """`context[start:stop]` as a text of this kind whatever its size: nothing is read."""
+    def view(
+        self, start: int | None = None, stop: int | None = None, *, materialize_limit: int | None = None
+    ) -> Monocontext:
+        """`context[start:stop]` as a text of this kind whatever its size: nothing is read.
+
+        `materialize_limit`: another one than this text has.
+        """
         start, stop, _ = slice(start, stop).indices(len(self))
-        return self._view(start, max(start, stop))
+        view = self._view(start, max(start, stop))
+        if materialize_limit is None:
+            return view
+        return self._of(view.span, materialize_limit, view._opened, view._recipe)
 
     def _view(self, start: int, stop: int) -> Monocontext:
         if start == 0 and stop in (OPEN, self._stop - self._start):
@@ -597,6 +614,9 @@ def _is_plain(value: object) -> bool:
 
 def _end_of(text: Monocontext) -> int | None:
     return None if text._stop == OPEN else text._stop
+
+
+Monocontext.open = OpenOrFile(Monocontext.__dict__["open"])  # type: ignore[method-assign,assignment]
 
 
 def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:

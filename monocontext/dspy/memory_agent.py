@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import Any
 
 import dspy
 
+from monocontext.adapters import dspy as adapter
 from monocontext.dspy.signatures import ExploreMemory, SynthesizeMemories
 from monocontext.dspy.temporal_range import ends_of
 from monocontext.text import Monocontext
@@ -44,8 +43,7 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         words = inputs.get("temporal_range") or ""
         given = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
         texts = {name: text for name, value in given.items() if (text := _lazy(name, value, words)) is not None}
-        wrap: Callable[..., Any] = import_module("monocontext.adapters.dspy").wrap
-        held = {name: wrap(text, field=name if len(texts) > 1 else "") for name, text in texts.items()}
+        held = {name: adapter.wrap(text, field=name if len(texts) > 1 else "") for name, text in texts.items()}
         tools = [*options.pop("tools", ()), *(tool for each in held.values() for tool in each.tools())]
         return dspy.RLM(self.signature, tools=tools, **options)(**given | held)
 

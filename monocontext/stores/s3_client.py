@@ -173,24 +173,32 @@ def _session(profile: str | None) -> Any:
     return session
 
 
+def settings(options: S3Options, style: str) -> dict[str, Any]:
+    """What botocore's configuration is made of, here and in the asynchronous client."""
+    return {
+        "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
+        "read_timeout": _READ_TIMEOUT_SECONDS,
+        "retries": {"mode": "standard", "total_max_attempts": _ATTEMPTS},
+        "max_pool_connections": _CONNECTIONS,
+        "s3": {"addressing_style": style},
+        # Our own crc32c covers each frame; botocore's default trailers cost CPU and trip servers other than AWS.
+        "request_checksum_calculation": "when_required",
+        "response_checksum_validation": "when_required",
+        "signature_version": import_module("botocore").UNSIGNED if options.anonymous else None,
+    }
+
+
+def region_of(options: S3Options, session: Any) -> str | None:
+    """The region to ask: the caller's, the configured one, or that of servers that have none."""
+    return options.region or session.region_name or (_DEFAULT_REGION if options.endpoint else None)
+
+
 def _connect(options: S3Options) -> Any:
     session = _session(options.profile)
 
     def make(style: str) -> Any:
-        botocore = import_module("botocore")
-        config = import_module("botocore.config").Config(
-            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
-            read_timeout=_READ_TIMEOUT_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
-            max_pool_connections=_CONNECTIONS,
-            s3={"addressing_style": style},
-            # Our own crc32c covers each frame; botocore's default trailers cost CPU and trip servers other than AWS.
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-            signature_version=botocore.UNSIGNED if options.anonymous else None,
-        )
-        fallback = _DEFAULT_REGION if options.endpoint else None
-        region = options.region or session.region_name or fallback
+        config = import_module("botocore.config").Config(**settings(options, style))
+        region = region_of(options, session)
         return session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
 
     if options.path_style is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from typing import Any
 
 from monocontext.errors import DamagedData, StoreFailure
@@ -34,16 +35,22 @@ def read_by_transport(client: Client, key: str, url: str, span: Span | None, eta
 
 
 def read_by_boto3(
-    client: Any, target: dict[str, str], url: str, span: Span | None, etag: str | None, refusals: Refusals
+    client: Any,
+    target: dict[str, str],
+    url: str,
+    span: Span | None,
+    etag: str | None,
+    refusals: Refusals,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Blob:
-    """The same through boto3 (1 GET; all is asked for again after a body was cut)."""
+    """The same through boto3 (1 GET; all is asked for again after a body was cut, and a `pause` of some seconds)."""
     request = dict(target)
     if span is not None:
         request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
     if etag is not None:
         request["IfMatch"] = f'"{etag}"'
     refusals.take()  # of whatever this thread did before
-    answer, total_bytes, data = _whole_body(client, request, url, span)
+    answer, total_bytes, data = _whole_body(client, request, url, span, pause)
     found = bare_etag(answer.get("ETag"), url)
     check_version(url, etag, found)  # some servers ignore If-Match
     expected = span[1] if span else answer.get("ContentLength")
@@ -54,7 +61,9 @@ def read_by_boto3(
     return Blob(data, found, whole, refusals=refusals.take(), modified_seconds=modified, now_seconds=now)
 
 
-def _whole_body(client: Any, request: dict[str, str], url: str, span: Span | None) -> tuple[Any, int | None, bytes]:
+def _whole_body(
+    client: Any, request: dict[str, str], url: str, span: Span | None, pause: Callable[[float], None]
+) -> tuple[Any, int | None, bytes]:
     """Ask until a body arrives whole; the head of each answer is checked before its body is read."""
     for attempt in range(1, _BODY_ATTEMPTS + 1):
         answer = client.get_object(**request)
@@ -71,5 +80,5 @@ def _whole_body(client: Any, request: dict[str, str], url: str, span: Span | Non
             if attempt == _BODY_ATTEMPTS:
                 said = " ".join(str(error).split())
                 raise StoreFailure(f"{url}: the body was cut {attempt} times, last by {said}") from error
-        time.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
+        pause(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")

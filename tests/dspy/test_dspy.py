@@ -1,4 +1,4 @@
-"""The real `dspy`, run in an environment that has it and the adapter: `MONOCONTEXT_DSPY_PYTHON`, else this one."""
+"""The real `dspy`, run in an environment that has it: `MONOCONTEXT_DSPY_PYTHON`, else this one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ CONTRACT = Path(__file__).with_name("contract.py")
 _found = importlib.util.find_spec("dspy")
 HERE = sys.executable if _found and _found.origin else ""  # without an origin it is the folder of these tests
 PYTHON = os.environ.get("MONOCONTEXT_DSPY_PYTHON") or HERE
-ADAPTED = importlib.util.find_spec("monocontext.adapters") is not None
 
 NOW = datetime(2026, 2, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 DAY = "T23:59:59.999999"
 
 
-@pytest.mark.skipif(not PYTHON or not ADAPTED, reason="no dspy here: pip install 'dspy>=3.3', or name an interpreter")
+@pytest.mark.skipif(not PYTHON, reason="no dspy here: pip install 'dspy>=3.3', or name an interpreter")
 def test_signatures_and_agent(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(CONTRACT.parents[2]), "DSPY_CACHEDIR": str(tmp_path)}
     done = subprocess.run([PYTHON, CONTRACT], capture_output=True, text=True, env=environment, timeout=110)

@@ -1,0 +1,92 @@
+"""`predict-rlm`, with an interpreter that runs where this package is installed.
+
+    from monocontext import Monocontext
+    from monocontext.adapters import predict_rlm as lazy
+    from predict_rlm import DirectPythonBackend, PredictRLM
+
+    context = Monocontext.open("s3://bucket/prefix")
+    skills, local = [lazy.skill(context)], DirectPythonBackend()
+    rlm = PredictRLM("context: dict, question -> answer", skills=skills, interpreter=local)
+    print(rlm(context=lazy.handle(context), question="Who wrote it?").answer)
+
+Its evidence refuses objects that it does not know, and inputs go to the sandbox before each cell. So the input is a
+small handle, from which code in the sandbox opens the text, once. In a sandbox without this package or the network
+(Pyodide, containers) take `tools(context)` as `Skill(tools=...)` instead: they run on the host, as coroutines.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import pickle
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from monocontext.text import Monocontext
+
+MOST_CHARACTERS = 1 << 20
+"""Of one answer of `ctx_read`."""
+
+
+def handle(context: Monocontext) -> dict[str, Any]:
+    """What an input field takes for the text: where it is, without secrets (no GET). Raises `NotPicklable`."""
+    return {
+        "what": f"a text of {len(context):,} characters; open it with {__name__}.open_context",
+        "handle": base64.b64encode(pickle.dumps(context)).decode("ascii"),
+    }
+
+
+def open_context(handle: dict[str, Any]) -> Any:
+    """In the sandbox: the text of a handle, the same object each time (1 GET at first)."""
+    return _opened(handle["handle"])
+
+
+@functools.cache
+def _opened(handle: str) -> Any:
+    return pickle.loads(base64.b64decode(handle))
+
+
+def skill(context: Monocontext, field: str = "context") -> Any:
+    """A `Skill` that opens the text of an input field in the sandbox (no GET)."""
+    from predict_rlm import Skill
+
+    return Skill(
+        name="lazy-text",
+        instructions=(
+            f"The input `{field}` is a handle of a text of {len(context):,} characters. Begin with\n"
+            f"    from {__name__} import open_context\n"
+            f"    text = open_context({field})\n"
+            "`text` behaves as a str and is fetched where you look: text[a:b], text.find(x), x in text, "
+            "text.lines[i:j], text.grep(pattern) for hits with .offset, .line_number and .line. It does not fit into "
+            "memory as a whole; re takes slices of it."
+        ),
+    )
+
+
+def tools(context: Monocontext) -> dict[str, Callable[..., Any]]:
+    """`ctx_read`, `ctx_find` and `ctx_grep` for `Skill(tools=...)`: `await ctx_read(start=0, stop=100)` (no GET)."""
+
+    async def ctx_read(start: int, stop: int) -> str:
+        """Characters [start, stop) of the text, at most a million at once."""
+        if stop - start > MOST_CHARACTERS:
+            raise ValueError(f"a slice has at most {MOST_CHARACTERS:,} characters here, not {stop - start:,}")
+        return str(await _aside(lambda: context[start:stop]))
+
+    async def ctx_find(sub: str, start: int = 0) -> int:
+        """Where `sub` first begins from `start` on, or -1."""
+        return int(await _aside(lambda: context.find(sub, start)))
+
+    async def ctx_grep(pattern: str, max_hits: int = 20) -> list[list[Any]]:
+        """The first lines that a regular expression matches: [offset, line number, line]."""
+        hits = await _aside(lambda: list(context.grep(pattern, max_hits=max_hits)))
+        return [[hit.offset, hit.line_number, hit.line] for hit in hits]
+
+    return {tool.__name__: tool for tool in (ctx_read, ctx_find, ctx_grep)}
+
+
+async def _aside(work: Callable[[], Any]) -> Any:
+    """The read waits in a thread, not in the host's event loop."""
+    import asyncio
+
+    return await asyncio.to_thread(work)

@@ -1,0 +1,56 @@
+"""`pydantic-ai-rlm`: a toolset whose `execute_code` has the text as `context`.
+
+    from monocontext import Monocontext
+    from monocontext.adapters import pydantic_ai_rlm
+    from pydantic_ai import Agent
+
+    context = Monocontext.open("s3://bucket/prefix")
+    agent = Agent("openai:gpt-5", toolsets=[pydantic_ai_rlm.toolset(context)])
+    print(agent.run_sync("Who wrote it?").output)
+
+Its own toolset writes a context that is no `str` through `json.dump(default=str)`, and shows the `repr` of every
+variable. Here its environment is made around an empty text and gets the variable afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from monocontext.text import Monocontext
+
+CODE_TIMEOUT_SECONDS = 60.0
+"""As the host's own. A cell that takes longer is told so, and its thread goes on: no thread can be stopped."""
+
+
+def toolset(context: Monocontext, config: Any = None, *, code_timeout: float = CODE_TIMEOUT_SECONDS) -> Any:
+    """A `FunctionToolset` with one REPL of its own (no GET). `config` is the host's `RLMConfig`."""
+    from pydantic_ai.toolsets import FunctionToolset
+    from pydantic_ai_rlm.repl import REPLEnvironment
+
+    environment = REPLEnvironment(context="", config=config)
+    environment.locals["context"] = context
+    environment.globals["__builtins__"].update(context.repl_namespace().names)
+    tools: Any = FunctionToolset()
+
+    async def execute_code(code: str) -> str:
+        running = asyncio.get_running_loop().run_in_executor(None, environment.execute, code)
+        try:
+            result = await asyncio.wait_for(running, code_timeout)
+        except TimeoutError:
+            return f"The cell was given up after {code_timeout:g} seconds: look at less of the text at once."
+        shown = result.stdout + (f"\n{result.stderr}" if result.stderr.strip() else "")
+        return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}\n... {len(shown) - MOST_SHOWN:,} more"
+
+    execute_code.__doc__ = (
+        f"Run Python. The variable `context` is a text of {len(context):,} characters, fetched where you look; it "
+        "behaves as a str: context[a:b], context.find(x), x in context, context.lines[i:j], context.grep(pattern), "
+        "re.finditer(pattern, context). Variables stay; what you print is shown to you."
+    )
+    tools.add_function(execute_code)
+    return tools
+
+
+MOST_SHOWN = 20_000
+"""Characters of output that the model is shown of one cell."""

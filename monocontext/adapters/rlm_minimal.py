@@ -1,0 +1,44 @@
+"""rlm-minimal, and whatever has its shape: a class with `setup_context(context, query)` and a `repl_env`.
+
+    from monocontext import Monocontext
+    from monocontext.adapters import rlm_minimal
+    from rlm.rlm_repl import RLM_REPL
+
+    model = rlm_minimal.lazy(RLM_REPL)(model="gpt-5", recursive_model="gpt-5-nano")
+    print(model.completion(Monocontext.open("s3://bucket/prefix"), "Who wrote it?"))
+
+It would write the context to a file as JSON. Here its REPL is made around an empty text, and the variable is set
+afterwards. Any other context goes the way it always went.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from monocontext.kinds import LazyText
+
+T = TypeVar("T")
+
+
+def lazy(repl_class: type[T]) -> type[T]:
+    """The class, able to take a `Monocontext` as the context of `setup_context` and `completion` (no GET)."""
+
+    def setup_context(self: Any, context: Any, query: str | None = None) -> Any:
+        above: Any = super(made, self)
+        if not isinstance(context, LazyText):
+            return above.setup_context(context, query)
+        messages = above.setup_context("", query)
+        place(self.repl_env, context)
+        return messages
+
+    made: Any = type(
+        repl_class.__name__, (repl_class,), {"setup_context": setup_context, "__doc__": repl_class.__doc__}
+    )
+    result: type[T] = made
+    return result
+
+
+def place(environment: Any, context: Any) -> None:
+    """Give a `REPLEnv` the variable `context`, and the `re`, `json`, `csv` and `io` that take it."""
+    environment.locals["context"] = context
+    environment.globals["__builtins__"].update(context.repl_namespace().names)

@@ -1,0 +1,358 @@
+"""The asynchronous text gives what the synchronous one does, without a thread for each reader."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import ContextTooLarge, Monocontext, publish
+from monocontext.aio import AsyncMonocontext
+from monocontext.aio.text import Opening
+from monocontext.errors import ContextClosed, DamagedData, NotFound
+from monocontext.reader import Reader
+from monocontext.stores import open_store
+from monocontext.stores.memory import forget
+from monocontext.testing import CountingStore, S3StandIn, SlowStore
+
+TEXT = "".join(f"line {i} {'äöü' * (i % 3)} {i * 7919 % 10007} 💬\r\n" for i in range(6000)) + "the end"
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 100))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3StandIn]:
+    publish(TEXT, "memory://aio-text/ctx", frame_bytes=4000, segment_bytes=40_000)
+    with S3StandIn(open_store("memory://aio-text")) as one:
+        yield one
+    forget("aio-text")
+
+
+def opened(server: S3StandIn, **options: Any) -> Opening:
+    return AsyncMonocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True, **options)
+
+
+def test_every_method_equals_that_of_the_synchronous_text(server: S3StandIn) -> None:
+    chance = random.Random(8)
+    with Monocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True) as sync:
+
+        async def work() -> None:
+            async with await opened(server) as context:
+                assert len(context) == len(sync) == len(TEXT)
+                assert context.generation == sync.generation
+                for _ in range(150):
+                    a, b = (chance.randrange(-len(TEXT) - 9, len(TEXT) + 9) for _ in range(2))
+                    if b - a > 20_000:
+                        b = a + chance.randrange(20_000)
+                    assert await context[a:b] == sync[a:b] == TEXT[a:b]
+                    assert await context.read(a, b) == TEXT[a:b]
+                    needle = TEXT[a % len(TEXT) :][: chance.randrange(1, 12)]
+                    for name in ("find", "rfind", "count"):
+                        assert await getattr(context, name)(needle) == getattr(sync, name)(needle), (name, needle)
+                assert await context[5] == TEXT[5]
+                assert await context[-1] == TEXT[-1]
+                assert await context[10:2000:3] == TEXT[10:2000:3]
+                assert await context.contains("line 5999 ")
+                assert not await context.contains("no such line")
+                assert await context.startswith("line 0")
+                assert await context.endswith("end")
+                assert await context.index("line 77 ") == TEXT.index("line 77 ")
+                assert await context.equals(TEXT)
+                for pattern in ("line 59.7", r"^the e", "nothing of it"):
+                    assert [hit async for hit in context.grep(pattern)] == list(sync.grep(pattern))
+                assert [hit async for hit in context.grep("line", max_hits=3)] == list(sync.grep("line", max_hits=3))
+                assert str(await context.explain("line 59.7")) == str(sync.explain("line 59.7"))
+                assert [line async for line in context.lines] == list(sync.lines)
+                assert len(context.lines) == len(sync.lines)
+                assert await context.lines[100:200] == sync.lines[100:200]
+                assert await context.lines[-1] == "the end"
+                assert await context.lines.read(3, 5) == sync.lines[3:5]
+                assert [piece async for piece in context.chunks(7777)] == list(sync.chunks(7777))
+
+        run(work)
+
+
+def test_it_costs_the_same_requests(server: S3StandIn) -> None:
+    def keys() -> list[tuple[str, str]]:
+        return sorted((asked.path, asked.headers.get("range", "")) for asked in server.log if asked.method == "GET")
+
+    options = {"prefetch": "off", "hedge": None}
+    server.reset_counts()
+    with Monocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True, **options) as sync:
+        assert sync[1000:90_000] == TEXT[1000:90_000]
+        assert sync.find("line 4321 ") > 0
+    asked = keys()
+    server.reset_counts()
+
+    async def work() -> None:
+        async with await opened(server, **options) as context:
+            await context[1000:90_000]
+            await context.find("line 4321 ")
+
+    run(work)
+    assert keys() == asked
+
+
+def test_200_readers_share_one_cache_and_one_flight(server: S3StandIn) -> None:
+    threads = threading.active_count()
+    most = 0
+    server.reset_counts()
+
+    async def work() -> None:
+        nonlocal most
+
+        async def read(i: int) -> None:
+            nonlocal most
+            start = (i % 20) * 5000
+            assert await context[start : start + 6000] == TEXT[start : start + 6000]
+            most = max(most, threading.active_count() - server.open_connections)
+
+        async with await opened(server, prefetch="off", hedge=None) as context:
+            await asyncio.gather(*(read(i) for i in range(200)))
+            assert context.stats.gets == server.counts["GET"]
+            assert isinstance(context._text._reader, Reader)
+            assert context._text._reader.under_way() == (0, 0)
+
+    run(work)
+    ranges = [(asked.path, asked.headers.get("range")) for asked in server.log if "segments/" in asked.path]
+    assert len(ranges) == len(set(ranges)), "no range is asked for twice"
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for path, asked in ranges:
+        low, high = map(int, re.findall(r"\d+", asked or ""))
+        spans.setdefault(path, []).append((low, high))
+    for each in spans.values():
+        each.sort()
+        assert all(a[1] < b[0] for a, b in pairwise(each)), "no byte is fetched twice"
+    assert most - threads <= 4, "no thread for each reader"
+
+
+def slow(seconds: float) -> tuple[CountingStore, SlowStore]:
+    counting = CountingStore(open_store("memory://aio-text/ctx"))
+    return counting, SlowStore(counting, seconds)
+
+
+def test_what_only_a_cancelled_task_waited_for_is_ended(server: S3StandIn) -> None:
+    """Its bytes are free at once."""
+
+    async def work() -> None:
+        async with await opened(server, prefetch="off", hedge=None) as context:
+            reader = context._text._reader
+            assert isinstance(reader, Reader)
+            await context.find("line 1 ")
+            reading = asyncio.create_task(context[10_000:100_000])
+            while not reader.under_way()[0]:
+                await asyncio.sleep(0)
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+            assert reader.under_way() == (0, 0)
+            assert await context[10_000:100_000] == TEXT[10_000:100_000]
+
+    run(work)
+
+
+@pytest.mark.usefixtures("server")
+def test_others_keep_what_a_cancelled_task_also_waited_for() -> None:
+    async def work() -> None:
+        counting, store = slow(0.2)
+        async with await AsyncMonocontext.open(store, prefetch="off", hedge=None) as context:
+            counting.reset()
+            both = [asyncio.create_task(context[50_000:50_100]) for _ in range(2)]
+            await asyncio.sleep(0.05)
+            both[0].cancel()
+            assert await both[1] == TEXT[50_000:50_100]
+            with pytest.raises(asyncio.CancelledError):
+                await both[0]
+            segments = [asked for asked in counting.log if asked.key.startswith("segments/")]
+            assert len(segments) == 1
+
+    run(work)
+
+
+@pytest.mark.usefixtures("server")
+def test_a_storm_of_cancelled_readers_leaves_nothing_behind() -> None:
+    chance = random.Random(3)
+
+    async def work() -> None:
+        _, store = slow(0.002)
+        async with await AsyncMonocontext.open(store, cache_bytes=60_000) as context:
+
+            async def read(i: int) -> None:
+                start = chance.randrange(len(TEXT))
+                kind = i % 4
+                if kind == 0:
+                    assert await context[start : start + 9000] == TEXT[start : start + 9000]
+                elif kind == 1:
+                    assert await context.find("line 5999 ") == TEXT.find("line 5999 ")
+                elif kind == 2:
+                    async for hit in context.grep("line .*9 "):
+                        assert TEXT[hit.offset :].startswith(hit.line[: hit.line.find("9 ")][:5])
+                else:
+                    async for line in context.lines:
+                        assert line
+
+            for _ in range(5):
+                tasks = [asyncio.create_task(read(i)) for i in range(60)]
+                for task in tasks:
+                    await asyncio.sleep(chance.random() * 0.003)
+                    if chance.random() < 0.8:
+                        task.cancel()
+                done = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+                assert {type(one) for one in done} <= {type(None), asyncio.CancelledError}, done
+            assert await context[:100] == TEXT[:100]
+            reader = context._text._reader
+            assert isinstance(reader, Reader)
+            await asyncio.sleep(0.2)  # what was read ahead
+            assert reader.under_way() == (0, 0)
+            assert "0 queued" in repr(reader)
+
+    run(work)
+
+
+def test_a_scan_in_memory_lets_the_loop_go_on() -> None:
+    async def work() -> None:
+        async with await AsyncMonocontext.open("memory://aio-big", prefetch="off") as context:
+            await context.count("x")  # all of it is in memory now
+            turns, ended = 0, False
+
+            async def tick() -> None:
+                nonlocal turns
+                while not ended:
+                    turns += 1
+                    await asyncio.sleep(0)
+
+            ticking = asyncio.create_task(tick())
+            began = time.monotonic()
+            assert await context.count("q") == 0
+            took, ended = time.monotonic() - began, True
+            await ticking
+            assert turns >= took / 0.25, f"{turns} turns in {took:.2f} s"
+
+    publish(("some words of a line, " * 40 + "\n") * 20_000, "memory://aio-big", filters=False)
+    try:
+        run(work)
+    finally:
+        forget("aio-big")
+
+
+@pytest.mark.usefixtures("server")
+def test_closing_ends_what_is_under_way() -> None:
+    async def work() -> None:
+        _, store = slow(0.3)
+        context = await AsyncMonocontext.open(store, prefetch="off", hedge=None)
+        reading = asyncio.create_task(context[10_000:90_000])
+        await asyncio.sleep(0.05)
+        await context.aclose()
+        with pytest.raises(ContextClosed):
+            await reading
+        with pytest.raises(ContextClosed):
+            await context[:10]
+        await context.aclose()
+
+    run(work)
+
+
+def test_errors_are_those_of_the_synchronous_text(server: S3StandIn, tmp_path: Path) -> None:
+    async def work() -> None:
+        with pytest.raises(NotFound):
+            await AsyncMonocontext.open(server.url("nothing"), endpoint=server.endpoint, anonymous=True)
+        with pytest.raises(TypeError, match="no unit"):
+            await AsyncMonocontext.open(tmp_path, unit="lines")
+        async with await opened(server, materialize_limit=1000) as context:
+            with pytest.raises(ContextTooLarge):
+                await context.read()
+            with pytest.raises(IndexError):
+                await context[len(TEXT)]
+            with pytest.raises(ValueError, match="substring not found"):
+                await context.index("nothing of it")
+            with pytest.raises(re.error):
+                async for _ in context.grep("("):
+                    pass
+
+    run(work)
+
+
+def test_it_is_opened_by_await_or_by_async_with(server: S3StandIn) -> None:
+    async def work() -> None:
+        async with opened(server) as context:
+            assert await context[:9] == TEXT[:9]
+        with pytest.raises(ContextClosed):
+            await context[:9]
+        context = await opened(server)
+        async with context as same:
+            assert same is context
+
+    run(work)
+
+
+def test_damaged_bytes_are_an_error(tmp_path: Path) -> None:
+    publish(TEXT, tmp_path, frame_bytes=4000)
+    for segment in (tmp_path / "segments").iterdir():
+        data = bytearray(segment.read_bytes())
+        data[len(data) // 2] ^= 1
+        segment.write_bytes(bytes(data))
+
+    async def work() -> None:
+        async with await AsyncMonocontext.open(tmp_path) as context:
+            with pytest.raises(DamagedData):
+                await context.read()
+
+    run(work)
+
+
+def test_it_is_read_from_its_own_loop(server: S3StandIn) -> None:
+    async def work() -> None:
+        async with await opened(server) as context:
+            failed: list[BaseException] = []
+
+            def elsewhere() -> None:
+                try:
+                    asyncio.run(context.read(0, 10))  # type: ignore[arg-type]
+                except RuntimeError as error:
+                    failed.append(error)
+
+            await asyncio.to_thread(elsewhere)
+            assert "belongs to the event loop" in str(failed[0])
+
+    run(work)
+
+
+def test_a_client_of_the_callers_stays_open(server: S3StandIn) -> None:
+    aioboto3 = pytest.importorskip("aioboto3")
+
+    async def work() -> None:
+        session = aioboto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1")
+        async with session.client("s3", endpoint_url=server.endpoint) as client:
+            async with await AsyncMonocontext.open(server.url("ctx"), client=client) as context:
+                assert await context[:20] == TEXT[:20]
+            assert (await client.head_object(Bucket="bucket", Key="ctx/manifest.json"))["ContentLength"] > 0
+
+    run(work)
+
+
+def test_refresh_sees_what_was_appended() -> None:
+    from monocontext import append
+
+    publish("one\n", "memory://aio-grows")
+
+    async def work() -> None:
+        async with await AsyncMonocontext.open("memory://aio-grows") as context:
+            append("two\n", "memory://aio-grows")
+            assert await context.read() == "one\n"
+            await context.refresh()
+            assert await context.read() == "one\ntwo\n"
+
+    try:
+        run(work)
+    finally:
+        forget("aio-grows")

@@ -1,0 +1,154 @@
+"""What every host is asked: a question about a text of 4 GiB, by code that slices, finds, greps and answers.
+
+Runs inside the host's own environment, where neither pytest nor the rest of the tests is. The text is a virtual one
+behind the S3 protocol, served by a stand-in of this process, so that hosts with processes of their own open it again
+the way they would open a real one, and every byte that is sent is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from monocontext import Monocontext
+from monocontext.testing import S3StandIn, virtual_context
+
+FRAME_BYTES = 8 << 10
+"""Small, so that what is counted is near what the code looked at; a frame of the default size has 256 KiB."""
+TEXT_BYTES = 4 << 30
+LINE = "the quick brown fox jumps over the lazy dog, and nothing else happens here\n"
+SECRET = "the zebra's password is quince-41"
+ANSWER = "quince-41"
+QUESTION = "What is the zebra's password?"
+AT_FRAME = 350_000
+
+LOOK = """\
+print(len({name}))
+print({name}[:60])
+print({name}[-60:])
+"""
+FIND = """\
+at = {name}.find("zebra", 1000)
+print(at, {name}[at - 40:at + 60])
+"""
+GREP = """\
+hit = next({name}.grep(r"password is \\S+"))
+found = hit.line.split()[-1]
+print(hit.line_number, found)
+"""
+CELLS = (LOOK, FIND, GREP)
+"""What the scripted model writes in its first three turns; the fourth gives the answer in the host's own dialect."""
+
+
+def big_text() -> Any:
+    """A store with 4 GiB of one repeated frame, one of which is another."""
+    filler = (LINE * (FRAME_BYTES // len(LINE) + 1))[: FRAME_BYTES - 1] + "\n"
+    plant = filler[: FRAME_BYTES // 2].rpartition("\n")[0] + "\n" + SECRET + "\n"
+    plant += filler[-(FRAME_BYTES - len(plant)) :]
+    return virtual_context(TEXT_BYTES // FRAME_BYTES, filler, {AT_FRAME: plant}, filters=True)
+
+
+@dataclass
+class Seen:
+    """What one run of one host showed."""
+
+    host: str
+    answer: str = ""
+    before: int = 0
+    """Characters of the text that were sent before the model was first asked, opening included."""
+    read: int = 0
+    """Characters of the text that were sent in all."""
+    requests: int = 0
+    """All requests, those of the index and of search filters too."""
+    first_cell_seconds: float = 0.0
+    """From the call that starts the host until the model was told what the first cell printed."""
+    bare_seconds: float = 0.0
+    """The same with a `str` of a few lines in place of the text: the host's own start."""
+
+
+class Turns:
+    """The scripted model: gives the replies in turn, and notes when it was asked."""
+
+    def __init__(self, replies: list[str], on_first: Callable[[], None] = lambda: None) -> None:
+        self._replies = iter(replies)
+        self._on_first = on_first
+        self.asked: list[Any] = []
+        self.moments: list[float] = []
+
+    def __call__(self, prompt: Any = None) -> str:
+        if not self.asked:
+            self._on_first()
+        self.moments.append(time.monotonic())
+        self.asked.append(prompt)
+        return next(self._replies)
+
+
+class Served:
+    """The text, open, and what was sent of it."""
+
+    def __init__(self, server: S3StandIn) -> None:
+        self.server = server
+        self.context = Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True)
+
+    def sent(self) -> int:
+        """Bytes of text that were asked for since the server started; it is ASCII, so characters."""
+        total = 0
+        for asked in list(self.server.log):
+            if "segments/" in asked.path and (wanted := re.match(r"bytes=(\d+)-(\d+)", asked.headers.get("range", ""))):
+                total += int(wanted[2]) - int(wanted[1]) + 1
+        return total
+
+
+@contextmanager
+def served() -> Iterator[Served]:
+    with S3StandIn(big_text()) as server:
+        one = Served(server)
+        with one.context:
+            yield one
+
+
+Run = Callable[[Any, Turns], str]
+"""Starts the host over a context, with a scripted model, and returns the answer."""
+
+
+def measure(
+    host: str,
+    run: Run,
+    *,
+    cell: Callable[[str], str],
+    final: Callable[[str], str],
+    given: Callable[[Any], Any] = lambda context: context,
+    name: str = "context",
+    bare: Run | None = None,
+) -> Seen:
+    """Run a host twice: over a `str` of a few lines, for its own start, and over the text of 4 GiB.
+
+    `cell` writes code as a reply of the host's dialect, `final` an expression as its final answer; `given` makes what
+    the host takes out of a `Monocontext`.
+    """
+    short = Turns([cell(LOOK.format(name=name)), final(repr(ANSWER))])
+    began = time.monotonic()
+    (bare or run)(LINE * 40 + SECRET + "\n", short)
+    seen = Seen(host, bare_seconds=short.moments[1] - began)
+    with served() as text:
+
+        def note() -> None:
+            seen.before = text.sent()
+
+        model = Turns([*(cell(code.format(name=name)) for code in CELLS), final("found")], note)
+        began = time.monotonic()
+        seen.answer = run(given(text.context), model)
+        seen.first_cell_seconds = model.moments[1] - began
+        seen.read = text.sent()
+        seen.requests = text.server.requests
+    return seen
+
+
+def tell(seen: Seen) -> None:
+    """The run as the last line of output, for whoever started this process."""
+    print("SEEN " + json.dumps(asdict(seen)))

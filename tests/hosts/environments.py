@@ -1,0 +1,78 @@
+"""One environment for each host, with the versions that were measured: several hosts install a package named `rlm`.
+
+    python -m tests.hosts.environments [NAME...]    # build them, all by default
+
+They lie in `.venv-hosts/<name>`, or where MONOCONTEXT_HOSTS says. `monocontext` goes in as a wheel, since a checkout
+on the path would put our `rlm` before the host's.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+PLACE = Path(os.environ.get("MONOCONTEXT_HOSTS") or CHECKOUT / ".venv-hosts")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host and what it takes to run it."""
+
+    name: str
+    """As on PyPI; the name of its environment."""
+    module: str
+    """`run_<module>.py` runs it."""
+    requirements: tuple[str, ...]
+    """Pinned."""
+    most_late_seconds: float = 1.0
+    """How much later than with a short `str` the first cell may have printed what it prints."""
+
+    @property
+    def python(self) -> Path:
+        return PLACE / self.name / "bin" / "python"
+
+
+HOSTS = (
+    Host("rlms", "rlms", ("rlms[ipython]==0.1.3",)),
+    Host("dspy", "dspy", ("dspy==3.4.1",)),
+    Host("rlm-minimal", "rlm_minimal", ("openai>=2",)),
+    Host("pydantic-ai-rlm", "pydantic_ai_rlm", ("pydantic-ai-rlm==0.1.2",)),
+    Host("recursive-llm", "recursive_llm", ("recursive-llm==0.5.0",)),
+    Host("minrlm", "minrlm", ("minrlm==0.1.5",)),
+    # Its first cell opens the text itself, in a new process: boto3 takes 0.4 s of processor to import.
+    Host("predict-rlm", "predict_rlm", ("predict-rlm==0.13.1",), most_late_seconds=5.0),
+)
+LIBRARIES = Host("libraries", "libraries", ("pandas==2.3.3",))
+"""Not a host: libraries that read files, for `context.open()`."""
+
+
+def build(host: Host, wheel: Path) -> None:
+    """Make or complete an environment; the wheel is installed anew each time."""
+    if not host.python.exists():
+        venv.create(PLACE / host.name, with_pip=True)
+    pip = [host.python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    subprocess.run([*pip, *host.requirements, wheel], check=True)
+    subprocess.run([*pip, "--force-reinstall", "--no-deps", wheel], check=True)
+
+
+def main(names: list[str]) -> None:
+    known = {host.name: host for host in (*HOSTS, LIBRARIES)}
+    if unknown := set(names) - set(known):
+        raise SystemExit(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, CHECKOUT]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        (wheel,) = Path(folder).iterdir()
+        for name in names or known:
+            print(f"== {name}: {' '.join(known[name].requirements)}", flush=True)
+            build(known[name], wheel)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,50 @@
+"""`dspy.RLM` with `LocalInterpreter`, or with Deno where `dspy` finds it: `run_dspy.py deno`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import dspy
+from contract import QUESTION, Turns, measure, tell
+from dspy.primitives.local_interpreter import LocalInterpreter
+
+from monocontext.adapters import dspy as lazy
+
+DENO = sys.argv[1:] == ["deno"]
+
+
+def cell(code: str) -> str:
+    """In Pyodide, which has 32 bits, `len` of so much is an `OverflowError`; every `str` is short enough there."""
+    return code.replace("len(context)", "getattr(context, 'n', 0)") if DENO else code
+
+
+def final(expression: str) -> str:
+    return f"SUBMIT(answer={expression})\n"
+
+
+class Scripted(dspy.BaseLM):  # type: ignore[misc]
+    def __init__(self, model: Turns) -> None:
+        super().__init__("scripted")
+        self._turns = model
+
+    def __call__(self, prompt: Any = None, messages: Any = None, **_: Any) -> list[str]:
+        return [
+            f"[[ ## reasoning ## ]]\nlook\n\n[[ ## code ## ]]\n```python\n{self._turns(messages)}```\n\n"
+            "[[ ## completed ## ]]"
+        ]
+
+
+def run(context: Any, model: Turns) -> str:
+    options = {} if DENO else {"interpreter_factory": LocalInterpreter}
+    tools = [] if isinstance(context, str) else context.tools()
+    rlm = dspy.RLM("context, question -> answer", tools=tools, **options)
+    with dspy.context(lm=Scripted(model)):
+        return str(rlm(context=context, question=QUESTION).answer)
+
+
+GIVEN = lazy.wrap
+
+
+if __name__ == "__main__":
+    tell(measure("dspy, Deno" if DENO else "dspy", run, cell=cell, final=final, given=GIVEN))

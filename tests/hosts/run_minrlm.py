@@ -1,0 +1,37 @@
+"""`minrlm`, its local REPL: the object by reference, under the name `input_0`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contract import QUESTION, Turns, measure, tell
+from minrlm import RLM
+from openai_server import answering
+
+from monocontext.adapters import minrlm
+
+
+def cell(code: str) -> str:
+    return f"```python\n{code}```"
+
+
+def final(expression: str) -> str:
+    return cell(f"FINAL({expression})\n")
+
+
+NAME = "input_0"
+
+
+def logged(folder: str) -> dict[str, Any]:
+    """Options of `run` that write the host's log to a folder."""
+    return {"log_dir": folder}
+
+
+def run(context: Any, model: Turns, **options: Any) -> str:
+    with answering(model) as url:
+        lm = minrlm.lazy(RLM)(model="scripted", base_url=url, api_key="none", async_batch=False, **options)
+        return lm.completion(QUESTION, context).response
+
+
+if __name__ == "__main__":
+    tell(measure("minrlm", run, cell=cell, final=final, name="input_0"))

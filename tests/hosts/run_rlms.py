@@ -1,0 +1,65 @@
+"""`rlms`: its local environment, with children of `rlm_query` too, and ipython in this process and in another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contract import ANSWER, CELLS, LOOK, QUESTION, Turns, measure, served, tell
+from openai_server import answering
+from rlm import RLM
+
+from monocontext.adapters import rlms
+
+
+def cell(code: str) -> str:
+    return f"```repl\n{code}```"
+
+
+def final(expression: str) -> str:
+    return cell(f'answer["content"] = {expression}\nanswer["ready"] = True\n')
+
+
+def logged(folder: str) -> dict[str, Any]:
+    """Options of `run` that write the host's log to a folder."""
+    from rlm.logger import RLMLogger
+
+    return {"logger": RLMLogger(log_dir=folder)}
+
+
+def run(context: Any, model: Turns, environment: str = "local", **options: Any) -> str:
+    with answering(model) as url:
+        backend = {"model_name": "scripted", "base_url": url, "api_key": "none"}
+        arguments: dict[str, Any] = {}
+        prompt = context
+        if not isinstance(context, str):
+            arguments = rlms.arguments(context)
+            prompt = rlms.prompt(context)
+            arguments["environment_kwargs"] |= options.pop("environment_kwargs", {})
+        lm = RLM(backend="openai", backend_kwargs=backend, environment=environment, **arguments | options)
+        return lm.completion(prompt, root_prompt=QUESTION).response
+
+
+def run_with_children() -> None:
+    """Depth 2: the child has what it was asked as its `context`, and the text stays the parent's."""
+    ask = 'at = context.find("zebra", 1000)\nfound = rlm_query("Password? " + context[at:at + 40])\nprint(found)\n'
+    child = 'answer["content"] = context.split("password is ")[1].split()[0]\nanswer["ready"] = True\n'
+    after = "import re\nprint(re.findall('zebra', context), len(context))\n"
+    with served() as text:
+        model = Turns([cell(LOOK.format(name="context")), cell(ask), cell(child), cell(after), final("found")])
+        assert run(text.context, model, max_depth=2) == ANSWER
+        assert "['zebra'] 4294967296" in str(model.asked[4]), "re of the kit, and the parent's own text"
+        assert text.sent() < 100_000, f"{text.sent():,} characters were read"
+
+
+def run_in_ipython(**options: Any) -> None:
+    with served() as text:
+        model = Turns([*(cell(code.format(name="context")) for code in CELLS), final("found")])
+        assert run(text.context, model, "ipython", **options) == ANSWER, options
+        assert text.sent() < 100_000, f"{text.sent():,} characters were read"
+
+
+if __name__ == "__main__":
+    run_with_children()
+    run_in_ipython()
+    run_in_ipython(environment_kwargs={"kernel_mode": "subprocess"})
+    tell(measure("rlms", run, cell=cell, final=final))

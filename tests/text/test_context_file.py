@@ -1,0 +1,87 @@
+"""`context.open()`: a text file over a context, for what reads files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from monocontext import ContextTooLarge, Monocontext, publish
+
+ROWS = [[str(i), f"name {i}", 'has "quotes", and\r\na line end' if i % 7 == 0 else "é" * (i % 5)] for i in range(3000)]
+
+
+@pytest.fixture(scope="module")
+def table() -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(ROWS)
+    return out.getvalue()
+
+
+@pytest.fixture
+def context(table: str) -> Iterator[Monocontext]:
+    publish(table, "memory://context-file", frame_bytes=1000, segment_bytes=20_000)
+    with Monocontext.open("memory://context-file") as text:
+        yield text
+    from monocontext.stores.memory import forget
+
+    forget("context-file")
+
+
+def test_csv_reads_it(context: Monocontext) -> None:
+    with context.open() as file:
+        assert list(csv.reader(file)) == ROWS
+    assert context[:1] == "0", "closing the file leaves the context open"
+
+
+def test_json_line_by_line() -> None:
+    rows = [{"n": i, "text": "ü" * i} for i in range(50)]
+    publish("".join(json.dumps(row) + "\n" for row in rows), "memory://context-lines", frame_bytes=200)
+    with Monocontext.open("memory://context-lines") as text, text.open() as file:
+        assert [json.loads(line) for line in file] == rows
+        file.seek(0)
+        assert json.load(io.StringIO(file.readline())) == rows[0]
+
+
+def test_reads_and_seeks_as_a_file_does(context: Monocontext, table: str) -> None:
+    ours, real = context.open(), io.StringIO(table, newline="")
+    assert isinstance(ours, io.TextIOBase)
+    assert ours.readable()
+    assert ours.seekable()
+    assert not ours.writable()
+    for step in (
+        lambda file: file.read(10),
+        lambda file: file.readline(),
+        lambda file: file.tell(),
+        lambda file: file.seek(5000),
+        lambda file: file.read(3000),
+        lambda file: file.seek(0, io.SEEK_END),
+        lambda file: file.read(5),
+        lambda file: file.seek(100),
+        lambda file: next(file),
+        lambda file: file.readlines(500),
+        lambda file: file.read(),
+        lambda file: file.seek(0) + len(list(file)),
+    ):
+        assert step(ours) == step(real)
+
+
+def test_a_read_above_the_limit_is_refused(context: Monocontext) -> None:
+    file = context.view(materialize_limit=1000).open()
+    with pytest.raises(ContextTooLarge, match=r"read\(n\) in pieces"):
+        file.read()
+    assert len(file.read(1000)) == 1000
+
+
+def test_it_cannot_be_written_to(context: Monocontext) -> None:
+    with pytest.raises(io.UnsupportedOperation, match="read-only"):
+        context.open().write("x")
+
+
+def test_open_with_a_url_still_opens(context: Monocontext, table: str) -> None:
+    assert context.open("memory://context-file") == table
+    with pytest.raises(TypeError):
+        Monocontext.open()  # type: ignore[call-overload]
