@@ -297,10 +297,10 @@ class Fetcher:
             self.stats.disk_hits += 1
             self.stats.disk_bytes += len(blob.data)
             return
-        counted = self.stats.prefetch if fetch.sent_ahead else self.stats
-        counted.gets += 1
-        counted.bytes_fetched += len(blob.data)
-        if fetch.request.object.startswith("filters/") and not fetch.sent_ahead:
+        for counted in (self.stats, self.stats.prefetch) if fetch.sent_ahead else (self.stats,):
+            counted.gets += 1
+            counted.bytes_fetched += len(blob.data)
+        if fetch.request.object.startswith("filters/"):
             self.stats.search.filter_gets += 1
             self.stats.search.filter_bytes += len(blob.data)
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """What was fetched before anybody asked for it, and what became of it. Requests and bytes of it are counted here
-    alone, apart from those of `Stats`."""
+    """What was fetched before anybody asked for it, and what became of it."""
 
     gets: int = 0
-    """GET requests that nobody waited for when they were sent."""
+    """GET requests that nobody waited for when they were sent; part of `Stats.gets`."""
     bytes_fetched: int = 0
-    """Stored bytes that they brought."""
+    """Stored bytes that they brought; part of `Stats.bytes_fetched`."""
     bytes_used: int = 0
     """Stored bytes of the frames among these that a caller then looked at, in whole frames."""
     adopted: int = 0
@@ -28,8 +27,8 @@ class PrefetchStats:
 
     def __str__(self) -> str:
         return (
-            f"{self.gets:,} GETs ahead of {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them used, "
-            f"{self.adopted:,} adopted, {self.cancelled:,} cancelled"
+            f"{self.gets:,} of the GETs ahead, {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them "
+            f"used, {self.adopted:,} adopted, {self.cancelled:,} cancelled"
         )
 
 
@@ -70,7 +69,7 @@ class Stats:
     """Counts since the text was opened. Prints as one line."""
 
     gets: int = 0
-    """GET requests that a caller waited for, the one for the root included."""
+    """GET requests, the one for the root and those ahead of a caller included."""
     hedges: int = 0
     """Of these, second requests for what was late; whichever answer comes later is dropped."""
     bytes_fetched: int = 0

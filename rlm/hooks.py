@@ -14,7 +14,7 @@ A context may offer any of these; a `str`, a list or a dict offers none, and not
                         "module:function" that the worker imports: the function is given a way to ask, bytes to bytes,
                         and gives the worker's context; `.close()`
     stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far; and
-                        `.prefetch.gets`, `.prefetch.bytes_fetched`: what was read ahead, apart from those
+                        `.prefetch.gets`, `.prefetch.bytes_fetched`: what was read ahead, part of those
     reads_since(mark)   gives `(mark, ranges)`: the half-open character ranges `(start, stop)` that were read since an
                         earlier `mark`, and the mark for the next question; `reads_since(None)` gives the mark alone,
                         with no ranges. For the map of what was read; adjacent and repeated ranges may be merged

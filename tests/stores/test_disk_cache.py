@@ -41,6 +41,7 @@ def place(tmp_path: Path) -> CountingStore:
 
 def opened(place: CountingStore, folder: Path, **options: object) -> Monocontext:
     place.reset()
+    options = {"prefetch": "off", **options}  # what is read ahead is kept too, whenever it comes
     return Monocontext.open(place, cache_dir=folder, **options)  # type: ignore[call-overload,no-any-return]
 
 
