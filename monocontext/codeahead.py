@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 
-from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Whole, read_block
+from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Reach, Whole, read_block
 from monocontext.needs import Literal
 from monocontext.prefetch import Kind
 from monocontext.readahead import Course
@@ -81,21 +81,21 @@ class CodeAhead:
                 yield Course(route, priority, Kind.KNOWN, skips_used=not is_literal)
             case Lines(start, stop) if self._is_whole:
                 yield Course(routes.lines(start, stop), Priority.LITERAL_HINT, Kind.KNOWN)
-            case Needle(text, ignore_case, backward, start, stop):
+            case Needle(text, ignore_case, backward, start, stop, reach):
                 low, high = base + max(start, 0), min(base + stop, end)
                 if ignore_case and self._characters <= self._limit:
                     yield _scan(routes.whole(base, end))  # `lower()` of a text of this size is a `str`
                 elif text:
-                    yield _scan(routes.search(Literal(text), low, high, False, backward))
-            case Pattern(pattern, flags, start, stop):
+                    yield _scan(routes.search(Literal(text), low, high, False, backward, reach))
+            case Pattern(pattern, flags, start, stop, reach):
                 low, high = base + max(start, 0), min(base + stop, end)
-                yield _scan(self._matches(pattern, flags, low, high))
+                yield _scan(self._matches(pattern, flags, low, high, reach))
             case Whole(backward):
                 yield _scan(routes.whole(base, end, backward))
             case _:
                 pass  # lines of a part of the text: where they lie is not known without reading
 
-    def _matches(self, pattern: str, flags: int, start: int, stop: int) -> Route:
+    def _matches(self, pattern: str, flags: int, start: int, stop: int, reach: Reach) -> Route:
         """A search for a pattern. It is compiled when the route is first walked; one that does not compile is none."""
         import re
 
@@ -105,7 +105,7 @@ class CodeAhead:
             found = plan(re.compile(pattern, flags))
         except (re.error, ValueError, OverflowError, RecursionError):
             return
-        yield from self._reader.routes.search(found.need, start, stop, found.within_line, False)
+        yield from self._reader.routes.search(found.need, start, stop, found.within_line, False, reach)
 
 
 def _of_code(names: Mapping[str, object]) -> dict[str, object]:

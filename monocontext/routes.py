@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from monocontext.asking import Asking, Block, Told
 from monocontext.frametable import FrameTable
+from monocontext.hints import Reach
 from monocontext.index import Frame, Page
 from monocontext.needs import Need as Sought
 from monocontext.plan import Need
@@ -18,6 +19,10 @@ from monocontext.plan import Need
 CANDIDATES_BYTES = 8 << 20
 """Text of a search's candidates that is fetched ahead: a `find` looks at one or two frames, a window around each of the
 first hits of a `finditer` takes some more."""
+
+
+COMMON_BYTES = 1 << 20
+"""The same of what most frames hold: the first of them has it, or the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +100,19 @@ class Routes:
         """Everything in [start, stop), in order or from the end."""
         return self._between(start, stop, backward)
 
-    def search(self, need: Sought | None, start: int, stop: int, within_line: bool, backward: bool) -> Route:
-        """What a search reads first: what filters ask for, then the first candidates; where no filter can tell,
-        everything."""
+    def search(
+        self, need: Sought | None, start: int, stop: int, within_line: bool, backward: bool, reach: Reach = "all"
+    ) -> Route:
+        """What a search reads first: what filters ask for, then the first candidates. Where no filter can tell,
+        everything in its way, if it is known where that begins; where filters say that most frames hold it, no further
+        than one that ends at the first place is likely to go."""
         table, asking = self._table, self._asking
         if stop <= start:
             return
         frames = table.manifest.frames
         if need is None or asking.useless(need, frames):
-            yield from self.whole(start, stop, backward)
+            if reach != "unplaced":
+                yield from self.whole(start, stop, backward)
             return
         ends = []
         for character in (start, stop - 1):
@@ -113,24 +122,22 @@ class Routes:
             ends.append(page.first_frame + page.at_character(character))
         within = range(ends[0], ends[1] + 1)
         if asking.useless(need, len(within)):
-            yield from self.whole(start, stop, backward)
+            if reach != "unplaced":
+                yield from self.whole(start, stop, backward)
             return
         told = yield from self._told(need, within_line)
         if told is None:
             return
         answer = asking.answer(told, need, within)
         if answer.runs is None:
-            yield from self.whole(start, stop, backward)
+            if reach == "all":
+                yield from self.whole(start, stop, backward)
+            elif reach == "first":
+                yield from _first(self.whole(start, stop, backward), COMMON_BYTES)
             return
         runs = reversed(answer.runs) if backward else answer.runs
         numbers = (n for run in runs for n in (range(run[1] - 1, run[0] - 1, -1) if backward else range(*run)))
-        left = CANDIDATES_BYTES
-        for step in self.frames(numbers):
-            if isinstance(step, Frame):
-                left -= step.bytes
-                if left < 0:
-                    return
-            yield step
+        yield from _first(self.frames(numbers), CANDIDATES_BYTES)
 
     def _told(self, need: Sought, within_line: bool) -> Generator[Gate, None, Told | None]:
         """What filters say, remembered where the search itself looks for it."""
@@ -200,3 +207,13 @@ class _AtHand:
         if page is None:
             raise _NotAtHand(number)
         return page
+
+
+def _first(route: Route, most_bytes: int) -> Route:
+    """A route up to so much text."""
+    for step in route:
+        if isinstance(step, Frame):
+            most_bytes -= step.bytes
+            if most_bytes < 0:
+                return
+        yield step

@@ -13,6 +13,7 @@ import re
 import resource
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -33,7 +34,7 @@ class OutOfBudget(Exception):
     """A look at the text took too long."""
 
 
-class Way:
+class Way(ABC):
     """A text behind ranged reads; a way that has something better overrides it."""
 
     package = "boto3"
@@ -42,8 +43,9 @@ class Way:
         self.size_bytes = size_bytes
         self.deadline = float("inf")
 
+    @abstractmethod
     def range(self, start: int, stop: int) -> bytes:
-        raise NotImplementedError
+        """Bytes [start, stop) of the object."""
 
     def slice(self, start: int, stop: int) -> bytes:
         return self.range(start, stop)

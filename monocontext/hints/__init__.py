@@ -5,6 +5,6 @@
 
 from monocontext.hints.blocks import read_block
 from monocontext.hints.code_hints import CodeHints
-from monocontext.hints.hint import Hint, Lines, Needle, Pattern, Ranges, Whole
+from monocontext.hints.hint import Hint, Lines, Needle, Pattern, Ranges, Reach, Whole
 
-__all__ = ["CodeHints", "Hint", "Lines", "Needle", "Pattern", "Ranges", "Whole", "read_block"]
+__all__ = ["CodeHints", "Hint", "Lines", "Needle", "Pattern", "Ranges", "Reach", "Whole", "read_block"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Lines:
     """Line after the last."""
 
 
+Reach = Literal["all", "first", "unplaced"]
+"""To every place (`count`, `split`, `finditer`), to the first (`find`, `in`, `search`), or from where data says:
+`context.rfind(header, 0, at)` with an `at` that is still to be found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Needle:
     """A text that is looked for: `find`, `index`, `count`, `in`, `split`, `replace` ..."""
@@ -55,6 +61,8 @@ class Needle:
     """Looked for from here ..."""
     stop: int
     """... to here."""
+    reach: Reach = field(default="all", compare=False)
+    """How far looking goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,8 @@ class Pattern:
     """Applied from here ..."""
     stop: int
     """... to here."""
+    reach: Reach = field(default="all", compare=False)
+    """How far applying it goes."""
 
 
 @dataclass(frozen=True, slots=True)

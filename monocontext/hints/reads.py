@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from monocontext.hints.hint import Lines, Needle, Pattern, Whole
+from monocontext.hints.hint import Lines, Needle, Pattern, Reach, Whole
 from monocontext.hints.loops import clipped
 from monocontext.hints.trace import Trace
 from monocontext.hints.values import UNKNOWN, Compiled, Items, LineList, Loaded, Pieces, Text
@@ -21,6 +21,7 @@ _IGNORE_CASE = 2
 """`re.I`."""
 
 _FORWARD = frozenset({"find", "index", "count", "split", "partition", "replace", "removeprefix"})
+_TO_THE_FIRST = frozenset({"find", "index", "rfind", "rindex", "partition", "rpartition"})
 _BACKWARD = frozenset({"rfind", "rindex", "rsplit", "rpartition", "removesuffix"})
 _FOLDS = frozenset({"lower", "upper", "casefold", "swapcase", "title", "capitalize"})
 _NEAR = frozenset({"strip", "lstrip", "rstrip", "expandtabs", "translate", "removeprefix", "removesuffix", "replace"})
@@ -186,21 +187,25 @@ def _apply(trace: Trace, name: str, pattern: Compiled, subject: Text, start: int
     if name == "match":
         stop = min(stop, start + _MATCH_CHARACTERS)
     flags = int(pattern.flags) | (_IGNORE_CASE if subject.folded else 0)
-    trace.record(Pattern(pattern.pattern, flags, start, stop))
+    trace.record(Pattern(pattern.pattern, flags, start, stop, "first" if name in ("search", "match") else "all"))
 
 
 def _search(trace: Trace, text: Text, name: str, arguments: Sequence[object]) -> None:
     if not arguments:
         return
     start, stop = text.start, text.stop
+    reach: Reach = "first" if name in _TO_THE_FIRST else "all"
     if name in ("find", "index", "count", "rfind", "rindex"):
         start, stop = _bounds(text, arguments[1:])
+        begins = arguments[2:3] if name in _BACKWARD else arguments[1:2]
+        if any(bound is not None and type(bound) is not int for bound in begins):
+            reach = "unplaced"
     needle = arguments[0]
     if name in ("removeprefix", "removesuffix"):
         name = "startswith" if name == "removeprefix" else "endswith"
         _edge(trace, text, name, arguments)
     elif not (name in ("split", "rsplit") and needle == "\n"):
-        _look_for(trace, text, needle, backward=name in _BACKWARD, start=start, stop=stop)
+        _look_for(trace, text, needle, backward=name in _BACKWARD, start=start, stop=stop, reach=reach)
 
 
 def _edge(trace: Trace, text: Text, name: str, arguments: Sequence[object]) -> None:
@@ -223,9 +228,11 @@ def _bounds(text: Text, bounds: Sequence[object]) -> tuple[int, int]:
     return text.start + low, text.start + max(low, high)
 
 
-def _look_for(trace: Trace, text: Text, needle: object, *, backward: bool, start: int, stop: int) -> None:
+def _look_for(
+    trace: Trace, text: Text, needle: object, *, backward: bool, start: int, stop: int, reach: Reach = "first"
+) -> None:
     if isinstance(needle, str) and 0 < len(needle) <= stop - start:
-        trace.record(Needle(needle[:_NEEDLE_CHARACTERS], text.folded, backward, start, stop))
+        trace.record(Needle(needle[:_NEEDLE_CHARACTERS], text.folded, backward, start, stop, reach))
 
 
 def _is_all(trace: Trace, text: Text) -> bool:

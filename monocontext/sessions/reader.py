@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ class SessionFile:
     """Last written, in seconds since 1970."""
 
 
-class TurnMaker:
+class TurnMaker(ABC):
     """Makes turns out of the records of one session, in order, and remembers what they say of the session."""
 
     agent = ""
@@ -50,9 +51,9 @@ class TurnMaker:
         """Records of types that this version does not know, by type."""
         self._tools: dict[str, str] = {}
 
+    @abstractmethod
     def feed(self, record: Record) -> list[Turn]:
         """The turns of one record; most give one, some none."""
-        raise NotImplementedError
 
     def _turn(self, role: str, kind: Kind, text: str, record: Record, *, tool: str = "", **more: Any) -> list[Turn]:
         if not text.strip():
