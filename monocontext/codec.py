@@ -163,3 +163,12 @@ def _inflate(stored: bytes, frame: Frame, where: str) -> bytes:
     except zstandard.ZstdError as error:
         raise DamagedData(f"{where}: does not inflate: {error}") from None
     return data
+
+
+RAW_FRAME_BYTES = 256 << 10
+
+
+def raw_frames(data: bytes) -> tuple[FrameRecord, ...]:
+    """The records of a text in UTF-8 that an object holds as it is: raw frames of about 256 KiB."""
+    framer = Framer(RAW_FRAME_BYTES)
+    return tuple(encode(frame, "raw")[1] for part in (framer.feed(data), framer.finish()) for frame in part)

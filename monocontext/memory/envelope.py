@@ -21,11 +21,10 @@ from typing import Any
 
 import google_crc32c
 
-from monocontext.codec import Framer, encode
+from monocontext.codec import raw_frames
 from monocontext.errors import DamagedData, InvalidEntry
 from monocontext.index import FrameRecord
 
-FRAME_BYTES = 256 << 10
 HEAD_BYTES = 2048
 """What is read of an entry to know all about it; small values come along."""
 MAX_TTL_SECONDS = 315_360_000
@@ -74,8 +73,7 @@ def seal(
 ) -> tuple[Head, bytes]:
     """The bytes of a new write. Raises `InvalidEntry` for a value that is no text."""
     body = _utf8(value)
-    framer = Framer(FRAME_BYTES)
-    frames = tuple(encode(frame, "raw")[1] for part in (framer.feed(body), framer.finish()) for frame in part)
+    frames = raw_frames(body)
     extra = checked_metadata(metadata)
     row = {"key": key, "ttl": ttl_seconds, "token": secrets.token_hex(16), "frames": [[*r[1:]] for r in frames]}
     line = json.dumps({**row, "metadata": extra} if extra else row, separators=(",", ":")).encode() + b"\n"

@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from monocontext.codec import raw_frames
 from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.sessions import names
 from monocontext.sessions.project_name import project_of, slug
-from monocontext.sessions.project_text import frames_of
 from monocontext.sessions.raw import read_records
 from monocontext.sessions.reader import SessionFile, TurnMaker
 from monocontext.sessions.readers import reader_of
@@ -281,7 +281,7 @@ def _store(
         times = [turn.ts for turn in new.turns if turn.ts]
         pieces.append(
             Piece(name, sha, len(data), new.turns[0].n, new.turns[-1].n, min(times, default=""), max(times, default=""),
-                  frames_of(data))
+                  raw_frames(data))
         )  # fmt: skip
     maker = new.maker
     return before.grown(
