@@ -45,6 +45,7 @@ class CodeAhead:
             self._reader.turn()
         if hints:
             self._expect(hints)
+        self._reader.look()
 
     def _has_run(self) -> bool:
         """Whether code has read since the last hint; while nobody says when a model is at work, that ends a reply."""

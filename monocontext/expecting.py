@@ -83,6 +83,13 @@ class Expecting(FrameTable):
         """Fetch ahead what code will read (returns at once). `runs_now`: before what any other code will."""
         self._ahead_of(lambda: self._ahead.expect(courses, runs_now=runs_now))
 
+    def look(self) -> None:
+        """Time has gone by and nobody waits: what code will read, and is late, is asked for once more. Cheap."""
+        with self._lock:
+            due = self._hedging.next_due()
+        if due is not None and due <= self._workers.now():
+            self._hedge()
+
     @property
     def lock(self) -> AbstractContextManager[Any]:
         """Held while a state of the reader is touched, and over a fork."""

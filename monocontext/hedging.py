@@ -6,9 +6,10 @@ is dropped when it comes (Dean and Barroso, "The Tail at Scale", CACM 2013). Sim
 median of 150 ms: the slowest takes 427 ms on average, 293 when asked again at the p95, 349 at the default.
 
 Invariants:
-- a request is hedged once at most, only while somebody waits for it, and never as speculation;
+- a request is hedged once at most, while somebody waits for it or the code that is being written will read it, and
+  never as a guess;
 - hedges are at most `share` of the answers, and `BURST` on top: when everything is slow, asking twice makes it worse;
-- nothing is hedged before its size class, or a larger one, has `LEAST_SAMPLES` answers, nor while the store refuses
+- nothing is hedged before its size class, or a larger one, has the rule's `least_samples`, nor while the store refuses
   what comes to it.
 """
 
@@ -24,8 +25,6 @@ from monocontext.scheduler import Fetch, Priority
 
 Hedge = Literal["p99", "p95"]
 
-LEAST_SAMPLES = 20
-"""The first slice of 50 has them by the time its slowest request matters."""
 SAMPLES = 1024
 """Answers that are remembered of each size class: ten beyond the p99, so that it does not jump; after a minute of
 ordinary use they are all new."""
@@ -46,13 +45,17 @@ class Rule:
     """Late is beyond the percentile and beyond so many medians."""
     share: float
     """Hedges per answer."""
+    least_samples: int
+    """Answers from which on lateness is known."""
 
 
 RULES: dict[Hedge, Rule] = {
     # Where the p99 lies near the median, asking again at the p99 buys little: three medians keep it to what is far out.
-    "p99": Rule(99, 3.0, 0.02),
+    # Of few answers the p99 is the slowest, and four give a median: the first search of a text is hedged already.
+    "p99": Rule(99, 3.0, 0.02, 4),
     # Twice the gain for five times the requests; the bucket has a fifth to spare, since the percentile is an estimate.
-    "p95": Rule(95, 0.0, 0.06),
+    # It has no other guard, and the first slice of 50 has 20 answers by the time its slowest request matters.
+    "p95": Rule(95, 0.0, 0.06, 20),
 }
 
 
@@ -131,7 +134,7 @@ class Hedging:
             for number, group in self._classes.items():
                 trigger = self._trigger(number) if group.under_way else None
                 if trigger is not None:
-                    sent = next((sent for fetch, sent in group.under_way.items() if _is_awaited(fetch)), None)
+                    sent = next((sent for fetch, sent in group.under_way.items() if _is_certain(fetch)), None)
                     if sent is not None:
                         moments.append(sent + trigger)
         return min(moments, default=None)
@@ -146,7 +149,7 @@ class Hedging:
             for fetch, sent in group.under_way.items():
                 if sent + trigger > now or self._tokens < 1:
                     break
-                if _is_awaited(fetch):
+                if _is_certain(fetch):
                     self._tokens -= 1
                     late.append(fetch)
         for fetch in late:
@@ -165,7 +168,7 @@ class Hedging:
         rule = self._rule
         if rule is None or (self._pressure and self._pressure.is_throttled):
             return None
-        known = [n for n, group in self._classes.items() if n >= number and len(group.latencies) >= LEAST_SAMPLES]
+        known = [n for n, group in self._classes.items() if n >= number and len(group.latencies) >= rule.least_samples]
         if not known:
             return None
         latencies = self._classes[min(known)].latencies
@@ -180,5 +183,6 @@ def _class_number(stored_bytes: int) -> int:
     return max(stored_bytes.bit_length() - _SMALLEST_CLASS_BITS + 1, 0) // 2
 
 
-def _is_awaited(fetch: Fetch) -> bool:
-    return fetch.waiters > 0 and fetch.priority == Priority.DEMAND
+def _is_certain(fetch: Fetch) -> bool:
+    """Somebody waits for it, or code that is being written says that it will be read."""
+    return fetch.waiters > 0 and fetch.priority <= Priority.COMPUTED_HINT

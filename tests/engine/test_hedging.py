@@ -12,7 +12,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import ContextClosed, StoreFailure
-from monocontext.hedging import BURST, LEAST_SAMPLES, SAMPLES, Hedge, Hedging, Latencies
+from monocontext.hedging import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
 from monocontext.plan import Need, Request
 from monocontext.scheduler import Fetch, Priority
 from monocontext.store import Blob, Store
@@ -57,9 +57,10 @@ def test_percentiles_are_those_of_the_last_samples() -> None:
 
 
 def test_nothing_is_known_at_first() -> None:
-    assert taught("p99", samples=LEAST_SAMPLES - 1).trigger(1000) is None
-    assert taught("p99", samples=LEAST_SAMPLES).trigger(1000) == pytest.approx(0.3)
-    assert taught("p95", samples=LEAST_SAMPLES).trigger(1000) == 0.1
+    assert taught("p99", samples=3).trigger(1000) is None
+    assert taught("p99", samples=4).trigger(1000) == pytest.approx(0.3)
+    assert taught("p95", samples=19).trigger(1000) is None
+    assert taught("p95", samples=20).trigger(1000) == 0.1
     assert taught(None).trigger(1000) is None
 
 
@@ -72,7 +73,7 @@ def test_sizes_are_told_apart() -> None:
 def test_a_size_with_few_answers_is_late_when_a_larger_one_would_be() -> None:
     hedging = Hedging("p95")
     for size, seconds in ((1 << 20, 0.2), (8 << 20, 0.5)):
-        for _ in range(LEAST_SAMPLES):
+        for _ in range(RULES["p95"].least_samples):
             one = fetch(size)
             hedging.sent(one, 0.0)
             hedging.answered(one, seconds)
@@ -118,7 +119,7 @@ def test_what_was_answered_is_not_late() -> None:
     assert (hedging.next_due(), hedging.overdue(20.0)) == (None, [])
 
 
-def test_speculation_and_what_nobody_waits_for_are_never_hedged() -> None:
+def test_guesses_and_what_nobody_waits_for_are_never_hedged() -> None:
     hedging = taught("p95")
     ahead, left = fetch(priority=Priority.WARM_UP), fetch(waiters=0)
     hedging.sent(ahead, 10.0)
@@ -126,6 +127,15 @@ def test_speculation_and_what_nobody_waits_for_are_never_hedged() -> None:
     assert (hedging.next_due(), hedging.overdue(20.0)) == (None, [])
     ahead.priority = Priority.DEMAND  # adopted
     assert hedging.overdue(20.0) == [ahead]
+
+
+@pytest.mark.parametrize("priority", [Priority.LITERAL_HINT, Priority.COMPUTED_HINT])
+def test_what_code_says_it_will_read_is_hedged_before_anybody_waits(priority: Priority) -> None:
+    hedging = taught("p95")
+    told = fetch(priority=priority)
+    hedging.sent(told, 10.0)
+    assert hedging.next_due() == pytest.approx(10.1)
+    assert hedging.overdue(10.2) == [told]
 
 
 @pytest.mark.parametrize(("hedge", "share"), [("p99", 0.02), ("p95", 0.06)])
@@ -306,6 +316,27 @@ def test_both_attempts_are_within_the_budget() -> None:
     assert context[:10] == TEXT[:10]
     assert workers.now() - began == pytest.approx(5.0)
     assert context.stats.hedges == 0
+    wait_until_idle(context)
+
+
+def test_what_a_reply_will_read_is_hedged_while_the_reply_goes_on() -> None:
+    """Nobody waits yet, so each piece of the reply is a look at what is late."""
+    workers = SimulatedWorkers(Script(n10=5.0))
+    context = Monocontext.open(stored(TEXT, frame_bytes=PIECE), workers=workers, prefetch="code")
+    assert context[: 10 * PIECE] == TEXT[: 10 * PIECE]
+    with context.thinking():
+        context.hint(f"```repl\nprint(context[{30 * PIECE}:{30 * PIECE + 10}])\n")
+        workers.pass_time(0.29)
+        context.hint("# what follows")
+        assert context.stats.hedges == 0
+        workers.pass_time(0.01)
+        context.hint(" is commentary\n")
+        assert context.stats.hedges == 1
+        workers.pass_time(0.2)
+    began = workers.now()
+    assert context[30 * PIECE : 30 * PIECE + 10] == TEXT[30 * PIECE : 30 * PIECE + 10]
+    assert workers.now() == began
+    workers.pass_time(10)
     wait_until_idle(context)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.errors import StoreFailure
-from monocontext.hedging import LEAST_SAMPLES, Hedging
+from monocontext.hedging import RULES, Hedging
 from monocontext.plan import Need
 from monocontext.pressure import Pressure
 from monocontext.scheduler import Priority, Scheduler
@@ -82,7 +82,7 @@ def test_nothing_is_hedged_while_throttled() -> None:
     hedging, scheduler = Hedging("p95", pressure), Scheduler(4, 1 << 20)
     need = Need("a", "object", 0, 100, 100, bytes)
     fetch = scheduler.want([need], Priority.DEMAND)["a"]
-    for _ in range(LEAST_SAMPLES):
+    for _ in range(RULES["p95"].least_samples):
         hedging.answered(fetch, 0.1)
     hedging.sent(fetch, 0.0)
     assert (hedging.trigger(100), hedging.next_due()) == (0.1, 0.1)
