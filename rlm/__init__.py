@@ -41,7 +41,7 @@ from rlm.usage import ModelUsage, Usage
 
 if TYPE_CHECKING:
     from rlm.interpreter import FinalOutput, Interpreter, create_interpreter
-    from rlm.interpreter_names import (
+    from rlm.interpreter.names import (
         get_default_volume_name,
         get_memory_path,
         get_workspace_volume_name,
@@ -98,5 +98,5 @@ def __getattr__(name: str) -> object:
     if name in _INTERPRETER:
         return getattr(import_module("rlm.interpreter"), name)
     if name in _NAMES:
-        return getattr(import_module("rlm.interpreter_names"), name)
+        return getattr(import_module("rlm.interpreter.names"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ from monocontext.cli import mcp as served
 from monocontext.cli import options as storing
 from rlm import backends
 from rlm.budget import Budget
-from rlm.compile_command import compile_command
+from rlm.compile.command import compile_command
 from rlm.completion import Completion
 from rlm.errors import LLMError, RLMError
 from rlm.opening import UsageError, opened

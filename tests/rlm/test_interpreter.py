@@ -14,8 +14,8 @@ import rlm
 from monocontext.store import Store
 from monocontext.stores import open_store
 from rlm import FinalOutput, Interpreter, RunnerUnavailable, ScriptedLM, create_interpreter, sanitize_key
-from rlm.interpreter_names import get_default_volume_name, get_memory_path, get_workspace_volume_name, volume_url
-from rlm.interpreter_text import chunk_by_headers, chunk_by_json_keys, chunk_by_size, chunk_by_timestamps, grep, peek
+from rlm.interpreter.names import get_default_volume_name, get_memory_path, get_workspace_volume_name, volume_url
+from rlm.interpreter.text import chunk_by_headers, chunk_by_json_keys, chunk_by_size, chunk_by_timestamps, grep, peek
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the confined runner is Linux's")
 

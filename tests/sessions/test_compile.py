@@ -21,8 +21,8 @@ from monocontext.stores import open_store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from rlm import LLMError, ScriptedLM
 from rlm.compile import BRIEF_CHARACTERS, compile_sessions
-from rlm.compile_digest import of_session, render, statements
-from rlm.compile_lease import Lease
+from rlm.compile.digest import of_session, render, statements
+from rlm.compile.lease import Lease
 from sessions.agents import Claude, session_id, small
 
 LOOK = "```repl\nfirst = context[:400]\nprint(first)\n```"

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from fnmatch import fnmatch
 from typing import Any, NoReturn
 
-from rlm import interpreter_mount, interpreter_text
-from rlm.interpreter_mount import Mount
+from rlm.interpreter import mount, text
+from rlm.interpreter.mount import Mount
 
 _scandir = os.scandir
 _open = open
@@ -47,7 +47,7 @@ class Session:
         self.namespace: dict[str, Any] = {
             "__name__": "__main__",
             "__builtins__": names,
-            **{each.__name__: each for each in interpreter_text.FUNCTIONS},
+            **{each.__name__: each for each in text.FUNCTIONS},
             **{name.removeprefix("_in_"): getattr(self, name) for name in dir(self) if name.startswith("_in_")},
             **{name: call for name, call in host.items() if not name.startswith("_")},
         }
@@ -212,6 +212,6 @@ def _told() -> str:
     kind, error, trace = sys.exc_info()
     assert kind is not None
     told = traceback.TracebackException(kind, error or kind(), trace)
-    ours = (__file__, interpreter_mount.__file__)
+    ours = (__file__, mount.__file__)
     told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if frame.filename not in ours])
     return "".join(told.format())

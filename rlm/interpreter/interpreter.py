@@ -21,7 +21,7 @@ from typing import Any, Self
 from monocontext.store import Store
 from monocontext.stores import open_store
 from rlm.errors import RunnerUnavailable
-from rlm.interpreter_names import (
+from rlm.interpreter.names import (
     get_default_volume_name,
     get_memory_path,
     get_workspace_volume_name,
@@ -54,7 +54,7 @@ _CELL = """
 try:
     _interpreter_session
 except NameError:
-    from rlm.interpreter_worker import Session as _Session
+    from rlm.interpreter.worker import Session as _Session
     _host = {name: globals()[name] for name in _interpreter_names()}
     _interpreter_session = _Session(_host, __builtins__, _interpreter_mount())
 _interpreter_session.%s()

@@ -12,7 +12,7 @@ from typing import Any
 
 from monocontext.errors import AlreadyExists, DamagedData, NotFound, UnsupportedFormat
 from monocontext.store import Store
-from rlm.compile_digest import SECTIONS, Statement
+from rlm.compile.digest import SECTIONS, Statement
 
 FORMAT = 1
 MOST_STATEMENTS = 2_000

@@ -22,7 +22,7 @@ from monocontext.sessions import Project, SessionInfo, Sessions
 from monocontext.sessions.identity import user_at_machine
 from monocontext.sessions.names import BRIEF, COMPILED, LOCKS, key_part
 from monocontext.store import Store
-from rlm.compile_digest import (
+from rlm.compile.digest import (
     PROMPT_VERSION,
     QUESTION,
     SECTIONS,
@@ -33,8 +33,8 @@ from rlm.compile_digest import (
     render,
     statements,
 )
-from rlm.compile_lease import LEASE_SECONDS, Lease
-from rlm.compile_state import Digested, State, commit, load
+from rlm.compile.lease import LEASE_SECONDS, Lease
+from rlm.compile.state import Digested, State, commit, load
 from rlm.lm import LM
 from rlm.rlm import RLM
 from rlm.usage import Usage

@@ -1,0 +1,24 @@
+"""A sandbox whose `/data` is a prefix of a store, in the shape of fleet-rlm's interpreter.
+
+| file | holds |
+|---|---|
+| `interpreter.py` | the host's side, an edge: it knows `monocontext` |
+| `names.py` | names of volumes, and of keys on them |
+| `worker.py`, `mount.py`, `text.py` | the worker's side, where `monocontext` may not be: namespace, files, helpers |
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlm.interpreter.interpreter import FinalOutput, Interpreter, create_interpreter
+
+__all__ = ["FinalOutput", "Interpreter", "create_interpreter"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return getattr(import_module("rlm.interpreter.interpreter"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
