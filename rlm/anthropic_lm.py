@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from rlm.errors import LLMError, RateLimited
+from rlm.errors import LLMError
 from rlm.lm import Message, Reply
-from rlm.retry_after import retry_after_seconds
-
-# Whose exceptions count as "the model gave no answer": the SDK lets those of its HTTP layer through while streaming.
-_TRANSPORT = ("anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "json")
+from rlm.sdk import SDKClient, is_of, llm_error
 
 
 class AnthropicLM:
@@ -36,12 +32,10 @@ class AnthropicLM:
         self.base_url = base_url
         self.window_tokens = 200_000
         """Of the smaller models; others take more."""
-        self._api_key = api_key
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
-        self._lock = threading.Lock()
-        self._client: Any = None
-        self._closing: weakref.finalize[Any, Any] | None = None
+        options = {"timeout": timeout_seconds, "max_retries": 0} | ({"base_url": base_url} if base_url else {})
+        self._client = SDKClient(partial(_connect, api_key, options), api_key)
 
     def __repr__(self) -> str:
         return f"<AnthropicLM {self.model} at {self.base_url or 'the default endpoint'}>"
@@ -49,15 +43,11 @@ class AnthropicLM:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The key, once it is known."""
-        key = self._api_key or getattr(self._client, "api_key", None)
-        return (key,) if isinstance(key, str) and len(key) >= 8 else ()
+        return self._client.secrets
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
-        with self._lock:
-            closing, self._client, self._closing = self._closing, None, None
-        if closing:
-            closing()
+        self._client.close()
 
     def complete(
         self,
@@ -76,7 +66,7 @@ class AnthropicLM:
         }
         if system:
             request["system"] = system
-        client = self._connected()
+        client = self._client.get()
         with self._one_line(name), client.messages.stream(**request) as stream:
             for piece in stream.text_stream:
                 if on_delta:
@@ -87,20 +77,6 @@ class AnthropicLM:
         cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
         return Reply(text, usage.input_tokens + cached, usage.output_tokens, name)
 
-    def _connected(self) -> Any:
-        try:
-            import anthropic
-        except ImportError:
-            raise LLMError("the anthropic SDK is not installed: pip install 'monocontext-rlm[anthropic]'") from None
-        with self._lock:
-            if self._client is None:
-                options: dict[str, Any] = {"timeout": self._timeout_seconds, "max_retries": 0}
-                if self.base_url:
-                    options["base_url"] = self.base_url
-                self._client = anthropic.Anthropic(api_key=self._api_key, **options)
-                self._closing = weakref.finalize(self, self._client.close)
-            return self._client
-
     @contextmanager
     def _one_line(self, model: str) -> Iterator[None]:
         """Whatever the SDK raises, as an LLMError of one line that holds no key."""
@@ -108,34 +84,20 @@ class AnthropicLM:
 
         try:
             yield
-        except Exception as exc:
-            no_key = isinstance(exc, TypeError) and "authentication" in str(exc)
-            if type(exc).__module__.split(".")[0] not in _TRANSPORT and not no_key:
+        except Exception as error:
+            if isinstance(error, TypeError) and "authentication" in str(error):
+                raise LLMError("no API key: set ANTHROPIC_API_KEY, or pass api_key=") from error
+            if not is_of(anthropic, error):
                 raise
-            where = getattr(self._client, "base_url", self.base_url)
-            body = getattr(exc, "body", None)
-            error = body.get("error") if isinstance(body, dict) else None
-            said = error.get("message") if isinstance(error, dict) else None
-            said = " ".join(str(said or getattr(exc, "message", exc)).split())[:300]
-            status = getattr(exc, "status_code", None)
-            transient = isinstance(status, int) and (status in (408, 409) or status >= 500)
-            match exc:
-                case TypeError():
-                    line = "no API key: set ANTHROPIC_API_KEY, or pass api_key="
-                case anthropic.AuthenticationError() | anthropic.PermissionDeniedError():
-                    line = f"{where} refuses this API key: {said}"
-                case anthropic.NotFoundError():
-                    line = f"no model {model!r} at {where}: {said}"
-                case anthropic.APITimeoutError():
-                    line, transient = f"{where} gave no answer within {self._timeout_seconds:g} seconds", True
-                case anthropic.APIConnectionError():
-                    line, transient = f"cannot reach {where}: {exc.__cause__ or said}", True
-                case anthropic.RateLimitError():
-                    line = f"{where} is rate limited: {said}"
-                case _:
-                    line = f"model {model!r} at {where}: {said}"
-            for secret in self.secrets:
-                line = line.replace(secret, "[secret]")
-            if isinstance(exc, anthropic.RateLimitError):
-                raise RateLimited(line, retry_after_seconds=retry_after_seconds(exc.response.headers)) from exc
-            raise LLMError(line, transient=transient) from exc
+            where = self._client.base_url or self.base_url
+            raise llm_error(
+                anthropic, error, model=model, where=where, timeout_seconds=self._timeout_seconds, secrets=self.secrets
+            ) from error
+
+
+def _connect(api_key: str | None, options: Mapping[str, Any]) -> Any:
+    try:
+        import anthropic
+    except ImportError:
+        raise LLMError("the anthropic SDK is not installed: pip install 'monocontext-rlm[anthropic]'") from None
+    return anthropic.Anthropic(api_key=api_key, **options)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from rlm.errors import LLMError, RateLimited
+from rlm.errors import LLMError
 from rlm.lm import Message, Reply
-from rlm.retry_after import retry_after_seconds
-
-# Whose exceptions count as "the model gave no answer": the SDK lets those of its HTTP layer through while streaming.
-_TRANSPORT = ("openai", "httpx", "httpx2", "httpcore", "httpcore2", "json")
+from rlm.sdk import SDKClient, is_of, llm_error
 
 
 class OpenAILM:
@@ -37,12 +33,9 @@ class OpenAILM:
     ) -> None:
         self.model = model
         self.base_url = base_url
-        self._api_key = api_key
         self._timeout_seconds = timeout_seconds
-        self._max_retries = max_retries
-        self._lock = threading.Lock()
-        self._client: Any = None
-        self._closing: weakref.finalize[Any, Any] | None = None
+        options = {"base_url": base_url, "timeout": timeout_seconds, "max_retries": max_retries}
+        self._client = SDKClient(partial(_connect, api_key, options), api_key)
         # Some endpoints refuse `stream_options`, some refuse to stream at all: what they refuse is not asked again.
         self._stream_options: dict[str, Any] = {"stream_options": {"include_usage": True}}
         self._streams = True
@@ -59,15 +52,11 @@ class OpenAILM:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The key, once it is known."""
-        key = self._api_key or getattr(self._client, "api_key", None)
-        return (key,) if isinstance(key, str) and len(key) >= 8 else ()
+        return self._client.secrets
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
-        with self._lock:
-            closing, self._client, self._closing = self._closing, None, None
-        if closing:
-            closing()
+        self._client.close()
 
     def complete(
         self,
@@ -96,7 +85,7 @@ class OpenAILM:
         return self.complete(messages, model=model, on_delta=on_delta)
 
     def _whole(self, request: dict[str, Any], on_delta: Callable[[str], object] | None) -> Reply:
-        answer = self._connected().chat.completions.create(**request)
+        answer = self._client.get().chat.completions.create(**request)
         if not getattr(answer, "choices", None):
             raise LLMError(f"model {request['model']!r}: the endpoint sent an answer without choices")
         text = answer.choices[0].message.content or ""
@@ -107,30 +96,13 @@ class OpenAILM:
     def _streamed(self, request: dict[str, Any], on_delta: Callable[[str], object]) -> Reply:
         pieces: list[str] = []
         usage = None
-        with self._connected().chat.completions.create(**request, stream=True) as stream:
+        with self._client.get().chat.completions.create(**request, stream=True) as stream:
             for chunk in stream:
                 usage = chunk.usage or usage
                 if chunk.choices and (piece := chunk.choices[0].delta.content):
                     pieces.append(piece)
                     on_delta(piece)
         return _reply("".join(pieces), usage, request["model"])
-
-    def _connected(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                import openai
-
-                options: dict[str, Any] = {
-                    "base_url": self.base_url, "timeout": self._timeout_seconds, "max_retries": self._max_retries,
-                }  # fmt: skip
-                try:
-                    self._client = openai.OpenAI(api_key=self._api_key, **options)
-                except openai.OpenAIError:
-                    if self.base_url is None:
-                        raise LLMError("no API key: set OPENAI_API_KEY, or pass api_key= or base_url=") from None
-                    self._client = openai.OpenAI(api_key="none", **options)
-                self._closing = weakref.finalize(self, self._client.close)
-            return self._client
 
     @contextmanager
     def _one_line(self, model: str) -> Iterator[None]:
@@ -139,33 +111,24 @@ class OpenAILM:
 
         try:
             yield
-        except Exception as exc:
-            if type(exc).__module__.split(".")[0] not in _TRANSPORT:
+        except Exception as error:
+            if not is_of(openai, error):
                 raise
-            where = getattr(self._client, "base_url", self.base_url)
-            body = getattr(exc, "body", None)
-            said = body.get("message") if isinstance(body, dict) else None
-            said = " ".join(str(said or getattr(exc, "message", exc)).split())[:300]
-            status = getattr(exc, "status_code", None)
-            transient = status in (408, 409) or (isinstance(status, int) and status >= 500)
-            match exc:
-                case openai.AuthenticationError() | openai.PermissionDeniedError():
-                    line = f"{where} refuses this API key: {said}"
-                case openai.NotFoundError():
-                    line = f"no model {model!r} at {where}: {said}"
-                case openai.APITimeoutError():
-                    line, transient = f"{where} gave no answer within {self._timeout_seconds:g} seconds", True
-                case openai.APIConnectionError():
-                    line, transient = f"cannot reach {where}: {exc.__cause__ or said}", True
-                case openai.RateLimitError():
-                    line = f"{where} is rate limited, or its quota is spent: {said}"
-                case _:
-                    line = f"model {model!r} at {where}: {said}"
-            for secret in self.secrets:
-                line = line.replace(secret, "[secret]")
-            if isinstance(exc, openai.RateLimitError) and exc.code != "insufficient_quota":
-                raise RateLimited(line, retry_after_seconds=retry_after_seconds(exc.response.headers)) from exc
-            raise LLMError(line, transient=transient or not isinstance(exc, openai.APIError)) from exc
+            where = self._client.base_url or self.base_url
+            raise llm_error(
+                openai, error, model=model, where=where, timeout_seconds=self._timeout_seconds, secrets=self.secrets
+            ) from error
+
+
+def _connect(api_key: str | None, options: Mapping[str, Any]) -> Any:
+    import openai
+
+    try:
+        return openai.OpenAI(api_key=api_key, **options)
+    except openai.OpenAIError:
+        if options["base_url"] is None:
+            raise LLMError("no API key: set OPENAI_API_KEY, or pass api_key= or base_url=") from None
+        return openai.OpenAI(api_key="none", **options)
 
 
 def _reply(text: str, usage: Any, model: str) -> Reply:

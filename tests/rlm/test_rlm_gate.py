@@ -143,11 +143,11 @@ def test_failures_and_roots_are_not_cached(tmp_path: Path) -> None:
 def test_a_client_is_closed_with_its_object_and_on_demand(endpoint: Any) -> None:
     lm = OpenAILM("m", base_url=endpoint.url, api_key="k")
     lm.complete(ASK)
-    client = lm._client
+    client = lm._client._client
     lm.close()
     assert client.is_closed()
     assert lm.complete(ASK).text == "hello"
-    client = lm._client
+    client = lm._client._client
     del lm
     deadline = time.monotonic() + 5
     while not client.is_closed() and time.monotonic() < deadline:
