@@ -8,12 +8,13 @@ PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 HOSTS ?=
+RUNNER ?= subprocess
 
 .PHONY: demo demo-local test test-slow test-hosts test-sdk test-tools lint types contracts check bench clean
 
-demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol
+demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol; RUNNER=local where nothing can confine code
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
-	$(BIN)/rlm demo
+	$(BIN)/rlm demo --runner $(RUNNER)
 
 demo-local: $(VENV)/.dev  ## the same loop with a real small model on this machine; downloads some 530 MB once
 	@echo "== a small model (Qwen2.5-Coder-0.5B) behind an endpoint here; optional, skips when the weights cannot be had"

@@ -209,10 +209,12 @@ def demo(
     runner: Runner = DEFAULT_RUNNER,
 ) -> None:
     """Start an S3 server here, store a real text in it, and answer a question about it."""
-    typer.echo(rights(runner), err=True)
     from rlm.demo import main as run_demo
+    from rlm.demo import try_runner
 
     with _one_line_errors():
+        try_runner(runner)
+        typer.echo(rights(runner), err=True)
         right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=quiet,
                          runner=runner)  # fmt: skip
     if not right:

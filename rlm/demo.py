@@ -26,6 +26,7 @@ from monocontext.stores import open_store
 from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_weed
 from rlm.completion import Completion
 from rlm.console import print_step, print_summary
+from rlm.errors import RunnerUnavailable
 from rlm.lm import LM
 from rlm.rlm import RLM
 from rlm.scripted import ScriptedLM
@@ -140,6 +141,17 @@ def main(
         print(completion.answer)
         console.print("The answer is right." if right else "The answer is WRONG.")
         return right
+
+
+def try_runner(runner: str) -> None:
+    """Start the runner once, so that a machine that has it not says so before anything is stored.
+
+    Raises RunnerUnavailable, with what to say to `make` as well.
+    """
+    try:
+        RLM(lm=ScriptedLM([]), runner=runner).session().close()
+    except RunnerUnavailable as exc:
+        raise RunnerUnavailable(f"{exc} (by make: make demo RUNNER=local)") from exc
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rlm import RLM, LLMError, ScriptedLM
+from rlm import RLM, LLMError, RunnerUnavailable, ScriptedLM
 from rlm.cli import app, rights
 from rlm.runner import DEFAULT_RUNNER
 from rlm.summarize import summarize
@@ -210,3 +210,24 @@ def test_an_endpoint_that_is_down_is_one_line(notes: Path, monkeypatch: pytest.M
     assert result.exit_code == 2
     assert result.stderr.splitlines()[1].startswith("rlm: cannot reach http://127.0.0.1:9/v1")
     assert len(result.output.splitlines()) == 2
+
+
+# --- demo -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runner", ["nonsense", DEFAULT_RUNNER])
+def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
+    runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm.runners.process._chosen", {})
+    monkeypatch.setattr("rlm.runners.process._started", _refuse)
+    monkeypatch.setattr("rlm.demo._server", lambda: pytest.fail("a server was started"))
+    result = cli.invoke(app, ["demo", "--runner", runner])
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("rlm: no runner 'nonsense'" if runner == "nonsense" else "rlm: nothing here can confine")
+    assert line.endswith("(by make: make demo RUNNER=local)")
+
+
+def _refuse(way: str, *_: object) -> None:
+    raise RunnerUnavailable(f"{way} is not permitted")
