@@ -133,7 +133,7 @@ def _path(path: Path, reading: Reading, ending: _Ending) -> Iterator[str]:
         if reading.header:
             # A name on disk may be bytes that are no text.
             shown = relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-            yield ("" if ending.is_newline else "\n") + reading.header.format(path=shown)
+            yield ("" if ending.is_newline else "\n") + reading.header.replace("{path}", shown)
         yield from _file(file, reading)
 
 

@@ -187,6 +187,7 @@ def test_the_order_does_not_depend_on_the_file_system(folder: Path, tmp_path_fac
 def test_headers_can_be_changed_and_left_out(folder: Path) -> None:
     assert published(folder / "sub", header="<{path}>\n") == "<c.txt>\nc\r\n<deep/d.md>\nd\n"
     assert published(folder / "sub", header="") == "c\r\nd\n"
+    assert published(folder / "sub", header="{'file': {path}}\n").startswith("{'file': c.txt}\nc\r\n")
 
 
 def test_include_and_exclude(folder: Path) -> None:
