@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from monocontext.cli.options import Anonymous, AsJson, Endpoint, Profile, Region, options_of
-from monocontext.errors import NotFound
+from monocontext.errors import AlreadyExists, NotFound
 from monocontext.store import ObjectInfo, Store
 from monocontext.stores import open_store, split_object
 
@@ -72,7 +72,10 @@ def put(
     with _opened(root, endpoint, region, profile, anonymous) as store:
         for path, name in [(names[0], key)] if single else _named(names):
             data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-            store.put(name, data, if_absent=create)
+            try:
+                store.put(name, data, if_absent=create)
+            except AlreadyExists as error:
+                raise AlreadyExists(f"{store.url}/{name} exists already") from error
             print(f"{store.url}/{name}: {len(data):,} bytes")
 
 
