@@ -26,6 +26,8 @@ def opened(context: str) -> Iterator[Any]:
         yield _decoded(sys.stdin.buffer.read(), "stdin")
     elif "://" not in context and Path(context).is_file():
         yield _decoded(Path(context).read_bytes(), context)
+    elif "://" not in context and not Path(context).exists():
+        raise UsageError(f"{context}: no such file or directory")
     else:
         from monocontext import Monocontext
 

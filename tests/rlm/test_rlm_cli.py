@@ -120,8 +120,16 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
         assert set(json.loads(result.stdout)["io"]) == {"gets", "bytes", "hits", "ms"}
 
 
-@pytest.mark.parametrize("place", ["nowhere-to-be-found", "file:///nowhere/to/be/found", "ftp://x/y"])
-def test_a_context_that_is_not_there_is_one_line(place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("nowhere-to-be-found", "nowhere-to-be-found: no such file or directory"),
+        ("file:///nowhere/to/be/found", "no context at file:///nowhere/to/be/found"),
+        ("ftp://x/y", "not a URL that a store can be opened on"),
+    ],
+)
+def test_a_context_that_is_not_there_is_one_line(place: str, said: str) -> None:
     result = cli.invoke(app, ["run", place, "q"])
     assert result.exit_code == 2, result.output
     assert len(result.output.splitlines()) == 2
+    assert said in result.output
