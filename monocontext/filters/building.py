@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -208,6 +209,8 @@ class _Group:
         self._tile_frames = 0
         self._tiles: list[int] = []
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115  (lives as long as the group)
+        # A commit that has to follow another writer's reads the rows again, so only the end of the group is their end.
+        weakref.finalize(self, self._file.close)
 
     def add(self, computed: Column) -> None:
         import numpy as np

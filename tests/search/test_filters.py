@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +101,14 @@ def test_text_without_filters_may_hold_anything(store: Store) -> None:
     context = Monocontext.open(store)
     assert context.find("hidden needle") == len(lines(100)) + 2
     assert context.stats.search.pruned > 0
+
+
+def test_the_temporary_file_of_filters_in_the_making_is_closed(store: Store) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert publish(lines(2000), store, frame_bytes=FRAME_BYTES).filters
+        gc.collect()
+    assert [str(each.message) for each in warned if each.category is ResourceWarning] == []
 
 
 def test_what_gets_no_filter(store: Store) -> None:
