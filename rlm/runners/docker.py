@@ -97,7 +97,7 @@ class Container:
         self._program, self._name = program, name
         self._ended: str | None = None
         self.complaint = ""
-        """The last line that it wrote on stderr, once it has ended."""
+        """The last line that it wrote on stderr, once it has ended, but for advice."""
         read_fd, write_fd = os.dup(popen.stdout.fileno()), os.dup(popen.stdin.fileno())
         popen.stdout.close()
         popen.stdin.close()
@@ -118,7 +118,8 @@ class Container:
             except subprocess.TimeoutExpired:
                 self._popen.kill()
                 said = self._popen.communicate()[1]
-            lines = said.decode("utf-8", "replace").strip().splitlines()
+            # Behind the reason the program recommends its --help.
+            lines = [line for line in said.decode("utf-8", "replace").splitlines() if line and "--help" not in line]
             self.complaint = lines[-1][:500] if lines else ""
             self._ended = f"exit status {self._popen.returncode}" if by_itself else "ended"
         return self._ended

@@ -31,7 +31,7 @@ open({{place!r}} + "/" + name, "w").write(str(os.getpid()))
 json.dump(sys.argv, open({{place!r}} + "/argv", "w"))
 at = sys.argv.index("the-image")
 if {{broken!r}}:
-    sys.exit("docker: no such image")
+    sys.exit("docker: no such image\\n\\nRun 'docker run --help' for more information")
 os.environ["PYTHONPATH"] = {str(ROOT)!r}
 os.execv(sys.executable, [sys.executable, *[a for a in sys.argv[at + 2:] if a != "-I"]])
 """
