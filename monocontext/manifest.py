@@ -129,6 +129,7 @@ class Manifest:
 
     @property
     def frames(self) -> int:
+        """Frames of the whole text."""
         return self.pages[-1].frames if self.pages else 0
 
     @property
@@ -138,10 +139,12 @@ class Manifest:
 
     @property
     def characters(self) -> int:
+        """Characters of the whole text."""
         return self.pages[-1].characters if self.pages else 0
 
     @property
     def newlines(self) -> int:
+        r"""`\n` in the whole text."""
         return self.pages[-1].newlines if self.pages else 0
 
     @property

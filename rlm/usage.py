@@ -68,14 +68,17 @@ class Usage:
 
     @property
     def calls(self) -> int:
+        """Calls that were answered, of all models."""
         return sum(usage.calls for usage in self.models.values())
 
     @property
     def input_tokens(self) -> int:
+        """Tokens of all prompts."""
         return sum(usage.input_tokens for usage in self.models.values())
 
     @property
     def output_tokens(self) -> int:
+        """Tokens of all replies."""
         return sum(usage.output_tokens for usage in self.models.values())
 
     @property
