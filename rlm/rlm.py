@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from rlm import backends
 from rlm.backoff import Backoff
@@ -57,24 +57,29 @@ class _OnClassOrObject:
         return resume
 
 
-class RLM:
+class _Shaped:
+    """What `RLM(...)` makes: an RLM, or the shape of a peer. Apart from RLM, whose signature is that of `__init__`."""
+
+    _shapes: ClassVar[dict[str, type[Any]]] = {}
+
+    def __init_subclass__(cls, *, keyword: str | None = None) -> None:
+        """A subclass that stands for the shape of a peer says by which keyword it is known; see `rlm.rlms`."""
+        if keyword:
+            cls._shapes[keyword] = cls
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """`RLM(backend=...)` is written for rlms, and gets its shape."""
+        shapes = cls._shapes if cls is RLM else {}
+        made: Self = super().__new__(next((shapes[name] for name in options if name in shapes), cls))
+        return made
+
+
+class RLM(_Shaped):
     """A Recursive Language Model: a root model that writes Python over a `context` it never has to read whole.
 
     The code runs in a confined process of its own, without a network, files or keys; see `runner`. Safe for use by many
     threads.
     """
-
-    _shapes: ClassVar[dict[str, type[RLM]]] = {}
-
-    def __init_subclass__(cls, *, keyword: str | None = None) -> None:
-        """A subclass that stands for the shape of a peer says by which keyword it is known; see `rlm.rlms`."""
-        if keyword:
-            RLM._shapes[keyword] = cls
-
-    def __new__(cls, *args: Any, **options: Any) -> RLM:
-        """`RLM(backend=...)` is written for rlms, and gets its shape."""
-        shape = next((RLM._shapes[name] for name in options if name in RLM._shapes), cls) if cls is RLM else cls
-        return super().__new__(shape)
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,10 @@ def repl(code: str) -> str:
 def theirs(endpoint: Any, **options: Any) -> RLM:
     kwargs = {"model_name": "gpt-5-nano", "api_key": "sk-secret-key", "base_url": endpoint.url}
     return RLM(backend="openai", backend_kwargs=kwargs, environment="local", **options)
+
+
+def test_help_shows_our_own_keywords() -> None:
+    assert {"model", "lm", "runner", "max_dollars"} <= set(inspect.signature(RLM).parameters)
 
 
 def test_the_example_of_rlms(endpoint: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
