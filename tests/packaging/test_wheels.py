@@ -89,9 +89,9 @@ def test_describe_themselves(wheels: dict[str, Path]) -> None:
             licenses = [name for name in archive.namelist() if name.startswith(f"{info}/licenses/")]
         assert "License-Expression: MIT" in metadata
         assert "Requires-Python: >=3.11" in metadata
+        assert licenses
         if distribution == "monocontext":
             assert "monocontext = monocontext.cli:main" in entries
-            assert licenses
         else:
             assert "rlm = rlm.cli:main" in entries
             assert "Requires-Dist: monocontext" in metadata
