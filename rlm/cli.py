@@ -14,7 +14,7 @@ import typer
 
 from monocontext.cli import mcp as served
 from monocontext.cli import options as storing
-from rlm import backends
+from rlm import __version__, backends
 from rlm.budget import Budget
 from rlm.compile.command import compile_command
 from rlm.completion import Completion
@@ -30,7 +30,23 @@ RIGHTS = "Code that the model writes runs on this machine with your rights (runn
 CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 
 app = typer.Typer(help="Answer questions about texts far larger than a model can read.", no_args_is_help=True,
-                  add_completion=False, pretty_exceptions_enable=False)  # fmt: skip
+                  add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)  # fmt: skip
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rlm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def before(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """What every command takes."""
+
 
 Context = Annotated[str, typer.Argument(help="A context's URL or directory, a text file, or - for stdin.")]
 Model = Annotated[str | None, typer.Option(help="The root model; by default gpt-5, or that of the preset.")]

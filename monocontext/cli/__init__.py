@@ -6,9 +6,11 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+from monocontext import __version__
 from monocontext.cli import hooks, mcp, memory, reading, searching, sessions, upkeep, volume, writing
 from monocontext.errors import MonocontextError
 
@@ -19,6 +21,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"monocontext {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def before(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """What every command takes."""
 
 
 def _until_closed(command: Callable[..., None]) -> Callable[..., None]:

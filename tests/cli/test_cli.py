@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from ran import Cli
 
+import monocontext
 from monocontext import Monocontext
 from monocontext.testing import SeaweedServer
 
@@ -509,3 +510,7 @@ def test_an_error_on_a_terminal_is_one_line_too(context: Path, file: Path) -> No
     assert code == 2
     assert seen.count("monocontext: ") == 1
     assert "Traceback" not in seen
+
+
+def test_the_version(cli: Cli) -> None:
+    assert cli("--version").fine().out == f"monocontext {monocontext.__version__}\n"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import rlm
 from rlm.cli import app, rights
 
 cli = CliRunner()
@@ -133,3 +134,7 @@ def test_a_context_that_is_not_there_is_one_line(place: str, said: str) -> None:
     assert result.exit_code == 2, result.output
     assert len(result.output.splitlines()) == 2
     assert said in result.output
+
+
+def test_the_version() -> None:
+    assert cli.invoke(app, ["--version"]).stdout == f"rlm {rlm.__version__}\n"
