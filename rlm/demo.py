@@ -69,9 +69,13 @@ answer["ready"] = True
 ```"""
 
 
+SCRIPTED = "scripted"
+"""What the script goes by in the place of a model; it costs nothing."""
+
+
 def scripted_root() -> ScriptedLM:
     """A root that explores as a model would: head, outline, zoom, answer."""
-    return ScriptedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER])
+    return ScriptedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER], model=SCRIPTED)
 
 
 def scripted_reader(prompt: object) -> str:
@@ -129,7 +133,9 @@ def main(
         root, reader, who = _models(model, base_url)
         console.print(f"4. {who}", f"   Question: {QUESTION}", sep="\n")
         with Monocontext.open(counted) as context:
-            rlm = RLM(lm=root, sub_lm=reader, on_step=None if quiet else print_step, runner=runner)
+            rlm = RLM(
+                lm=root, sub_lm=reader, on_step=None if quiet else print_step, runner=runner, prices={SCRIPTED: (0, 0)}
+            )
             completion = rlm.completion(QUESTION, context)
             waited, hits, looked = context.stats.wait_seconds, context.stats.hits, context.stats.misses
             lazy = Cost("monocontext", counted.gets, counted.bytes_read, waited)
@@ -198,7 +204,7 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
         lm = OpenAILM(name, base_url=base_url, api_key=key)
         return lm, lm, f"{name} answers."
     who = "No OPENAI_API_KEY: a SCRIPTED root plays the model. Its code really runs, against the real context."
-    return scripted_root(), ScriptedLM(scripted_reader), who
+    return scripted_root(), ScriptedLM(scripted_reader, model=SCRIPTED), who
 
 
 def _one_after_another(store: Store, ranges: list[tuple[str, int, int]], manifest: Manifest) -> Cost:
