@@ -63,7 +63,7 @@ contracts: $(VENV)/.dev
 
 check: test lint types contracts  ## what CI runs first
 
-bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one slice in seven ways
+bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one slice in nine ways
 	$(BIN)/python -m benchmarks virtual
 	$(BIN)/python -m benchmarks latency
 
