@@ -74,6 +74,11 @@ def namespace_kit(context: object) -> NamespaceKit | None:
     return make() if callable(make) else None
 
 
+def passes_for_str(value: object) -> bool:
+    """Whether code in a cell takes this for a `str`: it has the methods of one, and a kit that makes it pass."""
+    return callable(getattr(type(value), "encode", None)) and callable(getattr(type(value), "repl_namespace", None))
+
+
 def repl_tools(context: object) -> Mapping[str, Callable[..., object]]:
     """The functions that the context brings along, by name."""
     give = getattr(context, "repl_tools", None)

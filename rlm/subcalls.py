@@ -96,7 +96,7 @@ class SubCalls:
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
-        _demand_str(prompt)
+        prompt = _text(prompt)
         with self._waiting():
             return self._ask(prompt, model, self.gate.orders(1)[0])
 
@@ -121,7 +121,7 @@ class SubCalls:
 
         Raises LLMError when the child fails.
         """
-        _demand_str(prompt)
+        prompt = _text(prompt)
         with self._waiting():
             return self._child(prompt, context, model, self.gate.orders(1)[0])
 
@@ -256,17 +256,18 @@ class SubCalls:
 
 
 def _listed(prompts: Iterable[str], name: str) -> list[str]:
-    if isinstance(prompts, str):
+    if isinstance(prompts, str) or hooks.passes_for_str(prompts):
         raise TypeError(f"{name} takes a list of prompts, not one str")
-    asked = list(prompts)
-    for prompt in asked:
-        _demand_str(prompt)
-    return asked
+    return [_text(prompt) for prompt in prompts]
 
 
-def _demand_str(prompt: object) -> None:
-    if not isinstance(prompt, str):
-        raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
+def _text(prompt: object) -> str:
+    """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError for no text."""
+    if isinstance(prompt, str):
+        return prompt
+    if hooks.passes_for_str(prompt):
+        return f"{prompt}"
+    raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
 
 
 def _with_context(prompt: str, context: object, lm: LM) -> str:
@@ -274,7 +275,8 @@ def _with_context(prompt: str, context: object, lm: LM) -> str:
     if context is None:
         return prompt
     limit = getattr(lm, "prompt_characters", None) or 100_000
-    if not isinstance(context, str) or len(context) > limit:
+    is_text = isinstance(context, str) or hooks.passes_for_str(context)
+    if not is_text or len(context) > limit:  # type: ignore[arg-type]
         kind = type(context).__name__
         raise LLMError(
             f"no child run at this depth, and this {kind} does not fit into a prompt of {limit:,} characters"

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
+from rlm import hooks
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import PROTOCOL, ChannelClosed, Message
@@ -159,7 +160,8 @@ class RemoteCalls:
         When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
         its LLMError instead.
         """
-        asked = prompts if isinstance(prompts, str) else list(prompts)
+        is_text = isinstance(prompts, str) or hooks.passes_for_str(prompts)  # which the host refuses
+        asked = prompts if is_text else list(prompts)
         answers: list[str | LLMError] = self.call("llm_query_batched", asked, model, return_exceptions)
         return answers
 

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from monocontext import Monocontext
+from monocontext.errors import ContextTooLarge
 from rlm import RLM, ScriptedLM
+from rlm.runner import CellResult
+from rlm.runners import make_runner
 from rlm.runners.local import LocalRunner
 from rlm.subcalls import SubCalls
 from rlm.usage import Usage
@@ -106,3 +109,44 @@ def test_a_whole_run(contexts: dict[str, Monocontext], text: str) -> None:
         for run, context in zip(runs, (contexts["small"], text), strict=True)
     )
     assert lazy.answer == real.answer == "7291-KX"
+
+
+PROMPTS = """
+print(llm_query(context), rlm_query(context), rlm_query("q", context=context))
+print(llm_query_batched([context, "two"]))
+try:
+    llm_query_batched(context)
+except TypeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_context_is_a_prompt_as_a_str_is(runner: str, open_text: Callable[..., Monocontext]) -> None:
+    text = "Wie geht’s?\nGut 😀"
+
+    def ran(context: object, asked: list[str]) -> CellResult:
+        calls = SubCalls(ScriptedLM(lambda prompt: asked.append(prompt) or f"{len(prompt)}"), Usage())
+        functions = {"rlm_query": calls.rlm_query}
+        cells = make_runner(runner, context, calls, cell_timeout=60, output_limit=10_000, functions=functions)
+        try:
+            return cells.run(PROMPTS)
+        finally:
+            cells.close()
+
+    asked: list[str] = []
+    expected = ran(text, asked)
+    assert expected.stdout.endswith("takes a list of prompts, not one str\n"), expected.stderr
+    assert asked[:2] == [text, text]
+    asked_lazily: list[str] = []
+    result = ran(open_text(text, frame_bytes=5), asked_lazily)
+    assert (result.stdout, result.stderr) == (expected.stdout, expected.stderr)
+    assert sorted(asked_lazily) == sorted(asked)
+
+
+def test_a_prompt_above_the_limit_says_what_to_write(contexts: dict[str, Monocontext]) -> None:
+    calls = SubCalls(ScriptedLM(str.upper), Usage())
+    with pytest.raises(ContextTooLarge, match=r"context\[a:b\]"):
+        calls.llm_query(contexts["small"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a prompt is a str, not Lines"):
+        calls.llm_query(contexts["default"].lines)  # type: ignore[arg-type]
