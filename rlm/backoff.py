@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from random import SystemRandom
 
 from rlm.errors import LLMError, RateLimited
+
+# A generator of its own: code that seeds that of the module `random` finds its own sequence, whatever is asked.
+_chance = SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Backoff:
     def waits(self) -> Iterator[float]:
         """The seconds to wait before each retry."""
         for i in range(self.retries):
-            yield random.uniform(0, min(self.most_seconds, self.first_seconds * 2**i))
+            yield _chance.uniform(0, min(self.most_seconds, self.first_seconds * 2**i))
 
     def wait(self, error: LLMError, own_seconds: float) -> float | None:
         """Seconds to wait after `error`, whose own wait would be `own_seconds`; None when another try is in vain."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
+from random import SystemRandom
 from typing import Any
 
 from monocontext.errors import DamagedData, StoreFailure
@@ -19,6 +19,8 @@ from monocontext.transport import Client, Refused
 # botocore repeats a request that failed before its body; a body that is cut on the way is ours to ask for again.
 _BODY_ATTEMPTS = 4
 _PAUSE_SECONDS = 0.05
+# A generator of its own: code that seeds that of the module `random` finds its own sequence, whatever is read.
+_chance = SystemRandom()
 
 
 def read_by_transport(client: Client, key: str, url: str, span: Span | None, etag: str | None) -> Blob:
@@ -80,5 +82,5 @@ def _whole_body(
             if attempt == _BODY_ATTEMPTS:
                 said = " ".join(str(error).split())
                 raise StoreFailure(f"{url}: the body was cut {attempt} times, last by {said}") from error
-        pause(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
+        pause(_chance.uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")

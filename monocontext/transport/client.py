@@ -18,10 +18,10 @@ out. There is no thread: the caller's does it all.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from random import SystemRandom
 from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
@@ -41,6 +41,8 @@ DEADLINE_SECONDS = 60.0
 """Of one call, all its retries included: what waits behind it would rather know."""
 _SECONDS_PER_BYTE = 1e-6
 """What slow lines get on top of the deadline: 1 s for a MB."""
+# A generator of its own: code that seeds that of the module `random` finds its own sequence, whatever is read.
+_chance = SystemRandom()
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 
 
@@ -144,12 +146,12 @@ class Client:
                     continue
                 if not refused.passes or not self._may_retry(attempt, errand):
                     raise
-                pause = next_pause(pause, random.uniform)
+                pause = next_pause(pause, _chance.uniform)
             except OSError as error:
                 if not _is_passing(error) or not self._may_retry(attempt, errand):
                     raise _unanswered(error, errand, attempt) from error
                 errand.silences += isinstance(error, TimeoutError)
-                pause = 0.0 if isinstance(error, TimeoutError) else next_pause(pause, random.uniform)
+                pause = 0.0 if isinstance(error, TimeoutError) else next_pause(pause, _chance.uniform)
             else:
                 self.budget.succeeded()
                 return

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from monocontext.transport.connection import Address, Connection
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _REMEMBERED_SECONDS = 5.0
 """The time that S3's own answers may be kept; one wave of connections asks once."""
+
+# A generator of its own: code that seeds that of the module `random` finds its own sequence, whatever is read.
+_chance = SystemRandom()
 
 _Found = tuple[socket.AddressFamily, Any]
 
@@ -54,7 +57,7 @@ class Dialler:
     def _connect(self, towards: Endpoint | Proxy, wait: Wait, avoid: Address | None) -> socket.socket:
         failed: OSError | None = None
         try:
-            for family, address in spread(self._addresses((towards.host, towards.port)), avoid, random.shuffle):
+            for family, address in spread(self._addresses((towards.host, towards.port)), avoid, _chance.shuffle):
                 sock = socket.socket(family, socket.SOCK_STREAM)
                 try:
                     sock.settimeout(wait.seconds())

@@ -95,6 +95,17 @@ def test_a_stalled_body_is_recovered_long_before_silence_is_an_error(stall_at: i
         assert server.asked[1].headers.get("if-match") == ('"e1"' if stall_at >= 0 else None)
 
 
+@pytest.mark.parametrize("transport", ["own", "boto3"])
+def test_a_seeded_sequence_is_not_disturbed(transport: str) -> None:
+    """Code that seeds `random`, to draw the same windows again, draws them whatever had to be asked for again."""
+    with ObjectServer(DATA, Turn(cut_at=100), Turn(cut_at=7)) as server:
+        random.seed(9)
+        state = random.getstate()
+        assert read(store_at(server, transport=transport)) == WANTED
+        assert len(server.asked) == 3
+        assert random.getstate() == state
+
+
 def test_silence_again_and_again_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
     monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 1.2)
