@@ -71,7 +71,11 @@ class _Body:
         self._body = body
 
     def read(self) -> bytes:
-        data: bytes = self._wait_for(self._body.read())
+        cut: type[Exception] = import_module("aiohttp").ClientError
+        try:
+            data: bytes = self._wait_for(self._body.read())
+        except cut as error:  # not all of aiohttp's errors are made those of botocore
+            raise ConnectionError(str(error) or type(error).__name__) from error
         return data
 
     def close(self) -> None:

@@ -17,11 +17,12 @@ import pytest
 from monocontext import ContextTooLarge, Monocontext, publish
 from monocontext.aio import AsyncMonocontext
 from monocontext.aio.text import Opening
-from monocontext.errors import ContextClosed, DamagedData, NotFound
+from monocontext.errors import ContextClosed, DamagedData, NotFound, StoreFailure
 from monocontext.reader import Reader
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
-from monocontext.testing import CountingStore, S3StandIn, SlowStore
+from monocontext.testing import CountingStore, HttpFault, S3StandIn, SlowStore
+from monocontext.testing.http_faults import cut, reset
 
 TEXT = "".join(f"line {i} {'äöü' * (i % 3)} {i * 7919 % 10007} 💬\r\n" for i in range(6000)) + "the end"
 
@@ -308,6 +309,23 @@ def test_damaged_bytes_are_an_error(tmp_path: Path) -> None:
                 await context.read()
 
     run(work)
+
+
+@pytest.mark.parametrize("fault", [cut(7), reset(7)], ids=["cut", "reset"])
+def test_a_body_that_is_cut_is_asked_for_again(server: S3StandIn, fault: HttpFault) -> None:
+    async def work() -> None:
+        async with await opened(server) as context:
+            server.faults.add(fault, key="*.seg", times=1)
+            assert await context[:9000] == TEXT[:9000]
+            assert server.faults.struck == 1
+            server.faults.add(fault, key="*.seg", times=None)
+            with pytest.raises(StoreFailure):
+                await context[100_000:]
+
+    try:
+        run(work)
+    finally:
+        server.faults.clear()
 
 
 def test_it_is_read_from_its_own_loop(server: S3StandIn) -> None:
