@@ -304,9 +304,17 @@ class _Pass:
         self._cut = cut
         self._lock = threading.Lock()
         self._next: FrameText | None = None
+        self._ended = False
 
     def take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
         """At least one frame, up to about so many bytes; and whether more follow."""
+        try:
+            return self._take(size_bytes)
+        finally:
+            if self._ended:
+                self.close()
+
+    def _take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
         taken: list[FrameText] = []
         with self._lock:
             text = self._next or next(self._texts, None)
@@ -321,8 +329,13 @@ class _Pass:
             return taken, bool(taken)
 
     def close(self) -> None:
-        with self._lock:
-            self._texts.close()  # type: ignore[attr-defined]
+        """Let go of what was not taken. Never waits: while a thread takes, which storage may hold up, it ends this."""
+        self._ended = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._texts.close()  # type: ignore[attr-defined]
+            finally:
+                self._lock.release()
 
 
 _OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 import monocontext.regex as mre
 from monocontext import Monocontext, publish
 from monocontext.errors import ContextClosed, NotPicklable
+from monocontext.frametext import FrameText
 from monocontext.served import ReaderServer, ServedReader, wire
+from monocontext.served.server import _Pass
 from monocontext.served.shelf import Shelf
 from monocontext.text import served_text
 
@@ -150,6 +154,50 @@ def test_a_pass_that_is_given_up_ends_on_the_host(stored: Monocontext) -> None:
         next(iter(text))
     text.stats  # noqa: B018 - any request tells
     assert not server._passes
+
+
+def test_closing_does_not_wait_for_storage() -> None:
+    """A worker that was ended in the middle of a pass must not keep its host waiting as long as storage does."""
+    asked, go_on, let_go = threading.Event(), threading.Event(), threading.Event()
+
+    def stalled() -> Iterator[FrameText]:
+        try:
+            asked.set()
+            assert go_on.wait(30)
+            yield from ()
+        finally:
+            let_go.set()
+
+    one = _Pass(stalled(), lambda text: text)
+    taker = threading.Thread(target=one.take, args=(1,))
+    taker.start()
+    assert asked.wait(30)
+    started = time.monotonic()
+    one.close()
+    assert time.monotonic() - started < 10
+    assert not let_go.is_set()
+    go_on.set()
+    taker.join(30)
+    assert let_go.is_set()
+    assert one.take(1) == ([], False)
+
+
+def test_a_pass_that_is_given_up_lets_go_of_its_frames(stored: Monocontext) -> None:
+    let_go: list[bool] = []
+
+    def frames() -> Iterator[FrameText]:
+        try:
+            yield from stored._reader.frames(0, len(TEXT))  # type: ignore[union-attr]
+        finally:
+            let_go.append(True)
+
+    one = _Pass(frames(), lambda text: text)
+    taken, more = one.take(1)
+    assert (len(taken), more, let_go) == (1, True, [])
+    one.close()
+    assert let_go == [True]
+    assert one.take(1) == ([], False)
+    one.close()
 
 
 def test_many_passes_at_once_all_go_to_their_end(stored: Monocontext) -> None:
