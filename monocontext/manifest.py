@@ -28,8 +28,10 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """No reader has to hold more than this for one frame, whatever a manifest says."""
 
-FILTER_KIND = "grams-1"
-"""The one kind of search filter that there is; others are passed over."""
+FILTER_KIND = "grams-2"
+"""Of search filters that are written."""
+FILTER_KINDS = ("grams-1", FILTER_KIND)
+"""Those that are read; others are passed over. Blocks of the first do not know their place."""
 INLINE_PAGE_BYTES = 32 << 10
 """About 1400 frames, 350 MB of text: the root stays a GET of 45 KB at most."""
 
@@ -85,6 +87,8 @@ class FilterRef:
     """Frames before the group that its border column stands for; 0: it has none."""
     parts: tuple[str, ...]
     """Ids of the objects, in order: truncated SHA-256 of their bytes."""
+    seed: int | None = None
+    """Goes into the checksum of each block, so that a block of another filter is none of this; None in `grams-1`."""
 
     @property
     def stop_frame(self) -> int:
@@ -270,7 +274,7 @@ class Manifest:
             codec=str(root["codec"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             sources=tuple(str(source) for source in root["sources"]),
-            filters=tuple(_filter_ref(ref) for ref in root.get("filters", ()) if ref["kind"] == FILTER_KIND),
+            filters=tuple(_filter_ref(ref) for ref in root.get("filters", ()) if ref["kind"] in FILTER_KINDS),
             extra={key: value for key, value in root.items() if key not in known},
         )
         totals = (manifest.characters, manifest.text_bytes, manifest.newlines, manifest.frames)
@@ -281,7 +285,8 @@ class Manifest:
 
 
 def _as_object(ref: PageRef | FilterRef) -> dict[str, Any]:
-    return {f.name: getattr(ref, f.name) for f in fields(ref)}
+    found = {f.name: getattr(ref, f.name) for f in fields(ref)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _filter_ref(row: dict[str, Any]) -> FilterRef:
@@ -295,6 +300,7 @@ def _filter_ref(row: dict[str, Any]) -> FilterRef:
         tail_frames=_count(row["tail_frames"]),
         border_frames=_count(row["border_frames"]),
         parts=tuple(str(part) for part in row["parts"]),
+        seed=_count(row["seed"]) if row["kind"] == FILTER_KIND else None,
     )
 
 

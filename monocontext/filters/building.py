@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import google_crc32c
+
 from monocontext.errors import DamagedData, ForeignObject, NotFound
 from monocontext.filters.fold import TABLES, fold_bytes
 from monocontext.filters.grams import GRAM_BYTES, MAX_BITS, MIN_BITS, lowered, set_rows
@@ -170,6 +172,7 @@ class Columns:
                 tail_frames=group.tail_frames(self.reach - behind) if behind < self.reach else 0,
                 border_frames=border_frames,
                 parts=(),
+                seed=group.seed,
             )
             parts: Iterable[bytes]
             tail = kept[-1] if kept and not refs else None
@@ -203,6 +206,8 @@ class _Group:
         self.bits = MIN_BITS
         """Rows that the columns so far call for; `top_bits` is what tiles are kept at."""
         self.top_bits = MAX_BITS
+        self.seed = 0
+        """Tells this filter's blocks from those of others, by how full its columns are: equal text, equal seed."""
         self._keys: list[float] = []
         self._folded: deque[int] = deque(maxlen=1 << 13)
         self._tile: list[NDArray[np.uint8]] = []
@@ -215,7 +220,9 @@ class _Group:
     def add(self, computed: Column) -> None:
         import numpy as np
 
-        self._keys.append(_distinct(int(np.count_nonzero(computed.rows))))
+        set_count = int(np.count_nonzero(computed.rows))
+        self.seed = google_crc32c.extend(self.seed, set_count.to_bytes(4, "little"))
+        self._keys.append(_distinct(set_count))
         self._folded.append(computed.folded_bytes)
         place = self._tile_frames % 8
         if place == 0:
@@ -322,7 +329,7 @@ def _parts(ref: FilterRef, group: _Group, border: NDArray[np.uint8] | None) -> I
             if at == rows.shape[1]:
                 rows = np.concatenate([rows, np.zeros((len(rows), 1), np.uint8)], axis=1)
             rows[:, at] |= folded[start:stop] << np.uint8(ref.frames % 8)
-        return layout.encode(rows)
+        return layout.encode(rows, start)
 
     for first, last in layout.row_ranges():
         step = max(_ROWS_AT_ONCE_BYTES // layout.row_bytes, layout.rows_per_block)
@@ -358,10 +365,11 @@ def _merged(
         bits=bits,
         tail_frames=ref.tail_frames if ref.tail_frames < ref.frames else ref.frames + ref.border_frames,
         border_frames=tail.border_frames,
+        seed=google_crc32c.extend(tail.seed or 0, group.seed.to_bytes(4, "little")),
     )
     layout = Layout(merged)
     packed = np.packbits(joined, axis=1, bitorder="little")
-    return merged, (layout.encode(packed[first:last]) for first, last in layout.row_ranges())
+    return merged, (layout.encode(packed[first:last], first) for first, last in layout.row_ranges())
 
 
 def _unpacked(ref: FilterRef, get: Callable[[str], bytes], bits: int) -> NDArray[np.uint8]:

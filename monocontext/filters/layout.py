@@ -2,8 +2,8 @@
 
 A filter covers a group of frames: one row for each hash value, one column for each frame, one bit for each pair; one
 more column, the last, stands for the border to the text before the group. Rows lie one after another, a few of them in
-a block that ends in its checksum, blocks in objects of at most `PART_BYTES`. A needle reads a few blocks, never the
-whole.
+a block that ends in a checksum of them and of where they belong, blocks in objects of at most `PART_BYTES`. A needle
+reads a few blocks, never the whole.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Layout:
     def check(self, stored: bytes, block: int) -> bytes:
         """The rows of a stored block. Raises `DamagedData`."""
         rows = stored[:-CHECKSUM_BYTES]
-        recorded, found = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), google_crc32c.value(rows)
+        recorded, found = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
         if len(stored) != self.block_bytes or recorded != found:
             key, _ = self.address(block)
             raise DamagedData(
@@ -85,12 +85,21 @@ class Layout:
             )
         return rows
 
-    def encode(self, rows: NDArray[np.uint8]) -> bytes:
+    def checksum(self, rows: bytes, block: int) -> int:
+        """What a block ends in. With its number and the filter's seed in it, an answer that holds another block of the
+        same length is damage, where the rows alone would be believed."""
+        found: int = google_crc32c.value(rows)
+        if self.ref.seed is None:
+            return found
+        place = block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little")
+        return int(google_crc32c.extend(found, place))
+
+    def encode(self, rows: NDArray[np.uint8], first_row: int) -> bytes:
         """Blocks of whole rows, shape (rows, row_bytes), as they are stored."""
         blocks = rows.reshape(-1, self.rows_per_block * self.row_bytes)
         return b"".join(
-            block + google_crc32c.value(block).to_bytes(CHECKSUM_BYTES, "little")
-            for block in (one.tobytes() for one in blocks)
+            block + self.checksum(block, number).to_bytes(CHECKSUM_BYTES, "little")
+            for number, block in enumerate((one.tobytes() for one in blocks), self.block_of(first_row))
         )
 
     def decode(self, part: int, stored: bytes) -> NDArray[np.uint8]:

@@ -41,9 +41,9 @@ def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], obj
     for first in range(0, frames, GROUP_FRAMES):
         size = min(GROUP_FRAMES, frames - first)
         here = {number - first: special[number] for number in special if first <= number < first + size}
-        refs.append(
-            _add(FilterRef(FILTER_KIND, TABLES, first, size, BITS, OVERLAP_BYTES, 0, 0, ()), usual, here, objects)
-        )
+        seed = google_crc32c.value(f"{first} {size}".encode())
+        ref = FilterRef(FILTER_KIND, TABLES, first, size, BITS, OVERLAP_BYTES, 0, 0, (), seed)
+        refs.append(_add(ref, usual, here, objects))
     return tuple(refs)
 
 
@@ -58,8 +58,7 @@ def _add(
             _row(layout, int(usual[row]), {at: int(bits[row]) for at, bits in special.items()})
             for row in range(number * layout.rows_per_block, (number + 1) * layout.rows_per_block)
         )
-        checksum: int = google_crc32c.value(rows)
-        return rows + checksum.to_bytes(CHECKSUM_BYTES, "little")
+        return rows + layout.checksum(rows, number).to_bytes(CHECKSUM_BYTES, "little")
 
     for part, key in enumerate(named.keys):
         first = part * layout.blocks_per_part

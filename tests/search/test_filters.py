@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import hashlib
 import re
 import warnings
 from collections import Counter
@@ -15,12 +16,13 @@ import pytest
 
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import DamagedData
-from monocontext.manifest import ROOT_KEY, Manifest
+from monocontext.filters.layout import Layout
+from monocontext.manifest import ROOT_KEY, Manifest, filter_key, generation_key
 from monocontext.refilter import add_filters
-from monocontext.store import Store
+from monocontext.store import Blob, Store
 from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.testing import CountingStore
+from monocontext.testing import CountingStore, WrappedStore
 from monocontext.verify import verify
 from monocontext.writer import append
 
@@ -128,6 +130,69 @@ def test_a_damaged_filter_is_an_error_and_never_a_missing_match(tmp_path: Path) 
         part.write_bytes(damaged)
         with Monocontext.open(tmp_path) as context, pytest.raises(DamagedData, match="filters/"):
             context.find("needle-4711")
+
+
+class _Mixing(WrappedStore):
+    """Answers what is asked of filters with other blocks of the same length, checksums and all."""
+
+    def __init__(self, store: Store, blocks_on: int, other_filter: bool) -> None:
+        super().__init__(store)
+        self._blocks_on = blocks_on
+        self._keys = [key for ref in root(store).filters for key in ref.keys] if other_filter else []
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        if not key.endswith(".flt"):
+            return super().get_range(key, start, length, etag=etag)
+        size = self.head(key).size_bytes
+        if self._keys:
+            key = self._keys[(self._keys.index(key) + 1) % len(self._keys)]
+        start = (start + self._blocks_on * length) % size
+        return super().get_range(key, start, length)
+
+
+@pytest.mark.parametrize(("blocks_on", "other_filter"), [(1, False), (20, False), (0, True)])
+def test_another_block_of_the_same_length_is_damage(
+    store: Store, blocks_on: int, other_filter: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monocontext.filters.building.GROUP_FRAMES", 32)
+    rng = Random(4)
+    text = "".join(f"{rng.getrandbits(256):064x}\n" for _ in range(4096))
+    manifest = publish(text[:150_000] + "needle-4711\n" + text[150_000:], store, frame_bytes=4096)
+    first, second, *_ = manifest.filters
+    assert Layout(first).blocks > 21
+    assert (first.frames, first.bits) == (second.frames, second.bits)
+    assert first.seed != second.seed
+    with Monocontext.open(_Mixing(store, blocks_on, other_filter)) as context:
+        with pytest.raises(DamagedData, match=r"block \d+ of filters/"):
+            context.find("needle-4711")
+        with pytest.raises(DamagedData, match=r"block \d+ of filters/"):
+            _ = "no such thing" in context
+
+
+def test_filters_whose_blocks_do_not_know_their_place_are_still_read(store: Store) -> None:
+    """Kind `grams-1`, of contexts written before; an append renews the short one at the end."""
+    publish(lines(500) + "needle-4711\n" + lines(900), store, frame_bytes=FRAME_BYTES)
+    manifest = root(store)
+    (ref,) = manifest.filters
+    old = dataclasses.replace(ref, kind="grams-1", seed=None, parts=())
+    parts = []
+    for number, key in enumerate(ref.keys):
+        rows = Layout(ref).decode(number, store.get(key).data)
+        data = Layout(old).encode(rows, number * Layout(ref).blocks_per_part * Layout(ref).rows_per_block)
+        parts.append(hashlib.sha256(data).hexdigest()[:32])
+        store.put(filter_key(parts[-1]), data)
+    written = dataclasses.replace(manifest, filters=(dataclasses.replace(old, parts=tuple(parts)),)).to_bytes()
+    assert b'"seed"' not in written
+    store.put(ROOT_KEY, written)
+    store.put(generation_key(manifest.generation), written)
+    assert verify(store).ok
+    counting = CountingStore(store)
+    with Monocontext.open(counting) as context:
+        assert context.find("needle-4711") == len(lines(500))
+        assert context.stats.search.pruned >= 139
+    append("one more line\n", store)
+    assert [each.kind for each in root(store).filters] == ["grams-2"]
+    assert verify(store).ok
 
 
 def test_a_filter_made_with_other_tables_is_asked_for_ascii_only(store: Store) -> None:
