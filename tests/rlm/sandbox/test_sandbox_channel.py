@@ -285,6 +285,10 @@ def test_the_filter_refuses_and_lets_pass_what_it_should(machine: str) -> None:
     assert evaluated(program, fcntl, machine, 3, 8) == eperm
     assert evaluated(program, truncate, machine) == allow
     assert evaluated(seccomp.program(machine, 77, has_view=False), truncate, machine) == eperm
+    pair = 53 if x86 else 199
+    assert [evaluated(program, pair, machine, 1, kind) for kind in (1, 0x80801)] == [allow] * 2
+    for family, kind in ((1, 2), (1, 3), (1, 5), (1, 0x80802), (2, 1), (30, 1), (40, 1)):
+        assert evaluated(program, pair, machine, family, kind) == eperm
     if x86:
         assert evaluated(program, 0x40000000 | 57, machine) == enosys
     assert all(0 <= yes < 256 and 0 <= no < 256 for _, yes, no, _ in program)

@@ -123,6 +123,18 @@ def test_there_is_no_network(probe: Any) -> None:
     assert probe.outcome(code) == "[]"
 
 
+def test_no_datagram_reaches_a_socket_of_the_host(probe: Any) -> None:
+    """A pair of datagram sockets is connected, and can be sent to any address all the same: the log, a service."""
+    code = REFUSED + (
+        "import socket\n"
+        "def via(kind, place):\n    a, b = socket.socketpair(socket.AF_UNIX, kind)\n    return a.sendto(b'x', place)\n"
+        "kinds = (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET, socket.SOCK_STREAM)\n"
+        "refused(*[lambda k=k, p=p: via(k, p) for k in kinds for p in facts['datagrams']])"
+    )
+    assert probe.outcome(code) == "[]"
+    assert probe.outcome("import socket\nprint(len(socket.socketpair()))") == "2"
+
+
 def test_no_process_can_be_started(probe: Any) -> None:
     code = REFUSED + (
         "import os, subprocess, multiprocessing, pty\n"
