@@ -18,7 +18,7 @@ from rlm import hooks
 from rlm.errors import AnswerRefused, ChannelAbuse, LLMError, RunnerUnavailable
 from rlm.excerpt import bounded_repr, cut
 from rlm.runner import CellResult
-from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
+from rlm.runners.channel import HEAD_BYTES, PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.indexed import IndexedServer, can_serve
 from rlm.runners.values import incoming, is_data, packed, split_texts
 from rlm.subcalls import SubCalls
@@ -260,6 +260,8 @@ class RemoteRunner:
         work: Callable[[], None]
         match head.get("op"):
             case "context" if self._server:
+                if len(body) > HEAD_BYTES:  # it is JSON to read, as heads are
+                    raise ChannelAbuse(f"the worker asks the text with {len(body):,} bytes: at most {HEAD_BYTES:,}")
                 request, server = bytes(body), self._server
                 work = lambda: self._answer(channel, number, lambda: ({}, server.answer(request)))  # noqa: E731
                 try:
