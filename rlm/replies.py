@@ -155,9 +155,9 @@ def _argument(text: str, start: int) -> str | None:
     if literal := _LITERAL.match(text, start):
         return literal[0][:-1]
     if text[start : start + 1] in ("{", "[", "("):  # a dict or a list, whose strings may hold parentheses
-        for end in islice(re.finditer(r"\)", text[start:]), _ENDS_TRIED):
-            if _is_literal(text[start : start + end.start()]):
-                return text[start : start + end.start()]
+        for closing in islice(re.finditer(r"\)", text[start:]), _ENDS_TRIED):
+            if _is_literal(text[start : start + closing.start()]):
+                return text[start : start + closing.start()]
     depth = 1
     for i in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)

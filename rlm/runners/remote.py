@@ -216,6 +216,7 @@ class RemoteRunner:
 
     def _end(self, *, gone: bool = False) -> str:
         worker, self._worker = self._worker, None
+        self._subcalls.abandon()
         return worker.end(gone=gone) if worker else "ended"
 
     def _lost(self, why: str) -> CellResult:

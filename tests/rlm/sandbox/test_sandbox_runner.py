@@ -241,6 +241,24 @@ def test_a_worker_that_is_killed_from_outside_is_replaced(sandbox: Make) -> None
     assert runner.run("print(context)").stdout == "the context\n"
 
 
+def test_a_batch_of_a_worker_that_is_gone_is_not_asked_to_its_end(sandbox: Make) -> None:
+    asked: list[str] = []
+
+    def script(prompt: str) -> str:
+        asked.append(prompt)
+        time.sleep(0.02)
+        return prompt
+
+    runner = sandbox(script=script)
+    code = "import os, threading\nthreading.Timer(0.3, os._exit, [1]).start()\n"
+    assert "WorkerDied" in runner.run(code + "llm_query_batched([str(i) for i in range(2_000)])").stderr
+    time.sleep(0.3)  # what was under way ends
+    count = len(asked)
+    time.sleep(0.3)
+    assert len(asked) == count < 2_000
+    assert runner.run("print(llm_query('again'))").stdout == "again\n"
+
+
 def test_cpu_time_is_bounded(sandbox: Make) -> None:
     runner = sandbox(limits=Limits(cpu_seconds=1), cell_timeout=30)
     assert "WorkerDied" in runner.run("while True: pass").stderr
