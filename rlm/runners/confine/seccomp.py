@@ -37,9 +37,10 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
     "open_tree_attr": (467, 467),
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "mknod": (133, None), "mknodat": (259, 33),
-    # memory beside RLIMIT_AS
+    # memory beside RLIMIT_AS; attributes of files are none of a file system's bytes
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "shmat": (30, 196),
     "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
     # corners
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "add_key": (248, 217),
     "request_key": (249, 218), "keyctl": (250, 219), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
@@ -59,9 +60,8 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 _REFUSED_WITHOUT_VIEW: dict[str, tuple[int | None, int | None]] = {
     # what Landlock has no word on, and would reach files of the host's user
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
-    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16), "removexattrat": (466, 466), "truncate": (76, 45), "utime": (132, None),
+    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "removexattr": (197, 14),
+    "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466), "truncate": (76, 45), "utime": (132, None),
     "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "inotify_init": (253, None),
     "inotify_init1": (294, 26), "file_setattr": (469, 469),
 }  # fmt: skip
