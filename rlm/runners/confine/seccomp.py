@@ -61,7 +61,8 @@ _REFUSED_WITHOUT_VIEW: dict[str, tuple[int | None, int | None]] = {
     # what Landlock has no word on, and would reach files of the host's user
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "removexattr": (197, 14),
-    "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466), "truncate": (76, 45), "utime": (132, None),
+    "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466), "truncate": (76, 45),
+    "utime": (132, None),
     "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "inotify_init": (253, None),
     "inotify_init1": (294, 26), "file_setattr": (469, 469),
 }  # fmt: skip
