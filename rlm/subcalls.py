@@ -174,6 +174,7 @@ class SubCalls:
 
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
         name = model or self._model
+        self._demand_price(model)
         shown = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
         key = call_key(shown, messages)
@@ -197,6 +198,7 @@ class SubCalls:
     def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
         if self._spawn is None:
             return self._ask(_with_context(prompt, context, self._lm), model, order)
+        self._demand_price(model)
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
@@ -251,6 +253,12 @@ class SubCalls:
             index, error = failed[0]
             raise LLMError(f"{len(failed)} of {len(calls)} calls failed, first prompts[{index}]: {error}") from error
         return answers
+
+    def _demand_price(self, model: str | None) -> None:
+        """A budget of dollars would not bound what code in a cell asks of a model whose price nobody knows."""
+        gate = self.gate
+        if model and model != self._model and gate.budget.dollars is not None and model in gate.usage.unpriced:
+            raise LLMError(f"no price is known for {model}, and this run has max_dollars: leave `model` out")
 
     def _record(self, call: SubCall) -> None:
         with self._lock:

@@ -230,3 +230,15 @@ def test_calls_that_an_earlier_question_left_behind_count_where_they_end() -> No
     gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "y"}])
     with pytest.raises(BudgetSpent):
         gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "z"}])
+
+
+@pytest.mark.parametrize("call", ["llm_query('x', model='gpt-99')", "llm_query_batched(['x'] * 4, model='gpt-99')"])
+def test_a_cell_does_not_get_round_the_dollars_by_naming_a_model_without_a_price(call: str) -> None:
+    sub = ScriptedLM(str.upper, model="gpt-5-nano")
+    code = repl(f"for i in range(50):\n    try: {call}\n    except LLMError as exc: print(exc)\nFINAL('done')")
+    completion = RLM(
+        lm=ScriptedLM([code], model="gpt-5"), sub_lm=sub, sub_model="gpt-5-nano", max_dollars=1
+    ).completion("q", "text")
+    assert completion.answer == "done"
+    assert len(sub.calls) <= 4
+    assert "no price is known for gpt-99" in completion.trajectory[1]["code_blocks"][0]["result"]["stdout"]
