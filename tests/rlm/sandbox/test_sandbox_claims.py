@@ -90,6 +90,7 @@ def test_nothing_is_to_be_had_through_proc(probe: Any) -> None:
         ("memfd_create", 319, 279, "ctypes.c_char_p(b'x'), 0"),
         ("shmget", 29, 194, "0, 4096, 0o1600"),
         ("setxattr", 188, 5, "ctypes.c_char_p(b'/tmp'), ctypes.c_char_p(b'user.x'), ctypes.c_char_p(b'y'), 1, 0"),
+        ("setsockopt SO_SNDBUF", 54, 208, "0, 1, 7, 0, 0"),
         ("io_setup", 206, 0, "1, 0"),
         ("socket", 41, 198, "2, 1, 0"),
         ("execve", 59, 221, "ctypes.c_char_p(b'/bin/sh'), 0, 0"),
