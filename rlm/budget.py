@@ -20,7 +20,8 @@ class Budget:
     tokens: int | None = None
     """Input and output together."""
     dollars: float | None = None
-    """By the price table. Models without a known price count nothing, and the run says so."""
+    """By the price table. Models without a known price count nothing, and the run says so; one that code in a cell
+    names is not asked again."""
     seconds: float | None = None
     """Wall clock of the run."""
 

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from rlm.errors import LLMError
+from rlm.excerpt import printable
 from rlm.rlm import RLM
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def chat(rlm: RLM, context: object, display: Display, *, source: str | None = No
                     except LLMError as exc:
                         display.say(f"rlm: {exc}")
                         continue
-                    print(completion.answer, flush=True)
+                    print(printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)
                     display.cost(completion)
                     calls, tokens = calls + completion.usage.calls, tokens + completion.usage.tokens
                     dollars = None if dollars is None or completion.cost is None else dollars + completion.cost

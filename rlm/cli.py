@@ -19,6 +19,7 @@ from rlm.budget import Budget
 from rlm.compile.command import compile_command
 from rlm.completion import Completion
 from rlm.errors import LLMError, RLMError
+from rlm.excerpt import printable
 from rlm.opening import UsageError, opened
 from rlm.recording import Recording
 from rlm.rlm import RLM, recorded_options
@@ -127,7 +128,7 @@ def run(
                     display.watch(session)
                     completion = _answered(session.ask, str(question), session)
         display.summary(completion)
-        typer.echo(json.dumps(_as_json(completion)) if as_json else completion.answer)
+        _say(json.dumps(_as_json(completion)) if as_json else completion.answer)
 
 
 @app.command()
@@ -190,7 +191,7 @@ def summarize(
         rlm = RLM(**chosen, max_calls=max_calls, max_dollars=max_dollars, cache_dir=cache_dir)
         with rlm, opened(source) as held:
             summary = summarized(rlm, held, chunk_characters=chunk_characters, focus=focus)
-        typer.echo(json.dumps(summary.to_dict()) if as_json else summary.text)
+        _say(json.dumps(summary.to_dict()) if as_json else summary.text)
         if not as_json and sys.stderr.isatty():
             typer.echo(repr(summary.usage), err=True)
 
@@ -350,6 +351,10 @@ def _warn_of_rlms() -> None:
         except metadata.PackageNotFoundError:
             continue
         typer.echo(f"warning: {distribution} is installed here and owns the package name `rlm` as well", err=True)
+
+
+def _say(text: str) -> None:
+    typer.echo(printable(text, terminal=sys.stdout.isatty()))
 
 
 def _as_json(completion: Completion) -> dict[str, Any]:

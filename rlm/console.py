@@ -13,7 +13,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from rlm.completion import Completion
-from rlm.excerpt import cut
+from rlm.excerpt import cut, printable
 from rlm.session import Session
 from rlm.step import Step
 
@@ -89,18 +89,23 @@ def print_step(step: Step, console: Console | None = None) -> None:
     if step.compacted:
         console.print(Text(f"The history was long: {step.compacted} messages were shortened.", style="yellow"))
     if not step.cells:
-        console.print(Text(cut(step.reply.text.strip(), _SHOWN_CHARACTERS)))
+        console.print(Text(_shown(step.reply.text.strip(), console)))
     for cell in step.cells:
+        code = printable(cell.code, terminal=console.is_terminal)
         if console.is_terminal:
-            console.print(Panel(Syntax(cell.code, "python", word_wrap=True), title="code", title_align="left"))
+            console.print(Panel(Syntax(code, "python", word_wrap=True), title="code", title_align="left"))
         else:
-            console.print(Text(cell.code))
+            console.print(Text(code))
         for text, style in ((cell.result.stdout, ""), (cell.result.stderr, "red")):
             if text:
-                console.print(Text(cut(text.rstrip("\n"), _SHOWN_CHARACTERS), style=style))
+                console.print(Text(_shown(text.rstrip("\n"), console), style=style))
         console.print(Text(_cost(cell.result.execution_seconds, len(cell.result.calls), cell.io), style="dim"))
     if step.notice:
-        console.print(Text(step.notice, style="yellow"))
+        console.print(Text(_shown(step.notice, console), style="yellow"))
+
+
+def _shown(text: str, console: Console) -> str:
+    return cut(printable(text, terminal=console.is_terminal), _SHOWN_CHARACTERS)
 
 
 def print_summary(completion: Completion, console: Console | None = None) -> None:

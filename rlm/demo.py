@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import sysconfig
 import tempfile
 import time
@@ -27,6 +28,7 @@ from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_we
 from rlm.completion import Completion
 from rlm.console import print_step, print_summary
 from rlm.errors import RunnerUnavailable
+from rlm.excerpt import printable
 from rlm.lm import LM
 from rlm.rlm import RLM
 from rlm.scripted import ScriptedLM
@@ -144,7 +146,7 @@ def main(
         print_summary(completion)
         _print_costs(console, costs, manifest, hits, hits + looked)
         right = _is_right(completion, library)
-        print(completion.answer)
+        print(printable(completion.answer, terminal=sys.stdout.isatty()))
         console.print("The answer is right." if right else "The answer is WRONG.")
         return right
 

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 _BRACKETS = {list.__repr__: ("[", "]"), tuple.__repr__: ("(", ")"), set.__repr__: ("{", "}")}
+
+
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+_UNENCODABLE = re.compile(r"[\ud800-\udfff]")
+
+
+def printable(text: str, *, terminal: bool) -> str:
+    """`text` with what no encoding holds spelled out and, for a terminal, what would steer it: a model writes what the
+    text it reads may have told it to, and an escape sequence can fill a clipboard or hide a line."""
+    if terminal:
+        text = _STEERING.sub(_spelled, text)
+    return _UNENCODABLE.sub(_spelled, text)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
 def cut(text: str, limit: int) -> str:

@@ -53,15 +53,18 @@ class Gate:
         self._cache = cache
         self._lock = threading.Lock()
         self._orders = 0
+        self._under_way = 0
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
-        """Begin to count anew, from what `usage` holds; so many turns and seconds were spent before."""
+        """Begin to count anew, from what `usage` holds; so many turns and seconds were spent before.
+
+        Calls that are still under way, of code that an earlier question left behind, count where they end.
+        """
         self.usage = usage
         self.began = time.monotonic() - seconds
         """The clock of the run: everything that is recorded as a start counts from here."""
         self._turns = turns
-        self._under_way = 0
         self._stopped: str | None = None
 
     def elapsed(self) -> float:

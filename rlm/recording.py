@@ -18,6 +18,9 @@ from rlm.sub_cache import call_key
 from rlm.trajectory import VERSION, partial_of
 from rlm.usage import Usage
 
+_OF_OTHER_SHAPE = (KeyError, TypeError, AttributeError, RecursionError)
+"""What reading raises for JSON that is no trajectory."""
+
 
 class Recording:
     """The replies of a run, each given out once. Safe for use by many threads."""
@@ -60,12 +63,14 @@ class Recording:
         """The recording of a file, and how many of its bytes are whole lines. Raises TrajectoryError."""
         try:
             lines, whole = _lines(Path(path))
+            beside = partial_of(Path(path))
+            return cls(lines, _lines(beside)[0] if beside.exists() else None), whole
+        except TrajectoryError:
+            raise
         except FileNotFoundError:
             raise TrajectoryError(f"there is no trajectory at {path}") from None
-        except (OSError, ValueError) as exc:
-            raise TrajectoryError(f"{path} is no trajectory: {exc}") from exc
-        beside = partial_of(Path(path))
-        return cls(lines, _lines(beside)[0] if beside.exists() else None), whole
+        except (OSError, ValueError, *_OF_OTHER_SHAPE) as exc:
+            raise TrajectoryError(f"{path} is no trajectory: {_why(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
         """The next recorded reply to this call, once each; None when there is none left. Raises what was raised."""
@@ -100,8 +105,11 @@ class Recording:
         return len(self.open) + sum(len(call.get("iterations", ())) for call in calls)
 
     def steps(self) -> list[Step]:
-        """All recorded turns, as far as the loop needs them to go on."""
-        return [_step(line) for line in self.iterations]
+        """All recorded turns, as far as the loop needs them to go on. Raises TrajectoryError."""
+        try:
+            return [_step(line) for line in self.iterations]
+        except _OF_OTHER_SHAPE as exc:
+            raise TrajectoryError(f"a turn of this trajectory is not as it should be: {_why(exc)}") from exc
 
 
 def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
@@ -116,6 +124,10 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
             for model, sums in call["usage_summary"]["model_usage_summaries"].items():
                 cost = sums.get("total_cost") if call.get("iterations") else call.get("dollars")
                 usage.count(model, sums["total_calls"], sums["total_input_tokens"], sums["total_output_tokens"], cost)
+
+
+def _why(exc: Exception) -> str:
+    return f"{exc} is missing" if isinstance(exc, KeyError) else str(exc)
 
 
 def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:

@@ -15,8 +15,9 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from rlm.syntax import compiles
+from rlm.syntax import compiles, quiet
 
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(`{3,})[ \t]*([^`]*)$")
 _FINAL = re.compile(r"^[ \t]*(FINAL_VAR|FINAL|SUBMIT)[ \t]*\(", re.MULTILINE)
@@ -25,6 +26,10 @@ _RUNS = ("repl", "python")
 
 # A string in a prompt holds a handful of fences; the bound keeps a reply of broken blocks from costing quadratic time.
 _FENCES_TRIED = 50
+
+# A model that repeats itself writes thousands of `FINAL(`; each one that never closes is looked for to the end.
+_FINALS_TRIED = 50
+_ENDS_TRIED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,7 @@ def _dedented(lines: Sequence[str], margin: int) -> str:
 
 
 def _find_final(prose: str) -> TextFinal | None:
-    for match in _FINAL.finditer(prose):
+    for match in islice(_FINAL.finditer(prose), _FINALS_TRIED):
         inside = _argument(prose, match.end())
         if inside is None or not inside.strip():
             continue
@@ -149,6 +154,10 @@ def _argument(text: str, start: int) -> str | None:
     """What stands between the parenthesis before `start` and the one that closes it."""
     if literal := _LITERAL.match(text, start):
         return literal[0][:-1]
+    if text[start : start + 1] in ("{", "[", "("):  # a dict or a list, whose strings may hold parentheses
+        for closing in islice(re.finditer(r"\)", text[start:]), _ENDS_TRIED):
+            if _is_literal(text[start : start + closing.start()]):
+                return text[start : start + closing.start()]
     depth = 1
     for i in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -157,6 +166,15 @@ def _argument(text: str, start: int) -> str | None:
     # Never closed, as in "FINAL(sad :( )": the first line that ends with a parenthesis ends the answer.
     end = re.search(r"\)[ \t]*$", text[start:], re.MULTILINE)
     return text[start : start + end.start()] if end else None
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        with quiet():
+            ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
+    return True
 
 
 def _submitted(inside: str) -> str:

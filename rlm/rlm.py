@@ -276,7 +276,7 @@ class RLM(_Shaped):
         """
         recording, whole_bytes = Recording.load(path)
         metadata = recording.metadata
-        if "query" not in metadata:
+        if "query" not in metadata or not isinstance(metadata.get("context"), dict):
             raise TrajectoryError(f"{path} does not hold the question: it was written by another program")
         if context is _NOT_GIVEN:
             told = metadata["context"]

@@ -205,7 +205,12 @@ class Session:
             setup.root, setup.root_model, self.gate, self._subcalls, self._runner, self.context, setup.window_tokens,
             self._is_top, on_step, setup.on_delta if self._is_top else None,
         )  # fmt: skip
-        last = loop.run(self._messages, turns, self._turns)
+        try:
+            last = loop.run(self._messages, turns, self._turns)
+        except BaseException:
+            if self._is_top:
+                self.gate.stop("cancelled")  # batches and child runs under way ask nothing more: nobody waits for them
+            raise
         taken = last.iteration - self._turns - (last.reason == "max_iterations")
         self._turns = last.iteration
         io = hooks.spent(before, hooks.reading(self.context))

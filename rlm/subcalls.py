@@ -11,6 +11,7 @@ from typing import Any
 
 from rlm import hooks
 from rlm.errors import LLMError
+from rlm.excerpt import cut
 from rlm.gate import Gate
 from rlm.held import describe
 from rlm.lm import LM
@@ -23,6 +24,10 @@ CONCURRENCY = 16
 CHILDREN = 4
 """Child runs of one batch at once; the figure of rlms."""
 
+# Calls that fail cost nothing that a budget counts, so what is remembered of them has bounds of its own.
+_FAILED_KEPT = 10_000
+_FAILED_PROMPT_CHARACTERS = 10_000
+
 # A prompt for a child run that is longer than this is text to work on rather than a question.
 _QUESTION_CHARACTERS = 4_000
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
@@ -34,6 +39,7 @@ class SubCall:
 
     model: str
     prompt: str
+    """Cut when the call failed and it was long."""
     response: str
     """Empty when the call failed."""
     input_tokens: int
@@ -90,6 +96,8 @@ class SubCalls:
         self._spawn = spawn
         self._lock = threading.Lock()
         self._records: list[SubCall] = []
+        self._failed = 0
+        self._abandoned = 0
         self._open = 0
         self._opened_at = 0.0
         self._waited_seconds = 0.0
@@ -147,8 +155,12 @@ class SubCalls:
     def drain(self) -> tuple[SubCall, ...]:
         """The records since the last drain."""
         with self._lock:
-            records, self._records = tuple(self._records), []
+            records, self._records, self._failed = tuple(self._records), [], 0
         return records
+
+    def abandon(self) -> None:
+        """Nobody waits any more for the batches under way: what they have not asked yet is not asked."""
+        self._abandoned += 1
 
     def seconds_left(self) -> float:
         """What the budget of the run leaves to a cell."""
@@ -162,6 +174,7 @@ class SubCalls:
 
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
         name = model or self._model
+        self._demand_price(model)
         shown = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
         key = call_key(shown, messages)
@@ -171,7 +184,8 @@ class SubCalls:
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
             seconds = self.gate.elapsed() - started
-            self._record(SubCall(shown, prompt, "", 0, 0, seconds, str(error), None, started, False, key, order))
+            told = cut(prompt, _FAILED_PROMPT_CHARACTERS)
+            self._record(SubCall(shown, told, "", 0, 0, seconds, str(error), None, started, False, key, order))
             raise error from (exc.__cause__ if error is exc else exc)
         seconds = self.gate.elapsed() - started
         cost = 0.0 if reply.cached else dollars(reply, self.gate.usage.prices)
@@ -184,6 +198,7 @@ class SubCalls:
     def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
         if self._spawn is None:
             return self._ask(_with_context(prompt, context, self._lm), model, order)
+        self._demand_price(model)
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
@@ -194,7 +209,8 @@ class SubCalls:
             answer = None if paid else self._spawn(query, context, model)
         except LLMError as exc:
             seconds = self.gate.elapsed() - started
-            self._record(SubCall(model or "child run", prompt, "", 0, 0, seconds, str(exc), None, started, False, key))
+            told = cut(prompt, _FAILED_PROMPT_CHARACTERS)
+            self._record(SubCall(model or "child run", told, "", 0, 0, seconds, str(exc), None, started, False, key))
             raise
         seconds = self.gate.elapsed() - started
         if paid:
@@ -214,7 +230,11 @@ class SubCalls:
     def _batch(
         self, calls: Sequence[Callable[[], str]], concurrency: int, return_exceptions: bool
     ) -> list[str | LLMError]:
+        begun = self._abandoned
+
         def attempt(call: Callable[[], str]) -> str | LLMError:
+            if self._abandoned != begun:
+                return LLMError("nobody waits for this batch any more")
             try:
                 return call()
             except LLMError as exc:
@@ -234,9 +254,17 @@ class SubCalls:
             raise LLMError(f"{len(failed)} of {len(calls)} calls failed, first prompts[{index}]: {error}") from error
         return answers
 
+    def _demand_price(self, model: str | None) -> None:
+        """A budget of dollars would not bound what code in a cell asks of a model whose price nobody knows."""
+        gate = self.gate
+        if model and model != self._model and gate.budget.dollars is not None and model in gate.usage.unpriced:
+            raise LLMError(f"no price is known for {model}, and this run has max_dollars: leave `model` out")
+
     def _record(self, call: SubCall) -> None:
         with self._lock:
-            self._records.append(call)
+            self._failed += call.error is not None
+            if call.error is None or self._failed <= _FAILED_KEPT:
+                self._records.append(call)
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

@@ -46,6 +46,7 @@ class Channel:
         """Owns the descriptors. The bounds are those of what arrives; without them the other side is trusted."""
         self._read_fd, self._write_fd = read_fd, write_fd
         self._head_bytes, self._message_bytes = head_bytes, message_bytes
+        self._sent_head_bytes = self._sent_message_bytes = _UNBOUNDED
         self._sending = threading.Lock()
         self._closed = False
         for fd in {read_fd, write_fd}:
@@ -56,11 +57,15 @@ class Channel:
     def send(
         self, head: dict[str, Any], body: Sequence[bytes | memoryview] = (), *, seconds: float | None = None
     ) -> None:
-        """Send a message whole. Raises ChannelClosed, also when the other side does not take it in time."""
+        """Send a message whole. Raises ChannelClosed, also when the other side does not take it in time; ValueError,
+        with nothing sent, for one that the other side would not take at all."""
         text = json.dumps(head, separators=(",", ":")).encode()
         total = len(text) + sum(map(len, body))
-        if total > _UNBOUNDED:
-            raise ValueError(f"a message of {total:,} bytes: at most {_UNBOUNDED:,}")
+        if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
+            raise ValueError(
+                f"{total:,} bytes at once, {len(text):,} of them beside long texts, cannot cross the border of the "
+                f"sandbox: at most {self._sent_message_bytes:,} and {self._sent_head_bytes:,}"
+            )
         lengths = total.to_bytes(4, "big") + len(text).to_bytes(4, "big")
         left = [memoryview(part) for part in (lengths + text, *body) if len(part)]
         deadline = None if seconds is None else time.monotonic() + seconds

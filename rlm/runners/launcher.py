@@ -84,7 +84,7 @@ def _work(plan: dict[str, Any], bounds: Limits) -> NoReturn:
     system.no_new_privileges()
     system.drop_capabilities()
     system.die_with_parent()  # after the user has changed, which takes it back
-    limits.apply(bounds)
+    limits.apply(bounds, counted_alone=plan["way"] in ("namespaces", "inside bubblewrap"))
     seccomp.install(has_view=plan["way"] != "landlock")
     read_fd, write_fd = plan["channel"]
     if read_fd == 0:  # pipes to a container: cells must not find them where their output would go

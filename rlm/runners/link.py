@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from typing import Any
 
-from rlm.runners.channel import Channel, Message
+from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel, Message
 
 CALLS = 32
 """Under way at once; more wait in the worker. The host ends a worker that has many more."""
@@ -44,6 +44,7 @@ class Link(Channel):
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
+        self._sent_head_bytes, self._sent_message_bytes = HEAD_BYTES, MESSAGE_BYTES
         self.shielded = False
         """The main thread must not be interrupted now."""
         self._main = threading.get_ident()

@@ -145,7 +145,10 @@ class LocalRunner:
         return {
             name: value
             for name, value in list(self._namespace.items())
-            if name not in self._given and not name.startswith("_") and not isinstance(value, ModuleType)
+            if isinstance(name, str)  # globals() takes other keys too
+            and name not in self._given
+            and not name.startswith("_")
+            and not isinstance(value, ModuleType)
         }
 
     def _execute(self, cell: _Cell) -> None:
@@ -165,9 +168,12 @@ class LocalRunner:
                 cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; to finish, answer.\n")
             except BaseException as exc:
                 cell.err.write(cell_traceback(exc, self._files))
-            self._collect(cell)
-            shown = {"context": self._reserved["context"], **self._variables()}
-            cell.variables = {name: bounded_repr(value) for name, value in shown.items()}
+            try:
+                self._collect(cell)
+                shown = {"context": self._reserved["context"], **self._variables()}
+                cell.variables = {name: bounded_repr(value) for name, value in shown.items()}
+            except BaseException as exc:  # the cell's own `__repr__`, say, raises SystemExit
+                cell.err.write(cell_traceback(exc, self._files))
 
     def _collect(self, cell: _Cell) -> None:
         if self._ran:

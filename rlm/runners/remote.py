@@ -18,7 +18,7 @@ from rlm import hooks
 from rlm.errors import AnswerRefused, ChannelAbuse, LLMError, RunnerUnavailable
 from rlm.excerpt import bounded_repr, cut
 from rlm.runner import CellResult
-from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
+from rlm.runners.channel import HEAD_BYTES, PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.indexed import IndexedServer, can_serve
 from rlm.runners.values import incoming, is_data, packed, split_texts
 from rlm.subcalls import SubCalls
@@ -216,6 +216,7 @@ class RemoteRunner:
 
     def _end(self, *, gone: bool = False) -> str:
         worker, self._worker = self._worker, None
+        self._subcalls.abandon()
         return worker.end(gone=gone) if worker else "ended"
 
     def _lost(self, why: str) -> CellResult:
@@ -260,6 +261,8 @@ class RemoteRunner:
         work: Callable[[], None]
         match head.get("op"):
             case "context" if self._server:
+                if len(body) > HEAD_BYTES:  # it is JSON to read, as heads are
+                    raise ChannelAbuse(f"the worker asks the text with {len(body):,} bytes: at most {HEAD_BYTES:,}")
                 request, server = bytes(body), self._server
                 work = lambda: self._answer(channel, number, lambda: ({}, server.answer(request)))  # noqa: E731
                 try:

@@ -13,6 +13,8 @@ from typing import Any
 from rlm.errors import ChannelAbuse
 
 _SHORT = 100
+_MANY = 100
+"""A list of at least so many strings crosses as its place among the texts, some three bytes a string: a batch."""
 _DEEPEST = 50
 
 
@@ -31,6 +33,9 @@ def outgoing(value: Any, texts: list[bytes], depth: int = 0, context: object = N
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
     if isinstance(value, (list, tuple)):
+        if len(value) >= _MANY and all(isinstance(item, str) and item is not context for item in value):
+            texts += [item.encode("utf-8", "surrogatepass") for item in value]
+            return {"texts": [len(texts) - len(value), len(value)]}
         return [outgoing(item, texts, depth + 1, context) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": [[key, outgoing(item, texts, depth + 1, context)] for key, item in value.items()]}
@@ -39,24 +44,39 @@ def outgoing(value: Any, texts: list[bytes], depth: int = 0, context: object = N
     )
 
 
-def incoming(tree: Any, texts: Sequence[str], context: object = None, depth: int = 0) -> Any:
-    """What `outgoing` made JSON of, with the `context` of this side. Raises ChannelAbuse."""
+def incoming(
+    tree: Any, texts: Sequence[str], context: object = None, depth: int = 0, used: bytearray | None = None
+) -> Any:
+    """What `outgoing` made JSON of, with the `context` of this side. Raises ChannelAbuse.
+
+    Each text is named once: a few bytes that name a long one again and again would be as many long prompts.
+    """
+    used = bytearray(len(texts)) if used is None else used
     if depth > _DEEPEST:
         raise ChannelAbuse("the worker sent a value that is nested too deeply")
     match tree:
         case {"context": True} if len(tree) == 1:
             return context
-        case {"text": int(at)} if len(tree) == 1 and 0 <= at < len(texts):
-            return texts[at]
+        case {"text": int(at)} if len(tree) == 1:
+            return _taken(texts, at, 1, used)[0]
+        case {"texts": [int(first), int(count)]} if len(tree) == 1:
+            return _taken(texts, first, count, used)
         case {"dict": [*items]} if len(tree) == 1 and all(
             isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in items
         ):
-            return {key: incoming(item, texts, context, depth + 1) for key, item in items}
+            return {key: incoming(item, texts, context, depth + 1, used) for key, item in items}
         case [*items]:
-            return [incoming(item, texts, context, depth + 1) for item in items]
+            return [incoming(item, texts, context, depth + 1, used) for item in items]
         case dict():
             raise ChannelAbuse("the worker sent an object that is no value")
     return tree
+
+
+def _taken(texts: Sequence[str], first: int, count: int, used: bytearray) -> list[str]:
+    if not 0 <= first <= first + count <= len(texts) or any(used[first : first + count]):
+        raise ChannelAbuse("the worker names a text that it has not sent, or one twice")
+    used[first : first + count] = b"\1" * count
+    return list(texts[first : first + count])
 
 
 def split_texts(sizes: Any, body: memoryview) -> list[str]:

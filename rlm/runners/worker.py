@@ -19,13 +19,15 @@ from typing import Any, NoReturn
 from rlm import hooks
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
-from rlm.runners.channel import PROTOCOL, ChannelClosed, Message
+from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, PROTOCOL, ChannelClosed, Message
 from rlm.runners.link import Link
 from rlm.runners.local import LocalRunner
 from rlm.runners.values import outgoing, unpacked
 
 _SHIELDED_SECONDS = 0.02
 _ASK_AGAIN_SECONDS = 1.0
+_ANSWER_BYTES = MESSAGE_BYTES - (1 << 20)
+"""Beside an answer there is what a cell printed."""
 
 
 def prepare() -> None:
@@ -70,13 +72,16 @@ def _serve(link: Link, start: dict[str, Any], body: memoryview) -> NoReturn:
 def _run(link: Link, runner: LocalRunner, calls: RemoteCalls, head: dict[str, Any]) -> None:
     calls.limit(head["seconds"])
     result = runner.run(head["code"])
+    answer, refused = result.final_answer, ""
+    if answer is not None and (why := _too_long(answer.encode("utf-8", "surrogatepass"))):
+        answer, refused = None, f"Answer refused: {why}\n"
     texts: list[bytes] = []
     fields = outgoing(
         {
             "stdout": result.stdout,
-            "stderr": result.stderr,
+            "stderr": result.stderr + refused,
             "variables": [[name[:200], shown] for name, shown in list(result.variables.items())[-1000:]],
-            "final_answer": result.final_answer,
+            "final_answer": answer,
         },
         texts,
     )
@@ -86,11 +91,19 @@ def _run(link: Link, runner: LocalRunner, calls: RemoteCalls, head: dict[str, An
 def _reply(link: Link, number: int, make: Callable[[], str]) -> None:
     try:
         text = make().encode("utf-8", "surrogatepass")
+        if why := _too_long(text):
+            raise AnswerRefused(why)
     except AnswerRefused as exc:
         text = str(exc)[:10_000].encode("utf-8", "surrogatepass")
         link.send({"op": "refused", "id": number, "texts": [len(text)]}, [text])
     else:
         link.send({"op": "text", "id": number, "texts": [len(text)]}, [text])
+
+
+def _too_long(answer: bytes) -> str:
+    if len(answer) <= _ANSWER_BYTES:
+        return ""
+    return f"an answer of {len(answer):,} bytes is too long to leave the sandbox: at most {_ANSWER_BYTES:,}"
 
 
 def _runner(link: Link, calls: RemoteCalls, start: dict[str, Any], body: memoryview) -> LocalRunner:
@@ -112,7 +125,13 @@ def _made_by(entry: str, link: Link) -> Any:
     """The context that a function of another package makes of a way to ask the host."""
     module, _, name = entry.partition(":")
     make = getattr(importlib.import_module(module), name)
-    return make(lambda request: _answered(link.call({"op": "context"}, [request])))
+
+    def ask(request: bytes) -> memoryview:
+        if len(request) > HEAD_BYTES:
+            raise ValueError(f"a question of {len(request):,} bytes to the context: at most {HEAD_BYTES:,}")
+        return _answered(link.call({"op": "context"}, [request]))
+
+    return make(ask)
 
 
 def _answered(message: Message) -> memoryview:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from rlm import RLM, Budget, LLMError, ModelUsage, Reply, ScriptedLM, Usage
+from rlm.errors import BudgetSpent
+from rlm.gate import Gate
 from rlm.prices import PRICES, dollars
 
 
@@ -177,3 +180,65 @@ def test_a_failed_call_costs_nothing_of_the_budget() -> None:
         return "fine"
 
     assert RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(reply), max_calls=2).completion("q", "t").answer == "fine"
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_an_interrupted_question_asks_nothing_more(runner: str) -> None:
+    """Ctrl-C in mid-batch; a batch of a worker lives on in a thread of the host."""
+    main, asked = threading.main_thread(), threading.Event()
+
+    def sub(prompt: str) -> str:
+        if prompt == "20":
+            signal.pthread_kill(main.ident or 0, signal.SIGINT)
+            asked.set()
+        time.sleep(0.02)
+        return prompt
+
+    lm = ScriptedLM(sub)
+    rlm = RLM(lm=ScriptedLM([repl("llm_query_batched([str(i) for i in range(2_000)])")]), sub_lm=lm, runner=runner)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), rlm.session("text") as session:
+            session.ask("q")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert asked.is_set()
+    time.sleep(0.3)  # what was under way ends
+    count = len(lm.calls)
+    time.sleep(0.3)
+    assert len(lm.calls) == count < 2_000
+
+
+def test_calls_that_an_earlier_question_left_behind_count_where_they_end() -> None:
+    gate, release, entered = Gate(Usage(), Budget(calls=3)), threading.Event(), threading.Barrier(3, timeout=10)
+
+    def sub(prompt: str) -> str:
+        entered.wait()
+        release.wait(10)
+        return prompt
+
+    lm = ScriptedLM(sub)
+    left = [threading.Thread(target=gate.ask, args=(lm, [{"role": "user", "content": "x"}])) for _ in range(2)]
+    for thread in left:
+        thread.start()
+    entered.wait()
+    gate.renew(Usage())
+    assert gate.spent is None
+    release.set()
+    for thread in left:
+        thread.join()
+    gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "y"}])
+    with pytest.raises(BudgetSpent):
+        gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "z"}])
+
+
+@pytest.mark.parametrize("call", ["llm_query('x', model='gpt-99')", "llm_query_batched(['x'] * 4, model='gpt-99')"])
+def test_a_cell_does_not_get_round_the_dollars_by_naming_a_model_without_a_price(call: str) -> None:
+    sub = ScriptedLM(str.upper, model="gpt-5-nano")
+    code = repl(f"for i in range(50):\n    try: {call}\n    except LLMError as exc: print(exc)\nFINAL('done')")
+    completion = RLM(
+        lm=ScriptedLM([code], model="gpt-5"), sub_lm=sub, sub_model="gpt-5-nano", max_dollars=1
+    ).completion("q", "text")
+    assert completion.answer == "done"
+    assert len(sub.calls) <= 4
+    assert "no price is known for gpt-99" in completion.trajectory[1]["code_blocks"][0]["result"]["stdout"]

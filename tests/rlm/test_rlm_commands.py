@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from rlm import RLM, LLMError, RunnerUnavailable, ScriptedLM
 from rlm.cli import app, rights
+from rlm.console import print_step
+from rlm.excerpt import printable
 from rlm.runner import DEFAULT_RUNNER
 from rlm.summarize import summarize
 
@@ -231,3 +235,32 @@ def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
 
 def _refuse(way: str, *_: object) -> None:
     raise RunnerUnavailable(f"{way} is not permitted")
+
+
+# --- what a model writes on a terminal ------------------------------------------------------------
+
+
+def test_an_answer_that_no_encoding_holds_is_printed_all_the_same(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: repl("print('\\ud800')\nFINAL('an \\ud800 answer')")
+    result = cli.invoke(app, ["run", str(notes), "q", "--verbose"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "an \\ud800 answer\n"
+
+
+def test_what_steers_a_terminal_is_spelled_out_there() -> None:
+    hostile = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\rd\x9be\r\n\tplain é 🎉\n\ud800"
+    shown = "a\\x1b]52;c;aGk=\\x07b\\x1b[2Jc\\rd\\x9be\r\n\tplain é 🎉\n\\ud800"
+    assert printable(hostile, terminal=True) == shown
+    assert printable(hostile, terminal=False) == hostile.replace("\ud800", "\\ud800")
+
+
+def test_steps_on_a_terminal_hold_no_escape_of_the_cells() -> None:
+    lm = ScriptedLM([repl("print('\\x1b]0;title\\x07') # \x1b]0;code\x07"), "FINAL(1)"])
+    steps: list[Any] = []
+    RLM(lm=lm, on_step=steps.append, runner="local").completion("q", "text")
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    for step in steps:
+        print_step(step, console)
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b]0;" not in written
+    assert "title" in written

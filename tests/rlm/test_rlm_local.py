@@ -166,6 +166,14 @@ def test_base_exceptions_of_a_cell_are_reported(runner_of: Make, name: str) -> N
     assert runner_of().run(f"raise {name}('mine')").stderr.rstrip().endswith(f"{name}: mine")
 
 
+@pytest.mark.parametrize("name", ["SystemExit", "KeyboardInterrupt"])
+def test_a_repr_that_raises_what_ends_threads_ends_none(runner_of: Make, name: str) -> None:
+    runner = runner_of(cell_timeout=None)
+    code = f"class A:\n    def __repr__(self): raise {name}('mine')\na = A()\nglobals()[5] = 6"
+    assert f"{name}: mine" in runner.run(code).stderr
+    assert runner.run("del a\nprint(SHOW_VARS())").stdout.startswith("{'A'")
+
+
 def test_a_real_ctrl_c_ends_the_run_and_stops_the_cell() -> None:
     code = """
 import _thread, threading

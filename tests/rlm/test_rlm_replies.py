@@ -111,6 +111,13 @@ CASES: dict[str, tuple[str, list[str], tuple[str, bool] | None]] = {
     "final in inline code": ("I end with `FINAL(42)` now.", [], None),
     "final_var with spaces": ("FINAL_VAR ( result )", [], ("result", True)),
     "final with a brace and brackets": ("FINAL({'a': [1, (2)]})", [], ("{'a': [1, (2)]}", False)),
+    "final with a parenthesis inside a string": (
+        'FINAL({"a": "b)", "c": [1, (2)]}) done',
+        [],
+        ('{"a": "b)", "c": [1, (2)]}', False),
+    ),
+    "final, a list of sentences": ("FINAL(['a :(', 'b)'])", [], ("['a :(', 'b)']", False)),
+    "final that only begins as a list": ("FINAL([1] (see :) )", [], ("[1] (see :)", False)),
     "final in prose": ("I will call FINAL(x) when ready.", [], None),
     "final in the middle of a line": ("Answer: FINAL(42)", [], None),
     "lower case": ("final(42)", [], None),
@@ -156,3 +163,11 @@ def test_a_reply_of_broken_blocks_costs_little() -> None:
 def test_invalid_escapes_in_code_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
     parse_reply("```repl\nre.findall('\\d', context)\n```")
     assert not recwarn.list
+
+
+def test_a_reply_that_repeats_itself_costs_little() -> None:
+    """20,000 of them took minutes: each was looked for to the end of the reply."""
+    started = time.perf_counter()
+    assert parse_reply("FINAL(\n" * 20_000).final is None
+    assert parse_reply("FINAL([)\n" * 2_000).final is not None
+    assert time.perf_counter() - started < 20

@@ -174,6 +174,26 @@ def test_what_cannot_be_resumed_says_so_in_one_line(tmp_path: Path, lazy: Any) -
         RLM.resume(run, lazy)
 
 
+@pytest.mark.parametrize("field", ["prompt", "response", "code_blocks", "final_answer", "iteration"])
+def test_a_line_that_lacks_something_is_a_trajectory_error(tmp_path: Path, field: str) -> None:
+    run = tmp_path / "run.jsonl"
+    RLM(lm=ScriptedLM(["```repl\nx = 1\n```", "FINAL(2)"]), trajectory=run).completion("q", "text")
+    first, second, _ = run.read_text().splitlines()
+    line = json.loads(second)
+    del line[field]
+    run.write_text(f"{first}\n{json.dumps(line)}\n")
+    with pytest.raises(TrajectoryError, match=field):
+        RLM.resume(run, lm=ScriptedLM(["FINAL(3)"]))
+
+
+@pytest.mark.parametrize("text", ["5\n", "[]\n", "null\n", '{"type": "metadata", "trajectory_version": "x"}\n',
+                                  "[" * 100_000 + "\n"])  # fmt: skip
+def test_json_of_another_shape_is_a_trajectory_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.jsonl").write_text(text)
+    with pytest.raises(TrajectoryError, match="no trajectory"):
+        RLM.resume(tmp_path / "run.jsonl")
+
+
 def test_a_cell_that_prints_something_else_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     turn = "```repl\nimport os, time\nstamp = time.perf_counter_ns()\nprint(stamp)\n```"

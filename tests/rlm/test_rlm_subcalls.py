@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from rlm import LLMError, ScriptedLM, Usage
+from rlm import Budget, LLMError, ScriptedLM, Usage
+from rlm.gate import Gate
 from rlm.runners.local import LocalRunner
 from rlm.subcalls import SubCalls
 
@@ -109,3 +110,19 @@ def test_a_failed_call_goes_back_to_the_model_which_can_catch_it(runner_of: Call
     assert runner.run("[type(r).__name__ for r in llm_query_batched(['a','b'], return_exceptions=True)]").stdout == (
         "['str', 'LLMError']\n"
     )
+
+
+def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
+    """They cost nothing that a budget counts, and a cell may make them without end."""
+    calls = SubCalls(ScriptedLM(["a"]), Usage(), gate=Gate(Usage(), Budget(calls=1)))
+    calls.llm_query("x" * 50_000)
+    for _ in range(10_050):
+        with pytest.raises(LLMError):
+            calls.llm_query("y" * 10_001)
+    records = calls.drain()
+    assert len(records[0].prompt) == 50_000
+    assert len(records) == 10_001
+    assert max(len(record.prompt) for record in records[1:]) < 10_100
+    with pytest.raises(LLMError):
+        calls.llm_query("z")
+    assert [record.prompt for record in calls.drain()] == ["z"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import resource
 from dataclasses import asdict, dataclass
 
@@ -18,14 +20,16 @@ class Limits:
     """Of its /tmp, which lies in memory, and of one file."""
     files: int = 256
     """Open at once."""
+    threads: int = 256
+    """At once, in the ways that give a worker a user or a user namespace of its own: the kernel counts by user."""
 
     def to_dict(self) -> dict[str, int]:
         return asdict(self)
 
 
-def apply(limits: Limits) -> None:
-    """To this process, for good."""
-    for kind, value in (
+def apply(limits: Limits, *, counted_alone: bool) -> None:
+    """To this process, for good. `counted_alone`: no other process is of its user, as its user namespace sees it."""
+    bounds = [
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_FSIZE, limits.disk_bytes),
@@ -33,7 +37,16 @@ def apply(limits: Limits) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
-    ):
+    ]
+    if counted_alone and _counts_by_namespace():
+        bounds.append((resource.RLIMIT_NPROC, limits.threads))
+    for kind, value in bounds:
         _, hard = resource.getrlimit(kind)
         least = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (least, least))
+
+
+def _counts_by_namespace() -> bool:
+    """Before Linux 5.14 the processes that a user has outside its namespace counted too."""
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return version is not None and (int(version[1]), int(version[2])) >= (5, 14)

@@ -26,18 +26,22 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "migrate_pages": (256, 238),
     # signals without a target that can be told here
     "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
-    # sockets; a pair of them (asyncio's) leads nowhere
+    # sockets; a pair of streams (asyncio's) leads nowhere, see _PAIR
     "socket": (41, 198), "bind": (49, 200), "connect": (42, 203), "listen": (50, 201),
-    # rings carry out calls that no filter sees
+    # rings carry out calls that no filter sees; the older kind takes from a number that is the whole machine's
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "io_setup": (206, 0),
     # mounts, namespaces, roots
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97),
     "setns": (308, 268), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "mknod": (133, None), "mknodat": (259, 33),
-    # memory beside RLIMIT_AS
+    # memory beside RLIMIT_AS; attributes of files are none of a file system's bytes
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "shmat": (30, 196),
     "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
+    "setsockopt": (54, 208),  # buffers of pairs: where the machine allows 4 MiB each, 2 GB of its memory
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
     # corners
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "add_key": (248, 217),
     "request_key": (249, 218), "keyctl": (250, 219), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
@@ -57,9 +61,9 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 _REFUSED_WITHOUT_VIEW: dict[str, tuple[int | None, int | None]] = {
     # what Landlock has no word on, and would reach files of the host's user
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
-    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16), "removexattrat": (466, 466), "truncate": (76, 45), "utime": (132, None),
+    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "removexattr": (197, 14),
+    "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466), "truncate": (76, 45),
+    "utime": (132, None),
     "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "inotify_init": (253, None),
     "inotify_init1": (294, 26), "file_setattr": (469, 469),
 }  # fmt: skip
@@ -68,11 +72,15 @@ _OWN_ONLY: dict[str, tuple[int, int]] = {"kill": (62, 129), "tgkill": (234, 131)
 _SELF_OR_ZERO: dict[str, tuple[int, int]] = {"prlimit64": (302, 261), "sched_setaffinity": (203, 122)}
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _CLONE_THREAD = 0x10000
+_PAIR = (53, 199)
+_UNIX, _NO_STREAM = 1, 0b1110
+"""Kinds of sockets but SOCK_STREAM have one of these bits. Datagrams of a pair could be sent to any address."""
 _NOT_WITH: tuple[tuple[tuple[int, int], int, tuple[int, ...]], ...] = (
     # It must go on dying with its parent, and stay out of reach of others of its user.
     ((157, 167), 0, (system.PR_SET_PDEATHSIG, system.PR_SET_DUMPABLE)),
-    # fcntl: F_SETOWN, F_SETSIG and F_SETOWN_EX have the kernel send signals to others.
-    ((72, 25), 1, (8, 10, 15)),
+    # fcntl: F_SETOWN, F_SETSIG and F_SETOWN_EX have the kernel send signals to others; F_SETLEASE makes those wait
+    # who write to a file.
+    ((72, 25), 1, (8, 10, 15, 1024)),
     # ioctl: TIOCSTI and TIOCLINUX write to terminals; FIOSETOWN and SIOCSPGRP are F_SETOWN again.
     ((16, 29), 1, (0x5412, 0x541C, 0x8901, 0x8902)),
 )
@@ -121,6 +129,9 @@ def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
     for self_or_zero in _SELF_OR_ZERO.values():
         tests = [(_JUMP_EQUAL, 2, 0, 0), (_JUMP_EQUAL, 1, 0, pid), (_RETURN, 0, 0, _ERRNO | _EPERM)]
         yield from _when(self_or_zero[column], 0, tests)
+    refused = (_RETURN, 0, 0, _ERRNO | _EPERM)
+    yield from _when(_PAIR[column], 0, [(_JUMP_EQUAL, 1, 0, _UNIX), refused])
+    yield from _when(_PAIR[column], 1, [(_JUMP_ANY_BIT, 0, 1, _NO_STREAM), refused])
     for numbers, argument, values in _NOT_WITH:
         for value in values:
             yield from _when(numbers[column], argument, [(_JUMP_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ERRNO | _EPERM)])

@@ -40,6 +40,10 @@ def main() -> None:
     abstract = socket.socket(socket.AF_UNIX)
     abstract.bind(f"\0sandbox-{os.getpid()}")
     abstract.listen()
+    datagrams = [str(home / "datagrams"), f"\0sandbox-datagrams-{os.getpid()}"]
+    listening = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in datagrams]
+    for one, place in zip(listening, datagrams, strict=True):
+        one.bind(place)
     threading.Thread(target=_accept, args=(server,), daemon=True).start()
     way = sys.argv[1]
     runner = ProcessRunner(
@@ -48,7 +52,7 @@ def main() -> None:
     facts = {
         "pid": os.getpid(), "uid": os.getuid(), "port": server.getsockname()[1], "files": [str(file) for file in files],
         "abstract": f"sandbox-{os.getpid()}", "confinement": runner.confinement, "fd": held,
-        "worker": _launcher(runner), "disk_bytes": LIMITS.disk_bytes,
+        "worker": _launcher(runner), "datagrams": datagrams, "disk_bytes": LIMITS.disk_bytes,
     }  # fmt: skip
     print(json.dumps(facts), flush=True)
     for line in sys.stdin:

@@ -114,10 +114,29 @@ def test_values_cross_as_they_are(value: object) -> None:
     assert incoming(tree, split_texts([len(text) for text in texts], memoryview(b"".join(texts)))) == value
 
 
+def test_a_batch_of_texts_takes_little_room_beside_them() -> None:
+    texts: list[bytes] = []
+    batch = [f"prompt {i}" for i in range(20_000)]
+    tree = json.loads(json.dumps(outgoing([batch, ["é"]], texts)))
+    assert tree == [{"texts": [0, 20_000]}, [{"text": 20_000}]]
+    crossed = incoming(tree, split_texts([len(text) for text in texts], memoryview(b"".join(texts))))
+    assert crossed == [batch, ["é"]]
+
+
 @pytest.mark.parametrize("value", [object(), open, {1: 2}, b"x", {1, 2}, 1 << 20_000], ids=type)
 def test_what_is_no_plain_data_does_not_leave(value: object) -> None:
     with pytest.raises(TypeError, match="cannot leave the sandbox"):
         outgoing(value, [])
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [[{"text": 0}, {"text": 0}], [{"texts": [0, 2]}, {"text": 1}], {"texts": [0, 3]}, {"texts": [-1, 1]}, {"texts": 2},
+     {"texts": [1, -1]}],
+)  # fmt: skip
+def test_a_text_is_named_once_and_only_where_there_is_one(tree: object) -> None:
+    with pytest.raises(ChannelAbuse):
+        incoming(tree, ["a", "b"])
 
 
 @pytest.mark.parametrize("tree", [{"text": 0}, {"text": -1}, {"x": 1}, {"dict": [[1, 2]]}, {"dict": [["a"]]}, {}])
@@ -226,6 +245,22 @@ def test_a_flood_of_requests_ends_the_run() -> None:
         release.set()
 
 
+def test_what_the_worker_asks_of_a_context_is_bounded_before_it_is_read() -> None:
+    class Lazy:
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, key: Any) -> Any:
+            return "abc"[key]
+
+    bomb = b"[" + b"[]," * (HEAD_BYTES // 3) + b"1]"
+    lie = framed({"op": "context", "id": 1}, bomb)
+    runner = RemoteRunner(Liar(lambda enemy: enemy.sendall(lie)), Lazy(), SubCalls(ScriptedLM(str.upper), Usage()))
+    with pytest.raises(ChannelAbuse, match="asks the text with"):
+        runner.run("1")
+    runner.close()
+
+
 def test_a_result_that_is_too_long_is_cut_by_the_host() -> None:
     fields = [["stdout", {"text": 0}], ["stderr", ""], ["variables", [["v", "x" * 90]] * 3], ["final_answer", None]]
     message = framed({**RESULT, "result": {"dict": fields}, "texts": [5_000_000]}, b"y" * 5_000_000)
@@ -285,6 +320,10 @@ def test_the_filter_refuses_and_lets_pass_what_it_should(machine: str) -> None:
     assert evaluated(program, fcntl, machine, 3, 8) == eperm
     assert evaluated(program, truncate, machine) == allow
     assert evaluated(seccomp.program(machine, 77, has_view=False), truncate, machine) == eperm
+    pair = 53 if x86 else 199
+    assert [evaluated(program, pair, machine, 1, kind) for kind in (1, 0x80801)] == [allow] * 2
+    for family, kind in ((1, 2), (1, 3), (1, 5), (1, 0x80802), (2, 1), (30, 1), (40, 1)):
+        assert evaluated(program, pair, machine, family, kind) == eperm
     if x86:
         assert evaluated(program, 0x40000000 | 57, machine) == enosys
     assert all(0 <= yes < 256 and 0 <= no < 256 for _, yes, no, _ in program)

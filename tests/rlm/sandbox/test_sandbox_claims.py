@@ -89,6 +89,9 @@ def test_nothing_is_to_be_had_through_proc(probe: Any) -> None:
         ("userfaultfd", 323, 282, "0"),
         ("memfd_create", 319, 279, "ctypes.c_char_p(b'x'), 0"),
         ("shmget", 29, 194, "0, 4096, 0o1600"),
+        ("setxattr", 188, 5, "ctypes.c_char_p(b'/tmp'), ctypes.c_char_p(b'user.x'), ctypes.c_char_p(b'y'), 1, 0"),
+        ("setsockopt SO_SNDBUF", 54, 208, "0, 1, 7, 0, 0"),
+        ("io_setup", 206, 0, "1, 0"),
         ("socket", 41, 198, "2, 1, 0"),
         ("execve", 59, 221, "ctypes.c_char_p(b'/bin/sh'), 0, 0"),
         ("open_by_handle_at", 304, 265, "0, 0, 0"),
@@ -123,6 +126,18 @@ def test_there_is_no_network(probe: Any) -> None:
     assert probe.outcome(code) == "[]"
 
 
+def test_no_datagram_reaches_a_socket_of_the_host(probe: Any) -> None:
+    """A pair of datagram sockets is connected, and can be sent to any address all the same: the log, a service."""
+    code = REFUSED + (
+        "import socket\n"
+        "def via(kind, place):\n    a, b = socket.socketpair(socket.AF_UNIX, kind)\n    return a.sendto(b'x', place)\n"
+        "kinds = (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET, socket.SOCK_STREAM)\n"
+        "refused(*[lambda k=k, p=p: via(k, p) for k in kinds for p in facts['datagrams']])"
+    )
+    assert probe.outcome(code) == "[]"
+    assert probe.outcome("import socket\nprint(len(socket.socketpair()))") == "2"
+
+
 def test_no_process_can_be_started(probe: Any) -> None:
     code = REFUSED + (
         "import os, subprocess, multiprocessing, pty\n"
@@ -143,6 +158,21 @@ def test_threads_and_asyncio_still_work(probe: Any) -> None:
         "print(asyncio.run(f()), squares, llm_query_batched(['a', 'b']))"
     )
     assert probe.outcome(code) == "7 [0, 1, 4, 9, 16] ['A', 'B']"
+
+
+def test_threads_without_end_are_refused(probe: Any) -> None:
+    if probe.way == "landlock" or (probe.way, probe.who) == ("bubblewrap", "root"):
+        pytest.skip("its threads count among those of the host's user there, or of root, who has no such limit")
+    code = (
+        "import threading\nthreading.stack_size(65536)\nend, made = threading.Event(), []\n"
+        "try:\n    while len(made) < 1000:\n        made.append(threading.Thread(target=end.wait))\n"
+        "        made[-1].start()\n"
+        "except RuntimeError: made.pop()\n"
+        "end.set()\nthreading.stack_size(0)\nfor thread in made: thread.join()\n"
+        "print(100 < len(made) <= 256)"
+    )
+    assert probe.outcome(code) == "True"
+    assert probe.outcome("import threading\nthreading.Thread(target=print).start()") == ""
 
 
 def test_a_memory_bomb_is_a_memory_error_and_variables_stay(probe: Any) -> None:

@@ -86,6 +86,37 @@ def test_a_failed_call_is_an_error_that_the_model_can_catch(sandbox: Make) -> No
     assert "TypeError: a prompt is a str, not int" in runner.run("llm_query(5)").stderr
 
 
+def test_a_batch_of_many_short_prompts_is_no_abuse(sandbox: Make) -> None:
+    code = "answers = llm_query_batched([f'{i}: is this line about x? {\"y\" * 60}' for i in range(20_000)])"
+    result = sandbox().run(f"{code}\nprint(len(answers), answers[19_999][:6])")
+    assert result.stdout == "20000 19999:\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("llm_query('x' * (65 << 20))", "ValueError: 68,"),
+        ("llm_query_batched([None] * 300_000)", "ValueError: 1,"),
+        ("FINAL('x' * (65 << 20))", "Answer refused: an answer of 68,"),
+        ("answer['content'] = 'x' * (65 << 20); answer['ready'] = True", "Answer refused: an answer of 68,"),
+    ],
+)
+def test_what_is_too_large_to_leave_is_told_and_the_run_goes_on(sandbox: Make, code: str, told: str) -> None:
+    runner = sandbox()
+    result = runner.run(f"kept = 1\n{code}")
+    assert told in result.stderr
+    assert result.final_answer is None
+    assert runner.run("print(kept)").stdout == "1\n"
+
+
+def test_a_variable_that_is_too_large_to_leave_is_no_answer(sandbox: Make) -> None:
+    runner = sandbox()
+    runner.run("long = 'x' * (65 << 20)")
+    with pytest.raises(AnswerRefused, match="too long to leave the sandbox"):
+        runner.variable("long")
+    assert runner.run("print(len(long))").stdout == f"{65 << 20}\n"
+
+
 def test_calls_of_many_threads_of_a_cell_run_at_once(sandbox: Make) -> None:
     together = threading.Barrier(4, timeout=10)
 
@@ -208,6 +239,24 @@ def test_a_worker_that_is_killed_from_outside_is_replaced(sandbox: Make) -> None
     assert "WorkerDied" in result.stderr
     assert "lost: x" in result.stderr
     assert runner.run("print(context)").stdout == "the context\n"
+
+
+def test_a_batch_of_a_worker_that_is_gone_is_not_asked_to_its_end(sandbox: Make) -> None:
+    asked: list[str] = []
+
+    def script(prompt: str) -> str:
+        asked.append(prompt)
+        time.sleep(0.02)
+        return prompt
+
+    runner = sandbox(script=script)
+    code = "import os, threading\nthreading.Timer(0.3, os._exit, [1]).start()\n"
+    assert "WorkerDied" in runner.run(code + "llm_query_batched([str(i) for i in range(2_000)])").stderr
+    time.sleep(0.3)  # what was under way ends
+    count = len(asked)
+    time.sleep(0.3)
+    assert len(asked) == count < 2_000
+    assert runner.run("print(llm_query('again'))").stdout == "again\n"
 
 
 def test_cpu_time_is_bounded(sandbox: Make) -> None:
@@ -365,6 +414,7 @@ def test_any_lazy_sequence_is_served_by_length_slices_and_search(sandbox: Make) 
     assert runner.run("type(context).__name__").stdout == "'Far'\n"
     assert "AttributeError" in runner.run("context.key").stderr
     assert "IndexError" in runner.run("context[10**9]").stderr
+    assert "ValueError: a question of 2," in runner.run("context.find('x' * 2_000_000)").stderr
 
 
 # -- a lazy context ----------------------------------------------------------------------------------------------------
