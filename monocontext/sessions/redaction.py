@@ -142,7 +142,7 @@ class Redactor:
     def _block(self, block: Any, line: int, where: str) -> Any:
         if not isinstance(block, dict):
             return self._value(block, line, where)
-        if block.get("type") in _SIGNED and block.get("signature"):
+        if str(block.get("type")) in _SIGNED and block.get("signature"):
             return block if not self._holds_secret(block) else self._fields(block, _BLOCK, line, where)
         return self._fields(block, _BLOCK - {"signature"}, line, where)
 
