@@ -107,7 +107,9 @@ def upload_session(
         )  # fmt: skip
         if dry_run:
             return report
-        if not new.records and before.lines == new.lines:
+        # With nothing new no mark is moved: this may be an older copy, and the file that it is the beginning of would
+        # have the rest of its lines taken once more.
+        if not new.records:
             if not is_open:
                 _copy(store, root, before)
             return report

@@ -104,6 +104,21 @@ def test_a_last_line_whose_newline_goes_away(tmp_path: Path) -> None:
     assert [info.records for info in project.sessions()] == [2]
 
 
+def test_an_older_copy_takes_nothing_back(any_store: Store, tmp_path: Path) -> None:
+    """Of a machine that lags, or a file that was cut: what it is the beginning of is not taken once more."""
+    session = Claude()
+    for n in range(6):
+        session.user(f"prompt {n}")
+    for upto in (4, 2, 5, 3, 6, 1, 6):
+        records_before, session.records = session.records, session.records[:upto]
+        upload_session(any_store, recognized(session.write(tmp_path)))
+        session.records = records_before
+    texts = [turn.text for turn in Sessions(any_store).project("proj").turns(session.session_id)]
+    assert texts == [f"prompt {n}" for n in range(6)]
+    (info,) = Sessions(any_store).project("proj").sessions()
+    assert info.records == 6
+
+
 @pytest.mark.parametrize("reading", [1, 2, 3, 4])
 def test_a_file_that_is_replaced_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: int
