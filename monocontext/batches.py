@@ -5,7 +5,6 @@ The same frames as `segments.write_segments` cuts, in segments that end where a 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
@@ -20,7 +19,7 @@ from monocontext.filters.grams import MAX_BITS
 from monocontext.index import FrameRecord, Run
 from monocontext.segments import REUSE_SECONDS, Layout, Progress, Segment, Written, framed
 from monocontext.spread import in_order
-from monocontext.store import Store
+from monocontext.store import Store, seconds_now
 from monocontext.stores import open_store
 
 BATCH_BYTES = 32 << 20
@@ -155,4 +154,6 @@ def _is_there(store: Store, key: str, size_bytes: int) -> bool:
         info = store.head(key)
     except NotFound:
         return False
-    return info.size_bytes == size_bytes and info.modified_seconds >= time.time() - REUSE_SECONDS
+    return (
+        info.size_bytes == size_bytes and info.modified_seconds >= seconds_now(store, info.now_seconds) - REUSE_SECONDS
+    )

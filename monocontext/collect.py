@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -25,7 +24,7 @@ from typing import Any
 from monocontext.errors import NotAContext, NotFound
 from monocontext.index import Page
 from monocontext.manifest import ROOT_KEY, Manifest, PageRef
-from monocontext.store import ObjectInfo, Store
+from monocontext.store import ObjectInfo, Store, seconds_now
 from monocontext.writer import Place, opened
 
 OLDER_THAN_SECONDS = 7 * 86400
@@ -71,8 +70,9 @@ def gc(
     """Remove what no generation of the last `older_than_seconds` names; with `dry_run` only say what that is.
 
     A generation goes when its successor was stored longer ago than that, so the newest always stays; a segment, page or
-    filter goes when no remaining generation names it and it is itself older. Ages are by the store's times and this
-    machine's clock. `progress` takes the bytes of the objects removed so far.
+    filter goes when no remaining generation names it and it is itself older. Ages are by the store's clock: a machine
+    whose own is days ahead would else take what a writer has just stored. `progress` takes the bytes of the objects
+    removed so far.
 
     Safe beside readers of generations that stay, and beside writers that take less than the grace period; with less
     than two days only while no writer is at work (`SAFE_SECONDS`). After a crash, run again, it goes on.
@@ -83,9 +83,10 @@ def gc(
     """
     if not older_than_seconds >= 0:
         raise ValueError(f"older_than_seconds is at least 0, not {older_than_seconds}")
-    cutoff = time.time() - older_than_seconds
     with opened(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
-        old = [info for info in _objects(store) if info.modified_seconds < cutoff]
+        objects = list(_objects(store))
+        cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
+        old = [info for info in objects if info.modified_seconds < cutoff]
         roots = {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
         pointed = _pointed(store)
         if not pointed and not roots:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +12,7 @@ from monocontext.codec import Framer, encode
 from monocontext.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_of
 from monocontext.index import FrameRecord, Run
 from monocontext.manifest import CODECS, MAX_FRAME_BYTES
-from monocontext.store import Store
+from monocontext.store import Store, seconds_now
 
 FRAME_BYTES = 256 << 10
 """4-5 % worse in ratio than 1 MiB, and a quarter of the bytes for a zoom."""
@@ -90,8 +89,9 @@ def write_segments(
 
     The same text in the same layout gives the same objects, so what an earlier run left behind is not sent again.
     """
-    oldest = time.time() - REUSE_SECONDS
-    there = {info.key: info.size_bytes for info in store.list("segments/") if info.modified_seconds >= oldest}
+    listed = list(store.list("segments/"))
+    oldest = seconds_now(store, listed[0].now_seconds) - REUSE_SECONDS if listed else 0.0
+    there = {info.key: info.size_bytes for info in listed if info.modified_seconds >= oldest}
     written = Written()
     done = Progress()
     segment = Segment()

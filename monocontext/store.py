@@ -7,9 +7,10 @@ and never start with `/` or hold `..`. Behaviours stack: counting, delay and fau
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from monocontext.errors import InvalidUrl
 
@@ -114,3 +115,17 @@ def check_key(key: str) -> str:
     if not key or "\0" in key or any(part in ("", ".", "..") for part in parts):
         raise InvalidUrl(f"not a key inside a store: {key!r}")
     return key
+
+
+def clock_of(store: Store) -> Callable[[], float] | None:
+    """The clock behind `modified_seconds` of a store whose answers tell no time (a file system's); else None."""
+    inner: Any = store
+    while hasattr(inner, "store"):  # a store around a store
+        inner = inner.store
+    return getattr(inner, "now", None)
+
+
+def seconds_now(store: Store, told_seconds: float) -> float:
+    """The time by the store's clock, in seconds since 1970, as it told with an answer or by `clock_of`; else ours."""
+    clock = clock_of(store) or time.time
+    return told_seconds or clock()

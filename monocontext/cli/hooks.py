@@ -47,6 +47,7 @@ def install(
 ) -> None:
     """Put our hooks into the agent's settings; what is there already stays, and a copy of the file is kept."""
     from monocontext.cli.sessions import place_of
+    from monocontext.sessions.redaction import Redactor
 
     where = place_of(url or place)
     given = {"endpoint": endpoint, "region": region, "profile": profile, "anonymous": anonymous or None}
@@ -54,6 +55,7 @@ def install(
     if "://" not in where:
         where = str(Path(where).expanduser().absolute())
     of = _agent(agent)
+    Redactor(pattern or ())  # says in front of its user what is no regular expression
     options = ["--url", where]
     for name, value in (("endpoint", endpoint), ("region", region), ("profile", profile), ("project", project)):
         options += [f"--{name}", value] if value else []

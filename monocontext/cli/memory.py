@@ -114,7 +114,7 @@ def search(
     with _opened(url, endpoint, region, profile, anonymous) as memory:
         try:
             hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise typer.BadParameter(f"not a regular expression: {error}") from None
         for hit in hits:
             any_found = True

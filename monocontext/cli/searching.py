@@ -142,6 +142,8 @@ def _sought(patterns: list[str], ignore_case: bool, fixed: bool) -> Linewise:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they speak to who writes Python
             return linewise(patterns, ignore_case=ignore_case, fixed=fixed)
+    except (OverflowError, RecursionError) as error:
+        raise MonocontextError(f"not a regular expression: {error} (-F takes it as it is)") from None
     except re.error as error:
         raise MonocontextError(f"not a regular expression: {error.pattern!r}: {error} (-F takes it as it is)") from None
 

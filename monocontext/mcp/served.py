@@ -78,7 +78,8 @@ class Served:
 
         1 GET, none for one that is open; of sessions and of a memory the cost of their `context`. Raises `NotFound`.
         """
-        name = name.strip("/")
+        if self.memory is None or not name.startswith(MEMORY + "/"):  # a key is exact, its slashes too
+            name = name.strip("/")
         with self._lock:
             held = self._open.get(name)
         if held is not None and not fresh:

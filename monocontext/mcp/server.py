@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -39,7 +40,8 @@ def make_server(
 
     Raises `MonocontextError` where the SDK is not installed.
     """
-    kind, refusal, annotations, is_first = _sdk()
+    kind, annotations, is_first = _sdk()
+    refusal, missing = _refusals(is_first)
     where = {"host": host, "stateless_http": True} if is_first else {}
     server = kind(name=name, instructions=INSTRUCTIONS, log_level="WARNING", **where)
     tools = Tools(served)
@@ -50,25 +52,29 @@ def make_server(
             annotations=annotations(readOnlyHint=tool not in _WRITES),
             structured_output=False,
         )(_in_thread(work, refusal))
-    _add_resources(server, served, refusal)
+    _add_resources(server, served, missing)
     return server
 
 
-def _sdk() -> tuple[Any, type[Exception], Any, bool]:
+def _sdk() -> tuple[Any, Any, bool]:
     try:
         from mcp.types import ToolAnnotations
 
         try:
             from mcp.server.mcpserver import MCPServer
-            from mcp.server.mcpserver.exceptions import ToolError
         except ModuleNotFoundError:
             from mcp.server.fastmcp import FastMCP
-            from mcp.server.fastmcp.exceptions import ToolError as FirstToolError
 
-            return FastMCP, FirstToolError, ToolAnnotations, True
+            return FastMCP, ToolAnnotations, True
     except ModuleNotFoundError:
         raise MonocontextError("the MCP SDK is missing: pip install 'monocontext[mcp]'") from None
-    return MCPServer, ToolError, ToolAnnotations, False
+    return MCPServer, ToolAnnotations, False
+
+
+def _refusals(is_first: bool) -> tuple[type[Exception], type[Exception]]:
+    """What a tool and a resource raise so that the caller reads why; 2.x says nothing of any other exception."""
+    exceptions: Any = import_module("mcp.server.fastmcp.exceptions" if is_first else "mcp.server.mcpserver.exceptions")
+    return exceptions.ToolError, exceptions.ResourceError
 
 
 def _in_thread(work: Callable[..., str], refusal: type[Exception]) -> Callable[..., Any]:

@@ -94,7 +94,7 @@ class Tools:
             return search_reply(
                 text, pattern, ignore_case=ignore_case, fixed=fixed, max_hits=max_hits, start=first, stop=last
             )
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ToolRefusal(f"not a regular expression: {error}") from None
 
     def session_list(self, project: str = "", since: str = "", until: str = "", after: str = "") -> str:

@@ -13,7 +13,6 @@ write again by it. Frames are those of a context (`index.FrameRecord`), so that 
 from __future__ import annotations
 
 import json
-import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -98,7 +97,7 @@ def unseal(data: bytes, where: str) -> Head | int:
         if not isinstance(row["key"], str) or not (ttl is None or ttl == checked_ttl(ttl)):
             raise ValueError(f"key {row['key']!r}, ttl {ttl!r}")
         return Head(row["key"], ttl, str(row["token"]), frames, head_bytes, row.get("metadata") or {})
-    except (ValueError, TypeError, KeyError, IndexError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise DamagedData(f"{where}: the head of the entry is damaged: {error}") from None
 
 
@@ -108,7 +107,7 @@ def checked_ttl(ttl: Any) -> float | None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, int | float):
         raise InvalidEntry(f"a TTL is a number of seconds, not {ttl!r}")
-    if not (math.isfinite(ttl) and 0 <= ttl <= MAX_TTL_SECONDS):
+    if not 0 <= ttl <= MAX_TTL_SECONDS:  # NaN is neither
         raise InvalidEntry(f"a TTL is between 0 and {MAX_TTL_SECONDS:,} seconds, not {_short(ttl)}")
     return int(ttl) if ttl == int(ttl) else ttl
 
@@ -125,6 +124,8 @@ def checked_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _short(number: float) -> str:
+    if isinstance(number, int) and number.bit_length() > 64:
+        return f"a number of {number.bit_length():,} bits"
     return f"{number:.6g}" if abs(number) > 1e15 else str(number)
 
 

@@ -42,7 +42,9 @@ def name_of(key: str, most_bytes: int) -> str:
 
 
 def prefix_of(prefix: str) -> str:
-    """What the names of all keys with this beginning begin with."""
+    """What the names of all keys with this beginning begin with. Raises `InvalidEntry` for what is no text."""
+    if not isinstance(prefix, str):
+        raise InvalidEntry(f"a key begins with a str, not {type(prefix).__name__}")
     try:
         data = prefix.encode()
     except UnicodeEncodeError:

@@ -14,7 +14,7 @@ from monocontext.memory.entry import Entry
 from monocontext.memory.envelope import HEAD_BYTES, Head, unseal
 from monocontext.memory.names import key_of
 from monocontext.spread import in_order
-from monocontext.store import Blob, ObjectInfo, Store
+from monocontext.store import Blob, ObjectInfo, Store, clock_of
 
 THREADS = 16
 """Requests at once."""
@@ -136,10 +136,6 @@ class Shelf:
         """The store's clock: as told with the answer, by the file system, or in a listing (1 LIST); else ours."""
         if told_seconds:
             return told_seconds
-        inner = self.store
-        while hasattr(inner, "store"):  # a store around a store
-            inner = inner.store
-        clock = getattr(inner, "now", None)
-        if clock is not None:
-            return float(clock())
+        if clock := clock_of(self.store):
+            return clock()
         return next((info.now_seconds for info in self.store.list(name) if info.now_seconds), 0.0) or time.time()

@@ -92,7 +92,7 @@ class _Turns(TurnMaker):
         if record.get("type") == "unreadable":
             return self._unreadable(record)
         if not _is_message(record):
-            self.unknown[str(record.get("type"))] = self.unknown.get(str(record.get("type")), 0) + 1
+            self._see_unknown(record.get("type"))
             return []
         role = _role(str(record.get("role")))
         text = content_text(record.get("content"))

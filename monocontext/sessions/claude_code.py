@@ -113,8 +113,8 @@ class _Turns(TurnMaker):
             turns = self._turn("user", "text", content_text(steering), record)
         else:
             turns = []
-            if kind not in _QUIET and not self._names(record):
-                self.unknown[str(kind)] = self.unknown.get(str(kind), 0) + 1
+            if str(kind) not in _QUIET and not self._names(record):
+                self._see_unknown(kind)
         uuid = record.get("uuid")
         if isinstance(uuid, str):
             parent = record.get("parentUuid")

@@ -97,12 +97,12 @@ class _Turns(TurnMaker):
         return []
 
     def _item(self, item: Record, record: Record) -> list[Turn]:
-        kind = item.get("type")
+        kind = str(item.get("type"))
         call = str(item.get("call_id"))
         if kind == "message":
             return self._said(str(item.get("role", "assistant")), content_text(item.get("content")), record)
         if kind in _CALLS:
-            tool = self._tools[call] = str(item.get("name") or str(kind).removesuffix("_call"))
+            tool = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
             told = next((item[name] for name in ("arguments", "input", "action") if name in item), "")
             return self._turn("assistant", "tool_use", as_text(told), record, tool=tool)
         if kind in _RESULTS:
@@ -110,7 +110,7 @@ class _Turns(TurnMaker):
                 "tool", "tool_result", _output(item.get("output")), record, tool=self._tools.get(call, "")
             )
         if kind not in ("reasoning", "ghost_snapshot"):
-            self.unknown[str(kind)] = self.unknown.get(str(kind), 0) + 1
+            self._see_unknown(kind)
         return []
 
     def _said(self, role: str, text: str, record: Record) -> list[Turn]:

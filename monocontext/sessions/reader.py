@@ -14,6 +14,7 @@ from monocontext.sessions.records import Line, Record
 from monocontext.sessions.turn import Kind, Turn
 
 _TITLE_CHARACTERS = 200
+_KIND_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,12 @@ class TurnMaker(ABC):
         ]  # fmt: skip
 
     def _unreadable(self, record: Record) -> list[Turn]:
-        return self._turn("system", "text", f"[unreadable line: {record['problem']}]\n{record['text']}", record)
+        problem, text = record.get("problem", "unknown"), content_text(record.get("text"))
+        return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
+
+    def _see_unknown(self, kind: object) -> None:
+        name = str(kind)[:_KIND_CHARACTERS]  # any JSON can stand there
+        self.unknown[name] = self.unknown.get(name, 0) + 1
 
     def _see_time(self, record: Record) -> None:
         ts = _text(record.get("timestamp"))

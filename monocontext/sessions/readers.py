@@ -81,7 +81,9 @@ def _kind(path: Path) -> str:
 def kind_of(record: Record) -> str:
     """The agent that writes such records; empty where a record does not tell."""
     kind = record.get("type")
-    if (kind in _CODEX_TYPES and "payload" in record) or (kind is None and {"id", "instructions"} <= record.keys()):
+    if (str(kind) in _CODEX_TYPES and "payload" in record) or (
+        kind is None and {"id", "instructions"} <= record.keys()
+    ):
         return Codex.agent
     if "sessionId" in record or "uuid" in record or "leafUuid" in record:
         return ClaudeCode.agent

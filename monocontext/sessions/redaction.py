@@ -1,13 +1,14 @@
 """Secrets out of records, before anything leaves this machine.
 
 Works on the strings of a parsed record: in JSON text, escapes hide what a pattern looks for, or a cut would break them.
-Strings that hold escapes themselves (JSON within a tool's result, `repr`s, coloured terminals) are looked at with their
-escapes resolved as well. What ties records to each other (ids, signatures of thinking) is left as it is, at the
-places where it belongs and nowhere else.
+Strings that hold escapes themselves (JSON within a tool's result, `repr`s, URLs, coloured terminals) are looked at with
+their escapes resolved as well, and so is text in base64, which goes whole. What ties records to each other (ids,
+signatures of thinking) is left as it is, at the places where it belongs and nowhere else.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -42,7 +43,16 @@ _MESSAGE = frozenset(["id", "model", "role", "type", "stop_reason"])
 _BLOCK = frozenset(["id", "tool_use_id", "type", "signature"])
 _PAYLOAD = frozenset(["id", "call_id", "type", "encrypted_content", "role"])
 _SIGNED = frozenset(("thinking", "redacted_thinking"))
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))|\x1b\[[0-9;?]*[A-Za-z]")
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))|\x1b\[[0-9;?]*[A-Za-z]|%([0-9a-fA-F]{2})"
+)
+_MARKS = ("\\", "\x1b", "%")
+"""A text without any of these has no escapes."""
+# Wrapped as `base64` and mail do, or in one run. 24 characters are 18 bytes: nothing shorter has a shape.
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n)+[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{24,})={0,2}"
+)
+_STANDARD = str.maketrans("-_", "+/", "\r\n=")
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _NESTED = 3
 """JSON in JSON in JSON is seen in practice: a tool's result that quotes a transcript."""
@@ -132,7 +142,7 @@ class Redactor:
     def _block(self, block: Any, line: int, where: str) -> Any:
         if not isinstance(block, dict):
             return self._value(block, line, where)
-        if block.get("type") in _SIGNED and block.get("signature"):
+        if str(block.get("type")) in _SIGNED and block.get("signature"):
             return block if not self._holds_secret(block) else self._fields(block, _BLOCK, line, where)
         return self._fields(block, _BLOCK - {"signature"}, line, where)
 
@@ -192,7 +202,7 @@ class Redactor:
 
     def _spans(self, text: str) -> list[tuple[int, int, str]]:
         """Where secrets stand: not overlapping, in order."""
-        found = self._matches(text)
+        found = self._matches(text) + self._encoded(text)
         view, places = text, list[int]()
         for _ in range(_NESTED):
             plain, at = _resolved(view)
@@ -200,7 +210,8 @@ class Redactor:
                 break
             places = [places[i] for i in at] if places else at
             view = plain
-            found += [(places[start], places[stop], kind) for start, stop, kind in self._matches(view)]
+            spans = self._matches(view) + self._encoded(view)
+            found += [(places[start], places[stop], kind) for start, stop, kind in spans]
         merged: list[tuple[int, int, str]] = []
         for start, stop, kind in sorted(found, key=lambda span: (span[0], -span[1])):
             if merged and start < merged[-1][1]:
@@ -209,6 +220,20 @@ class Redactor:
             else:
                 merged.append((start, stop, kind))
         return merged
+
+    def _encoded(self, text: str) -> list[tuple[int, int, str]]:
+        """Where text in base64 holds a secret. Pictures and hashes are no text when decoded."""
+        found = []
+        for match in _ENCODED.finditer(text):
+            run = match[0].translate(_STANDARD)
+            run = run[: len(run) - (len(run) % 4 == 1)]  # the first letter of a group that was cut
+            try:
+                plain = base64.b64decode(run + "=" * (-len(run) % 4)).decode()
+            except ValueError:
+                continue
+            if kinds := self._matches(plain):
+                found.append((*match.span(), kinds[0][2]))
+        return found
 
     def _matches(self, text: str) -> list[tuple[int, int, str]]:
         found = []
@@ -225,7 +250,7 @@ class Redactor:
 
 def _resolved(text: str) -> tuple[str, list[int]]:
     """Text with one level of escapes taken away, and where each of its characters begins in `text` (and its end)."""
-    if "\\" not in text and "\x1b" not in text:
+    if not any(mark in text for mark in _MARKS):
         return text, []
     parts: list[str] = []
     places: list[int] = []
@@ -233,7 +258,7 @@ def _resolved(text: str) -> tuple[str, list[int]]:
     for match in _ESCAPE.finditer(text):
         parts.append(text[at : match.start()])
         places.extend(range(at, match.start()))
-        code = match[1] or match[2]
+        code = match[1] or match[2] or match[4]
         if code or match[3]:
             parts.append(chr(int(code, 16)) if code else _LETTERS.get(match[3], match[3]))
             places.append(match.start())

@@ -14,10 +14,14 @@ _B = r"(?<![A-Za-z0-9])"
 _BIG = r"(?<![A-Za-z0-9_])"
 # What stands for a value and is none: variables, place-holders, what was redacted before.
 _NO_VALUE = r"(?!\$|<|\{\{|%[A-Z(]|\*{3}|\.{3}|\[REDACTED|(?:null|none|true|false|undefined|os\.|process\.|env\.)\b)"
+_NAME = (
+    r"(?<![A-Za-z0-9_])[A-Z0-9_]{0,60}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?[A-Z0-9_]{0,40}"
+    r"[ \t]{0,3}=[ \t]{0,3}"
+)
 
 _TABLE: tuple[tuple[str, str], ...] = (
-    ("private-key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-                    r"(?:[^-]|-(?!----)){0,20000}(?:-----END [A-Z0-9 ]{0,40}-----)?"),
+    ("private-key", r"-----BEGIN[ +](?:[A-Z0-9]+[ +]){0,3}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
+                    r"(?:[^-]|-(?!----)){0,20000}(?:-----END[ +][A-Z0-9 +]{0,40}-----)?"),
     ("putty-key", r"PuTTY-User-Key-File-\d:[\s\S]{0,8000}?Private-MAC: [0-9a-f]+"),
     ("anthropic", _B + r"sk-ant-[A-Za-z0-9_-]{16,}"),
     ("openrouter", _B + r"sk-or-(?:v\d-)?[A-Za-z0-9]{16,}"),
@@ -67,6 +71,17 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("tavily", _B + r"tvly-(?:dev-|prod-)?[A-Za-z0-9-]{20,}"),
     ("atlassian", _B + r"ATATT3[A-Za-z0-9_=-]{50,}"),
     ("heroku", _B + r"HRKU-[A-Za-z0-9_-]{30,}"),
+    ("figma", _B + r"figd_[A-Za-z0-9_-]{30,}"),
+    ("airtable", _B + r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("pinecone", _B + r"pcsk_[A-Za-z0-9_]{40,}"),
+    ("langsmith", _B + r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
+    ("cerebras", _B + r"csk-[A-Za-z0-9]{40,}"),
+    ("nvidia", _B + r"nvapi-[A-Za-z0-9_-]{40,}"),
+    ("fireworks", _B + r"fw_(?=[a-z]{0,40}[A-Z\d])[A-Za-z0-9]{20,}"),
+    ("tailscale", _B + r"tskey-[a-z]{2,20}-[A-Za-z0-9]{6,40}-[A-Za-z0-9]{16,}"),
+    ("ngrok", r"(?i:authtoken)[ \t:=]{1,4}[\"']?(?P<secret>[A-Za-z0-9]{20,}_[A-Za-z0-9]{16,})"),
+    ("docker", r"[\"']auth[\"']\s{0,3}:\s{0,3}[\"'](?P<secret>[A-Za-z0-9+/]{12,}={0,2})[\"']"),
+    ("password-hash", r"\$(?:1|2[abxy]|5|6|y|apr1|argon2(?:id|i|d))\$[A-Za-z0-9./$=,+-]{20,}"),
     ("cloudflare", _B + r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"),
     ("okta", r"(?i:SSWS)\s+(?P<secret>[A-Za-z0-9_-]{30,})"),
     ("azure", r"(?i:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,}={0,2})"),
@@ -83,17 +98,17 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("api-key-header", r"(?i:x-(?:api|auth|access|goog-api)-(?:key|token))[\"']?\s{0,3}[:=]\s{0,3}[\"']?" + _NO_VALUE
                        + r"(?P<secret>[^\s\"',;]{8,})"),
     ("url-credentials", r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,100}:(?P<secret>(?!\$|<|\{|\[REDACTED|\*{3})"
-                        r"[^\s/@\"'<>]{1,500})@"),
+                        r"[^\s/\"'<>]{1,500})@"),
     ("url-credentials", r"\bhttps?://(?P<secret>(?!\$|<|\{|\[REDACTED)[A-Za-z0-9_-]{16,200})@"),
-    # NAME=value, as in .env files, shells and their output.
-    ("named-secret", r"(?<![A-Za-z0-9_])[A-Z0-9_]{0,60}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?[A-Z0-9_]{0,40}"
-                     r"[ \t]{0,3}=[ \t]{0,3}[\"']?" + _NO_VALUE + r"(?P<secret>[^\s\"';&|]{4,})"),
+    # NAME=value, as in .env files, shells and their output; in quotes a value may have spaces.
+    ("named-secret", _NAME + r"(?P<quote>[\"'])" + _NO_VALUE + r"(?P<secret>(?:(?!(?P=quote))[^\n\\]){4,500})(?P=quote)"),
+    ("named-secret", _NAME + r"[\"']?" + _NO_VALUE + r"(?P<secret>[^\s\"';&|]{4,})"),
     # "api_key": "value", password: value, --token=value; the name in any case, so the value must look like one.
     ("named-secret", r"(?i:(?:api|access|secret|private|account|signing|encryption)[_-]?key(?:[_-]?id)?|_auth|password|passwd"
                      r"|passphrase|token|secret)[\"']?\s{0,3}(?::|=>|=)\s{0,3}"
                      r"[\"']" + _NO_VALUE + r"(?P<secret>[^\s\"']{6,})[\"']"),
     ("named-secret", r"(?i:aws_secret_access_key|aws_session_token|_authtoken|_auth|password|passwd"
-                     r"|client[_-]secret|secret[_-]key|api[_-]?key|access[_-]token|auth[_-]token|private[_-]token)[ \t]{0,3}[:=][ \t]{0,3}" + _NO_VALUE
+                     r"|client[_-]secret|secret[_-]key(?:[_-]base)?|api[_-]?key|access[_-]token|auth[_-]token|private[_-]token)[ \t]{0,3}[:=][ \t]{0,3}" + _NO_VALUE
                      + r"(?P<secret>(?=[^\s]{0,200}\d)[^\s\"'(){},;&|]{8,})"),
     ("named-secret", r"(?i:--(?:password|passwd|token|api-key|secret|access-token|auth-token))[ =]" + _NO_VALUE
                      + r"(?P<secret>[^\s\"'-][^\s\"']{5,})"),
@@ -101,7 +116,11 @@ _TABLE: tuple[tuple[str, str], ...] = (
                      + r"(?P<secret>(?=[A-Za-z0-9._~+/=-]{0,200}\d)(?=[^\s]{0,200}[A-Za-z])[A-Za-z0-9._~+/=-]{16,})"),
     ("command-password", r"\bcurl\b[^\n]{0,300}?\s-u\s?[\"']?[^\s:\"']{1,100}:(?!\[REDACTED)(?P<secret>[^\s\"']+)"),
     ("command-password", r"\bmysql\w{0,10}\b[^\n]{0,200}?\s-p(?!\[REDACTED)(?P<secret>[^\s\"']{4,})"),
-    ("netrc", r"(?m:^\s{0,8}machine\s+\S+\s+login\s+\S+\s+password\s+(?P<secret>\S+))"),
+    ("command-password", r"\bsshpass\b[^\n]{0,60}?\s-p\s?[\"']?(?!\[REDACTED)(?P<secret>[^\s\"']{4,})"),
+    ("netrc", r"\bmachine\s{1,4}\S{1,200}[\s\d+-]{1,20}login\s{1,4}\S{1,200}[\s\d+-]{1,20}password\s{1,4}(?!\[REDACTED)(?P<secret>[^\s\"'\\]+)"),
+    # Of Postgres: host:port:database:user:password. A line and a column of a program's message are no letters.
+    ("pgpass", r"(?<![A-Za-z0-9_.:/*-])[A-Za-z0-9_.*-]{1,100}:(?:[56]\d{3}|\*):[A-Za-z_*][\w.-]{0,60}:[A-Za-z_*][\w.-]{0,60}:"
+               r"(?!\[REDACTED)(?P<secret>[^\s\"'\\]{4,})"),
 )  # fmt: skip
 
 # A piece, in lower case, that a text with such a secret holds; looking for it is quicker than any pattern.
@@ -125,7 +144,7 @@ _HINTS: dict[str, str] = {
     "npm": "npm_",
     "pypi": "pypi-",
     "rubygems": "rubygems_",
-    "docker": "dckr_",
+    "docker": "dckr_ auth",
     "hugging-face": "hf_ api_org_",
     "databricks": "dapi",
     "digitalocean": "_v1_",
@@ -160,7 +179,17 @@ _HINTS: dict[str, str] = {
     "github": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
     "slack": "xox xapp- hooks.slack",
     "named-secret": "key token secret passw passphrase _auth credential",
-    "command-password": "curl mysql",
+    "figma": "figd_",
+    "airtable": "pat",
+    "pinecone": "pcsk_",
+    "langsmith": "lsv2_",
+    "cerebras": "csk-",
+    "nvidia": "nvapi-",
+    "fireworks": "fw_",
+    "tailscale": "tskey-",
+    "ngrok": "authtoken",
+    "password-hash": "$1$ $2a$ $2b$ $2x$ $2y$ $5$ $6$ $y$ $apr1$ $argon2",
+    "command-password": "curl mysql sshpass",
     "netrc": "machine",
     "authorization": "authorization bearer",
     "url-credentials": "://",

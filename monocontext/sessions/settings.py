@@ -6,6 +6,8 @@ Codex: `.codex/hooks.json`, or `$CODEX_HOME/hooks.json`. The file as it was stay
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import os
 import shlex
@@ -124,7 +126,8 @@ def without_hooks(settings: Settings) -> Settings:
 def _is_ours(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
-    words = " ".join([str(entry.get("command", "")), *map(str, entry.get("args") or ())])
+    args = entry.get("args")
+    words = " ".join([str(entry.get("command", "")), *map(str, args if isinstance(args, list) else ())])
     return _MARK in words or _MODULE in words
 
 
@@ -141,11 +144,11 @@ def read_settings(path: Path) -> Settings:
     """Settings, empty where there is no file. Raises `MonocontextError` for a file that is no JSON object."""
     try:
         text = path.read_text("utf-8")
+        found = json.loads(text) if text.strip() else {}
+        json.dumps(found, allow_nan=False)  # what could not be written again
     except FileNotFoundError:
         return {}
-    try:
-        found = json.loads(text) if text.strip() else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MonocontextError(f"{path} is not JSON, and is left as it is: {error}") from None
     if not isinstance(found, dict):
         raise MonocontextError(f"{path}: expected a JSON object, found a {type(found).__name__}")
@@ -153,13 +156,18 @@ def read_settings(path: Path) -> Settings:
 
 
 def as_text(settings: Settings) -> str:
-    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(settings, indent=2, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair stays escaped
+        text = json.dumps(settings, indent=2)
+    return text + "\n"
 
 
 def write_settings(path: Path, settings: Settings) -> Path | None:
     """Write settings whole or not at all; return where the file as it was is kept, None where nothing was or changed.
 
-    A file behind a link is written where it lies.
+    A file behind a link is written where it lies. Settings that were there before come back as they were written.
     """
     path = path.resolve()
     before = path.read_bytes() if path.exists() else None
@@ -167,17 +175,26 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
         return None
     if before is None and not settings:
         return None
-    backup = None
+    backup, data = None, _as_it_was(path, settings) or as_text(settings).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     if before is not None:
         backup = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1_000_000:06d}.bak")
         shutil.copy2(path, backup)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(as_text(settings), "utf-8")
+    temporary.write_bytes(data)
     if before is not None:
         shutil.copymode(path, temporary)
     os.replace(temporary, path)
     return backup
+
+
+def _as_it_was(path: Path, settings: Settings) -> bytes | None:
+    """The newest copy that says the same: indents and line ends are the user's."""
+    for copy in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.bak"), reverse=True):
+        with contextlib.suppress(MonocontextError, OSError):
+            if read_settings(copy) == settings:
+                return copy.read_bytes()
+    return None
 
 
 def skill(url: str, options: Sequence[str]) -> str:

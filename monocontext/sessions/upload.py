@@ -107,7 +107,9 @@ def upload_session(
         )  # fmt: skip
         if dry_run:
             return report
-        if not new.records and before.lines == new.lines:
+        # With nothing new no mark is moved: this may be an older copy, and the file that it is the beginning of would
+        # have the rest of its lines taken once more.
+        if not new.records:
             if not is_open:
                 _copy(store, root, before)
             return report
@@ -147,36 +149,34 @@ def _before(store: Store, root: str, project: str, file: SessionFile) -> tuple[S
 # -- what is new -------------------------------------------------------------------------------------------------------
 
 
+class _Rewritten(Exception):
+    """The file does not begin with the lines that were taken of it."""
+
+
 def _new(store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool) -> _New:
-    new = _New(reader_of(file).maker(file.session_id))
-    if before.lines and not _begins_with(file, before):
-        return _merged(store, root, file, before, redactor, is_open, new)
-    seen: set[str] = set()
-    _take(file, new, redactor, is_open, before, lambda line: _unseen(line.record, seen))
+    new, seen = _New(reader_of(file).maker(file.session_id)), set[str]()
+    try:
+        _take(file, new, redactor, is_open, before, lambda line: _unseen(line.record, seen))
+    except _Rewritten:
+        return _merged(store, root, file, before, redactor, is_open)
     return new
-
-
-def _begins_with(file: SessionFile, before: SessionInfo) -> bool:
-    """Whether the file still begins with the lines that were taken."""
-    hashed, lines = hashlib.sha256(), 0
-    for line in reader_of(file).lines(file.path):
-        if lines == before.lines:
-            break
-        hashed.update(line.digest)
-        lines += 1
-    return lines == before.lines and hashed.hexdigest() == before.digest
 
 
 def _take(
     file: SessionFile, new: _New, redactor: Redactor, is_open: bool, before: SessionInfo, wanted: Callable[[Line], bool]
 ) -> None:
-    """Go through the file, whose first `before.lines` lines are in the archive, and take what is wanted of the rest."""
+    """Go through the file, whose first `before.lines` lines are in the archive, and take what is wanted of the rest.
+
+    Once: it may be written to, cut or replaced meanwhile. Raises `_Rewritten`, with nothing taken.
+    """
     hashed = hashlib.sha256()
     if not before.lines:
         _go_on(new.maker, before)
     for line in reader_of(file).lines(file.path):
         if line.is_tail:
-            _tail(line, new, redactor, is_open, before)
+            if new.lines < before.lines:
+                raise _Rewritten
+            _tail(line, new, redactor, is_open, before, wanted)
             break
         hashed.update(line.digest)
         new.lines += 1
@@ -186,7 +186,11 @@ def _take(
             else:
                 new.maker.feed(line.record)
         if new.lines == before.lines:
+            if hashed.hexdigest() != before.digest:
+                raise _Rewritten
             _go_on(new.maker, before)
+    if new.lines < before.lines:
+        raise _Rewritten
     new.digest = hashed.hexdigest()
 
 
@@ -210,20 +214,21 @@ def _add(line: Line, new: _New, redactor: Redactor) -> None:
     new.turns += new.maker.feed(record)
 
 
-def _tail(line: Line, new: _New, redactor: Redactor, is_open: bool, before: SessionInfo) -> None:
+def _tail(
+    line: Line, new: _New, redactor: Redactor, is_open: bool, before: SessionInfo, wanted: Callable[[Line], bool]
+) -> None:
     """A last line that was cut off. It is kept once, and not counted: completed, it comes again."""
     new.tail = line.digest.hex()
     if is_open:
         new.problems.append(f"line {line.number}: incomplete; left for the next upload")
         new.tail = before.tail
-    elif new.tail != before.tail:
+    elif new.tail != before.tail and wanted(line):
         _add(line, new, redactor)
 
 
-def _merged(
-    store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool, new: _New
-) -> _New:
+def _merged(store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool) -> _New:
     """Of a file that another machine went on with, or that was rewritten: the records that the archive lacks."""
+    new = _New(reader_of(file).maker(file.session_id))
     records = read_records(store, [f"{names.SESSIONS}/{root}/{part.name}" for part in before.parts])
     uuids = {record["uuid"] for record in records if isinstance(record.get("uuid"), str)}
     others = Counter(_canonical(record) for record in records if not isinstance(record.get("uuid"), str))

@@ -178,3 +178,9 @@ def test_on_s3(cli: Cli, seaweed: SeaweedServer, folder: Path, tmp_path: Path) -
     absent = cli("grep", "--stats", "3f0c1d4e-0000", url, *endpoint)
     assert (absent.code, absent.out) == (1, "")
     assert " 0 looked at, 0 in vain" in absent.err
+
+
+@pytest.mark.parametrize("pattern", ["a{99999999999}", "(" * 3000 + "a" + ")" * 3000])
+def test_patterns_beyond_what_the_engine_takes(cli: Cli, context: Path, pattern: str) -> None:
+    cli("grep", pattern, str(context)).refused("not a regular expression")
+    cli("memory", "search", str(context), pattern).misused("not a regular expression")

@@ -63,6 +63,14 @@ class Client:
         assert isinstance(text, str)
         return text
 
+    async def no_resource(self, uri: str) -> str:
+        """Why there is none."""
+        try:
+            found = await self.resource(uri)
+        except Exception as error:
+            return str(error)
+        raise AssertionError(found)
+
 
 @asynccontextmanager
 async def stdio(*arguments: str | Path, package: str = "monocontext") -> AsyncIterator[Client]:
@@ -114,7 +122,8 @@ async def refusals(client: Client) -> None:
     await client.refused("context_slice", "no context 'nope' is served here", context="nope")
     await client.refused("context_slice", "no context", context="all/../../etc")
     await client.refused("context_slice", "say which context")
-    await client.refused("context_search", "not a regular expression", context="logs", pattern="(")
+    for pattern in ("(", "a{99999999999}", "(" * 3000):
+        await client.refused("context_search", "not a regular expression", context="logs", pattern=pattern)
     await client.refused("context_search", "max_hits is 1 to 1000", context="logs", pattern="x", max_hits=0)
     await client.refused("context_slice", "unit is", context="logs", unit="pages")
     failed, text = await client.tried("context_slice", context="logs", start="soon")
@@ -133,6 +142,12 @@ async def memories(client: Client, memory: Memory) -> None:
     assert (goes_on["tool"], goes_on["start"], goes_on["stop"]) == ("context_slice", len(value), 50_000)
     piece = await client.call("context_slice", context=goes_on["context"], start=49_990)
     assert piece == "ä" * 10
+    memory.put("abs", "another")
+    memory.put("/abs/", "ö" * 50_000)
+    reply = json.loads(await client.call("memory", command="G /abs/"))
+    assert await client.call("context_slice", context=reply["metadata"]["next"]["context"], start=49_990) == "ö" * 10
+    memory.delete("abs")
+    memory.delete("/abs/")
     assert "to be kept" in await client.call("context_search", context="memory", pattern="kept")
 
 
@@ -144,6 +159,8 @@ async def resources(client: Client) -> None:
     assert "next range: start=" in head
     assert await client.resource("monocontext://logs/100/150") == TEXT[100:150]
     assert await client.resource("monocontext://all%2Fdeep%2Ftiny/0/4") == "tiny"
+    for uri, why in (("nope/0/1", "no context 'nope' is served here"), ("logs/soon/1", "a range is START/STOP")):
+        assert why in await client.no_resource(f"monocontext://{uri}")
 
 
 @contextmanager

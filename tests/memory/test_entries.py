@@ -191,7 +191,9 @@ def test_other_objects_are_left_alone(any_store: Store) -> None:
     assert {info.key: any_store.get(info.key).data for info in any_store.list()} == others
 
 
-@pytest.mark.parametrize("ttl", [math.nan, math.inf, -math.inf, -1, -0.001, 315_360_001, 1e300, "60", True, [60]])
+@pytest.mark.parametrize(
+    "ttl", [math.nan, math.inf, -math.inf, -1, -0.001, 315_360_001, 1e300, 10**400, -(10**4000), "60", True, [60]]
+)
 def test_lifetimes_that_are_refused(ttl: float) -> None:
     memory = Memory.open("memory://lifetimes")
     with pytest.raises(InvalidEntry, match=r"^a TTL is .*not ") as caught:
@@ -364,3 +366,18 @@ def test_read_only_directory_of_anothers(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "entries"):
         path.chmod(0o555)
     assert Memory.open(tmp_path).get("k") == "v"
+
+
+@pytest.mark.parametrize("call", ["list", "entries", "total", "context", "clear"])
+def test_a_beginning_of_keys_is_text(call: str) -> None:
+    with pytest.raises(InvalidEntry, match="a key begins with a str, not int"):
+        getattr(Memory.open("memory://beginnings"), call)(5)
+
+
+@pytest.mark.parametrize("damage", ['"ttl":1e999', '"ttl":null,"frames":[[1e999,1,0,0,0]]', f'"ttl":1{"0" * 400}'])
+def test_numbers_that_no_writer_wrote(damage: str) -> None:
+    store = open_store("memory://numbers-that-no-writer-wrote")
+    line = f'{{"key":"k","token":"t","frames":[],{damage}}}\n'
+    store.put("entries/k", b"monocontext-memory 1 %08d\n" % (30 + len(line)) + line.encode())
+    with pytest.raises(DamagedData, match="the head of the entry is damaged"):
+        Memory(store).get("k")

@@ -33,6 +33,10 @@ def run(*words: str, stdin: bytes, **more: object) -> subprocess.CompletedProces
     return subprocess.run([*HOOK, *words], input=stdin, capture_output=True, check=False, timeout=60, **more)  # type: ignore[call-overload,no-any-return]
 
 
+def run_cli(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "monocontext", *words], capture_output=True, text=True, check=False)
+
+
 def until(what: object, seconds: float = 40.0) -> None:
     assert callable(what)
     end = time.monotonic() + seconds
@@ -281,6 +285,41 @@ def test_settings_that_are_no_json_are_left_alone(tmp_path: Path) -> None:
         settings.read_settings(path)
     with pytest.raises(MonocontextError, match="expected lists by event"):
         settings.with_hooks({"hooks": []}, settings.AGENTS["codex"], [])
+
+
+@pytest.mark.parametrize("data", [b"\xe9", b"[" * 100_000, b'{"a": 1e400}', b'{"a": NaN}', b"\0", b"\xef\xbb\xbf{}"])
+def test_settings_that_could_not_be_written_again_are_left_alone(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(data)
+    with pytest.raises(MonocontextError, match="not JSON, and is left as it is"):
+        settings.read_settings(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps(THEIRS).encode(),
+        b'{\r\n\t"a" : 1.10 }\r\n',
+        b'{"a": "half of a pair: \\ud800"}',
+        b'{"hooks": {"Stop": [5, {"hooks": [null, {"command": 7, "args": 5}]}]}}',
+    ],
+)
+def test_settings_come_back_as_they_were_written(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(data)
+    agent = settings.AGENTS["claude-code"]
+    settings.write_settings(path, settings.with_hooks(settings.read_settings(path), agent, ["--url", "s3://b/a"]))
+    assert b"monocontext" in path.read_bytes()
+    settings.write_settings(path, settings.without_hooks(settings.read_settings(path)))
+    assert path.read_bytes() == data
+
+
+def test_a_pattern_that_is_none_is_told_to_who_installs_it(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    told = run_cli("hooks", "install", str(tmp_path / "a"), "--settings", str(file), "--pattern", "(")
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+    assert "not a regular expression" in told.stderr
+    assert not file.exists()
 
 
 def test_what_is_installed_runs(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -57,11 +58,38 @@ SECRETS = {
     "azure": "AccountKey=" + A + "==",
     "curl": "curl -s -u dev:" + A[:16] + " https://x",
     "yaml": "client-secret: " + A[:20],
+    "netrc": "machine api.acme.test login dev password " + A[:12],
+    "pgpass": "db.internal:5432:prod:app:" + A[:12],
+    "sshpass": "sshpass -p '" + A[:12] + "' ssh dev@host",
+    "docker-auth": '{"auths": {"ghcr.io": {"auth": "' + "Ym9iOlJPY3kwNWx5cnY5" + '"}}}',
+    "kubeconfig": "client-key-data: "
+    + base64.b64encode(b"-----BEGIN EC " + b"PRIVATE KEY-----\nMHcCAQEEI" + A.encode()).decode(),
+    "base64": base64.b64encode(f"user dev, key sk-{A[:48]}, and more".encode()).decode(),
+    "base64-lines": base64.encodebytes(f"{'many words ' * 9}ghp_{A[:36]} {'and more ' * 9}".encode()).decode(),
+    "url-encoded": "https://acme.test/?q=please%20use%20ghp_" + A[:36],
+    "url-encoded-url": "next=postgres%3A%2F%2Fdev%3A" + A[:12] + "%40db.internal%2Fx",
+    "url-with-at": "postgres://dev:" + A[:5] + "@" + A[5:12] + "@db.internal/x",
+    "env-with-spaces": 'DB_PASSWORD="correct horse battery staple"',
+    "bcrypt": "$2b$12$" + A[:53],
+    "figma": "figd_" + A[:40],
+    "airtable": "pat" + A[:14] + "." + HEX,
+    "pinecone": "pcsk_" + A[:6] + "_" + A[:50],
+    "langsmith": "lsv2_pt_" + HEX[:32] + "_" + HEX[:10],
+    "cerebras": "csk-" + A[:48],
+    "nvidia": "nvapi-" + A,
+    "fireworks": "fw_" + A[:22],
+    "tailscale": "tskey-auth-" + A[:12] + "-" + A[:32],
+    "ngrok": "ngrok config add-authtoken " + A[:27] + "_" + A[:21],
+    "rails": "secret_key_base: " + HEX * 2,
 }
 # What of it must not be found anywhere: the part that opens the door.
 CORES = {
     "pem": A, "bearer": A[:30], "basic": "dXNlcjpwYXNzd29yZDEyMw==", "url": A[:12], "env": A[:20],
     "env-quoted": A[:14], "json": A[:20], "azure": A, "curl": A[:16], "yaml": A[:20],
+    "netrc": A[:12], "pgpass": A[:12], "sshpass": A[:12], "docker-auth": "Ym9iOlJPY3kwNWx5cnY5",
+    "kubeconfig": "QUklWQVRFIEtFWS0t", "base64": "hQjNkRTVmRzdoSTlqSzFs", "base64-lines": "Z2hwX2FCM2RF",
+    "url-encoded": A[:36], "url-encoded-url": A[:12], "url-with-at": A[5:12], "env-with-spaces": "horse",
+    "ngrok": A[:27], "rails": HEX,
 }  # fmt: skip
 
 
@@ -153,6 +181,12 @@ def test_what_is_no_secret_stays() -> None:
         "a: b; c, the secret of the garden",
         "84ede0c3-0000-4000-8000-000000000001",
         "def authorization(self): return self.bearer",
+        "sha512-" + base64.b64encode(bytes(range(64))).decode(),
+        base64.b64encode(b"only words, and no secret at all among them").decode(),
+        base64.b64encode(bytes(range(256)) * 20).decode(),
+        "https://acme.test/a%20b?x=1%2F2&page=100%25",
+        "main.c:5432:12:warning:unused and tests/a.py:5432:error:b:c",
+        "it costs $1 or $5 a month; echo $1$2",
     ]
     redactor = Redactor()
     assert [redactor.text(text) for text in texts] == texts

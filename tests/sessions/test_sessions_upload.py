@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,64 @@ def test_a_last_line_whose_newline_comes_later(tmp_path: Path) -> None:
     assert upload_session(store, recognized(path)).records == 4
     path.write_bytes(path.read_bytes() + b"\n")
     assert upload_session(store, recognized(path)).records == 0
+
+
+def test_a_last_line_whose_newline_goes_away(tmp_path: Path) -> None:
+    """A file that was cut begins with fewer whole lines than were taken of it."""
+    session = Claude()
+    session.user("Hello")
+    path, store = session.write(tmp_path, "no record\n"), open_store(tmp_path / "archive")
+    upload_session(store, recognized(path))
+    path.write_bytes(path.read_bytes()[:-1])
+    upload_session(store, recognized(path))
+    project = Sessions.open(store).project("proj")
+    assert project.list_turns(session.session_id) == [1, 2]
+    assert [info.records for info in project.sessions()] == [2]
+
+
+def test_an_older_copy_takes_nothing_back(any_store: Store, tmp_path: Path) -> None:
+    """Of a machine that lags, or a file that was cut: what it is the beginning of is not taken once more."""
+    session = Claude()
+    for n in range(6):
+        session.user(f"prompt {n}")
+    for upto in (4, 2, 5, 3, 6, 1, 6):
+        records_before, session.records = session.records, session.records[:upto]
+        upload_session(any_store, recognized(session.write(tmp_path)))
+        session.records = records_before
+    texts = [turn.text for turn in Sessions(any_store).project("proj").turns(session.session_id)]
+    assert texts == [f"prompt {n}" for n in range(6)]
+    (info,) = Sessions(any_store).project("proj").sessions()
+    assert info.records == 6
+
+
+@pytest.mark.parametrize("reading", [1, 2, 3, 4])
+def test_a_file_that_is_replaced_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: int
+) -> None:
+    """What is taken is what one pass saw: lines of another file are not counted as taken."""
+    old, new = Claude(), Claude()
+    for words in ("one", "two"):
+        old.user(words)
+    store = open_store(tmp_path / "archive")
+    path = old.write(tmp_path)
+    upload_session(store, recognized(path))
+    for words in ("three", "four", "five"):
+        new.user(words)["uuid"] = words
+    opened = 0
+
+    def read(path: Path) -> Iterator[records.Line]:
+        nonlocal opened
+        opened += 1
+        if opened == reading:
+            new.write(tmp_path)
+        return read_lines(path)
+
+    read_lines = records.read_lines
+    monkeypatch.setattr("monocontext.sessions.claude_code.read_lines", read)
+    upload_session(store, recognized(path))
+    upload_session(store, recognized(path))
+    said = [turn.text for turn in Sessions.open(store).project("proj").turns(old.session_id)]
+    assert sorted(said) == ["five", "four", "one", "three", "two"]
 
 
 def test_two_machines_go_on_with_one_session(tmp_path: Path) -> None:
@@ -237,6 +296,28 @@ def test_strange_fields_break_nothing(tmp_path: Path) -> None:
     report = upload_session(store, recognized(session.write(tmp_path)))
     assert report.records == len(session.records)
     assert len(Sessions(store).project("proj").context()) > 100
+
+
+@pytest.mark.parametrize("strange", [["x"], {"x": []}, None, 5, True])
+def test_any_json_anywhere_breaks_nothing(tmp_path: Path, strange: object) -> None:
+    session = Claude()
+    session.user("Hello")
+    rest = [
+        {"type": strange, "message": strange},
+        {"type": "assistant", "message": {"role": strange, "content": [strange, {"type": strange, "text": strange}]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "content": strange}]}, "cwd": strange},
+        {"type": "unreadable", "text": strange},
+        {"type": "unreadable"},
+    ]
+    store = open_store(tmp_path / "archive")
+    path = session.write(tmp_path, "".join(json.dumps(each) + "\n" for each in rest))
+    assert upload_session(store, recognized(path)).records == 6
+    assert upload_session(store, recognized(path)).records == 0
+    items = [{"type": "response_item", "payload": {"type": strange, "role": strange, "name": strange}}]
+    rollout = tmp_path / f"rollout-{session_id(2)}.jsonl"
+    rollout.write_text("".join(json.dumps(each) + "\n" for each in [{"type": "session_meta", "payload": {}}, *items]))
+    assert upload_session(store, recognized(rollout), project="proj").records == 2
+    assert "Hello" in str(Sessions.open(store).project("proj").context())
 
 
 @pytest.mark.parametrize(

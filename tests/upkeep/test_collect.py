@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable
 from random import Random
 
@@ -17,6 +18,7 @@ from monocontext.generations import read_generation
 from monocontext.manifest import ROOT_KEY, Manifest, _checksum, generation_key
 from monocontext.refilter import add_filters
 from monocontext.store import Store
+from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
 from monocontext.verify import verify
 from monocontext.writer import append, publish
@@ -377,3 +379,18 @@ def test_random_histories(seed: int) -> None:
     now += 30 * DAY
     collection()
     assert keys(store) == named(store)
+
+
+def test_a_machine_whose_clock_is_ahead_takes_nothing_that_is_new(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ages are by the store's clock: a writer that has not committed yet keeps what it has stored."""
+    publish("a text\n", any_store)
+    underway = f"segments/{'ab' * 16}.seg"
+    any_store.put(underway, b"stored, and not committed")
+    if isinstance(any_store, MemoryStore):
+        pytest.skip("its clock is the machine's")
+    ahead = time.time() + 30 * 86400
+    monkeypatch.setattr(time, "time", lambda: ahead)
+    assert gc(any_store).objects == 0
+    assert any_store.get(underway).data == b"stored, and not committed"
