@@ -15,12 +15,13 @@ import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from monocontext.cache import Cache
+from monocontext.daemon_threads import DaemonThreads
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext, NotFound
 from monocontext.lines import Lines
 from monocontext.manifest import ROOT_KEY
@@ -162,7 +163,7 @@ class LegacyContext:
         self._loading: dict[int, Future[_SegmentLines]] = {}
         self._etags: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: DaemonThreads | None = None
         self._pid = 0
         self._closed = False
         self.stats = Stats()
@@ -221,8 +222,8 @@ class LegacyContext:
             self._pool, self._pid = None, os.getpid()
             self._loading.clear()
         if number not in self._loading:
-            self._pool = self._pool or ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext")
-            self._loading[number] = self._pool.submit(self._fetch, number)
+            self._pool = self._pool or DaemonThreads(THREADS, "monocontext")
+            self._loading[number] = self._pool.call(lambda: self._fetch(number))
         return self._loading[number]
 
     def _fetch(self, number: int) -> _SegmentLines:
@@ -259,7 +260,7 @@ class LegacyContext:
             self._cache.clear()
             pool, self._pool = self._pool, None
         if pool:
-            pool.shutdown(wait=False)
+            pool.close()
         self._store.close()
 
 

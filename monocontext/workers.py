@@ -10,11 +10,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
+from monocontext.daemon_threads import DaemonThreads
 from monocontext.plan import Request
 
 MAX_THREADS = 64
@@ -71,7 +71,7 @@ class ThreadWorkers:
         self.lock: AbstractContextManager[Any] = lock
         self.condition = threading.Condition(lock)
         self.max_running = max_running
-        self._made: tuple[ThreadPoolExecutor, ThreadPoolExecutor] | None = None
+        self._made: tuple[DaemonThreads, DaemonThreads] | None = None
         self._pid = os.getpid()
         with _forking:
             _living.add(self)
@@ -85,13 +85,13 @@ class ThreadWorkers:
 
     def decode(self, work: Callable[[], T]) -> T:
         with self.condition:
-            decoding = self._pools()[1].submit(work)
+            decoding = self._pools()[1].call(work)
         return decoding.result()
 
-    def _pools(self) -> tuple[ThreadPoolExecutor, ThreadPoolExecutor]:
+    def _pools(self) -> tuple[DaemonThreads, DaemonThreads]:
         if self._made is None or self._pid != os.getpid():
-            fetchers = ThreadPoolExecutor(self.max_running, "monocontext")
-            self._made = fetchers, ThreadPoolExecutor(1, "monocontext-decode")
+            fetchers = DaemonThreads(self.max_running, "monocontext")
+            self._made = fetchers, DaemonThreads(1, "monocontext-decode")
             self._pid = os.getpid()
         return self._made
 
@@ -112,7 +112,7 @@ class ThreadWorkers:
         with self.condition:
             if self._made is not None and self._pid == os.getpid():
                 for pool in self._made:
-                    pool.shutdown(wait=False)
+                    pool.close()
             self._made = None
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -293,3 +295,22 @@ def test_views_share_one_cache() -> None:
     assert (list(view), view.view(5, 50)[3:9]) == (list(TEXT[100:2000]), TEXT[108:114])
     assert store.gets == 0
     assert view.stats is context.stats
+
+
+def test_a_thread_that_outlives_the_main_one_reads_on() -> None:
+    """Executors of the standard library take no work then."""
+    code = """
+import threading
+from monocontext import Monocontext, publish
+
+publish("some words\\n" * 100_000, "memory://late", frame_bytes=10_000)
+context = Monocontext.open("memory://late")
+
+def read_on():
+    threading.main_thread().join()
+    print(context.count("word"), repr(context[-6:]))
+
+threading.Thread(target=read_on).start()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("100000 'words\\n'\n", "")

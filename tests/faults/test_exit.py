@@ -1,0 +1,39 @@
+"""A process ends when its program does, whatever storage does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from monocontext import publish
+from monocontext.testing import S3StandIn
+from monocontext.testing.http_faults import HttpFault, stall, stall_before_head
+
+AHEAD = """
+import time
+from monocontext import Monocontext
+
+context = Monocontext.open({url!r}, endpoint={endpoint!r})
+with context.thinking():
+    context.hint("```repl\\nfor i in range(0, len(context), 100_000): print(context[i : i + 100_000])\\n")
+    while not context._reader.under_way()[0]:
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("fault", [stall(0), stall_before_head()], ids=lambda fault: fault.name)
+def test_nobody_waits_for_what_is_read_ahead_from_a_silent_server(fault: HttpFault) -> None:
+    """Its GETs fail after 17 s; threads that are joined at the end would keep the process as long."""
+    with S3StandIn() as server:
+        url = server.url("ctx")
+        publish("some words\n" * 100_000, url, store_options={"endpoint": server.endpoint}, frame_bytes=65_536)
+        rule = server.faults.add(fault, key="*/segments/*", times=None)
+        code = AHEAD.format(url=url, endpoint=server.endpoint)
+        began = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert time.perf_counter() - began < 12
+        assert rule.struck
