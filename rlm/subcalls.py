@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rlm import hooks
+from rlm.daemons import side_by_side
 from rlm.errors import LLMError
 from rlm.excerpt import cut
 from rlm.gate import Gate
@@ -243,11 +244,7 @@ class SubCalls:
         if not calls:
             return []
         with self._waiting():
-            pool = ThreadPoolExecutor(min(concurrency, len(calls)), thread_name_prefix="rlm-sub")
-            try:
-                answers = list(pool.map(attempt, calls))
-            finally:  # an interrupted cell asks nothing more; what is under way ends by itself
-                pool.shutdown(wait=False, cancel_futures=True)
+            answers = side_by_side([partial(attempt, call) for call in calls], concurrency, "rlm-sub")
         failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if failed and not return_exceptions:
             index, error = failed[0]

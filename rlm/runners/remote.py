@@ -11,7 +11,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from rlm import hooks
@@ -89,7 +88,6 @@ class RemoteRunner:
         if self._server is None and not is_data(context) and can_serve(context):
             self._server = IndexedServer(context)
         self._data = None if self._server else _as_data(context, place.name)
-        self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._under_way = self._under_way_bytes = 0
         self._failure: BaseException | None = None
@@ -172,9 +170,6 @@ class RemoteRunner:
     def close(self) -> None:
         """End the worker and free what is held. Idempotent."""
         self._end()
-        if self._pool:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
         if self._server:
             self._server.close()
 
@@ -294,9 +289,6 @@ class RemoteRunner:
         self._submit(work, len(body))
 
     def _submit(self, work: Callable[[], None], size: int) -> None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(MOST_CALLS, thread_name_prefix="rlm-worker-calls")
-
         def done() -> None:
             try:
                 work()
@@ -307,7 +299,8 @@ class RemoteRunner:
                     self._under_way -= 1
                     self._under_way_bytes -= size
 
-        self._pool.submit(done)
+        # Nobody waits for it when the process ends: a call of a model may take ten minutes.
+        threading.Thread(target=done, name="rlm-worker-call", daemon=True).start()
 
     def _answer(self, channel: Channel, number: int, make: Callable[[], tuple[dict[str, Any], bytes]]) -> None:
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -208,6 +210,29 @@ def test_an_interrupted_question_asks_nothing_more(runner: str) -> None:
         count = len(lm.calls)
         time.sleep(0.3)
     assert count < 2_000
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_a_process_does_not_wait_at_its_end_for_calls_that_nobody_waits_for(runner: str) -> None:
+    """A model may take minutes to answer what was interrupted."""
+    code = f"""
+import os, signal, threading, time
+from rlm import RLM, ScriptedLM
+
+def sub(prompt):
+    if prompt == "2":
+        threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+    time.sleep(100)
+    return prompt
+
+root = ScriptedLM(["```repl\\nllm_query_batched(['0', '1', '2'])\\n```"])
+try:
+    RLM(lm=root, sub_lm=ScriptedLM(sub), runner={runner!r}).completion("q", "text")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
 def test_calls_that_an_earlier_question_left_behind_count_where_they_end() -> None:
