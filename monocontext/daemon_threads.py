@@ -1,7 +1,8 @@
 """Threads that carry jobs out, and that nobody waits for when the process ends.
 
 Those of `concurrent.futures` are joined first: a request that a silent server keeps for 17 s would keep the process as
-long. And they take no work once the main thread has ended, when other threads of the program may still read.
+long. And they take no work once the main thread has ended, when other threads of the program may still read. Python
+3.12 starts no thread then either: where there is none, the caller does the job.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ class DaemonThreads:
         self._ending = finalize(self, self._shared.jobs.put, None)
         self._ending.atexit = False
 
-    def submit(self, job: Callable[[], None]) -> None:
-        """Have a job carried out that never raises. Not after `close`."""
+    def submit(self, job: Callable[[], None]) -> bool:
+        """Have a job carried out that never raises; False where there is no thread and none can be had, and the job is
+        the caller's. Not after `close`."""
         shared = self._shared
         with shared.lock:
             shared.unfinished += 1
             is_short = self._threads < min(shared.unfinished, self._most)
             self._threads += is_short
             name = f"{self._name}_{self._threads}"
-        shared.jobs.put(job)
         if is_short:
             try:
                 threading.Thread(target=_work, args=(shared,), name=name, daemon=True).start()
@@ -44,10 +45,13 @@ class DaemonThreads:
                 with shared.lock:
                     self._threads -= 1
                     if not self._threads:
-                        raise
+                        shared.unfinished -= 1
+                        return False
+        shared.jobs.put(job)
+        return True
 
     def call(self, work: Callable[[], T]) -> Future[T]:
-        """The same for what returns or raises something."""
+        """The same for what returns or raises something, in whatever thread."""
         done: Future[T] = Future()
 
         def job() -> None:
@@ -56,7 +60,8 @@ class DaemonThreads:
             except BaseException as error:  # handed to whoever waits
                 done.set_exception(error)
 
-        self.submit(job)
+        if not self.submit(job):
+            job()
         return done
 
     def close(self) -> None:

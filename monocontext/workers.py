@@ -72,13 +72,16 @@ class ThreadWorkers:
         self.condition = threading.Condition(lock)
         self.max_running = max_running
         self._made: tuple[DaemonThreads, DaemonThreads] | None = None
+        self._one_by_one = _OneByOne()
         self._pid = os.getpid()
         with _forking:
             _living.add(self)
 
     def submit(self, request: Request, job: Callable[[], None]) -> None:
         with self.condition:  # not between a close and its end: a job that is lost is waited for without end
-            self._pools()[0].submit(job)
+            is_taken = self._pools()[0].submit(job)
+        if not is_taken:
+            self._one_by_one.run(job)
 
     def run(self, request: Request, job: Callable[[], None]) -> None:
         job()
@@ -128,22 +131,12 @@ class InlineWorkers:
         self.lock: AbstractContextManager[Any] = lock
         self.condition = threading.Condition(lock)
         self.max_running = max_running
-        self._own = threading.local()
+        self._one_by_one = _OneByOne()
         with _forking:
             _living.add(self)
 
     def submit(self, request: Request, job: Callable[[], None]) -> None:
-        # A job that ends starts the next: in a loop, not on the stack, which a scan would exhaust.
-        waiting: deque[Callable[[], None]] | None = getattr(self._own, "waiting", None)
-        if waiting is not None:
-            waiting.append(job)
-            return
-        self._own.waiting = waiting = deque([job])
-        try:
-            while waiting:
-                waiting.popleft()()
-        finally:
-            self._own.waiting = None
+        self._one_by_one.run(job)
 
     def run(self, request: Request, job: Callable[[], None]) -> None:
         self.submit(request, job)
@@ -160,6 +153,26 @@ class InlineWorkers:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+class _OneByOne:
+    """Carries jobs out in the caller's thread. One that ends starts the next: in a loop, not on the stack, which a scan
+    would exhaust."""
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    def run(self, job: Callable[[], None]) -> None:
+        waiting: deque[Callable[[], None]] | None = getattr(self._own, "waiting", None)
+        if waiting is not None:
+            waiting.append(job)
+            return
+        self._own.waiting = waiting = deque([job])
+        try:
+            while waiting:
+                waiting.popleft()()
+        finally:
+            self._own.waiting = None
 
 
 _living: WeakSet[ThreadWorkers | InlineWorkers] = WeakSet()

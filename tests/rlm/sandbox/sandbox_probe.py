@@ -23,7 +23,7 @@ from rlm.subcalls import SubCalls
 from rlm.usage import Usage
 
 SECRET = "planted-secret-4711"
-LIMITS = Limits(memory_bytes=1 << 30, disk_bytes=8 << 20)
+LIMITS = Limits(memory_bytes=2 << 30, disk_bytes=8 << 20)
 
 
 def main() -> None:
