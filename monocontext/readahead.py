@@ -159,7 +159,8 @@ class ReadAhead:
         if not self.follows_reads:
             return
         for frame in range(read.first, read.last + 1):
-            self.ledger.settle(frame)
+            if self.ledger.settle(frame):  # fetched once more, after it was used and before the read had ended
+                self._cache.get(frame)
         stale, streams = self.ledger.read()
         self._give_up(stale)
         self.streams.unused(streams)
@@ -204,7 +205,7 @@ class ReadAhead:
         if fetch.error is None:
             idle = not self._scheduler.running
             self.bandwidth.arrived(fetch.request.stored_bytes, self._now(), idle)
-        if fetch.ahead is not None:
+        if self._under_way:  # also of a fetch for a caller, who takes frames out of what is queued ahead of him
             for need in fetch.request.needs:
                 if isinstance(need.key, int) and need.key in self._under_way:
                     self._arrive(need.key)

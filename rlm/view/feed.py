@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -181,8 +182,9 @@ class Feed:
         last = self._rows[-1] if self._rows else None
         if last and (last["reason"] or last["answer"] is not None):
             return {"status": "ended"}
-        beside = partial_of(self.path)
-        written = max(path.stat().st_mtime for path in (self.path, beside) if path.exists())
+        written = self.path.stat().st_mtime
+        with suppress(FileNotFoundError):  # it comes and goes with each turn
+            written = max(written, partial_of(self.path).stat().st_mtime)
         silent = max(0.0, time.time() - written)
         records = self._partial()
         return {

@@ -87,7 +87,10 @@ class Counted:
 def wait_until_idle(context: Monocontext) -> None:
     """Until no request of this context is under way; fails when something is left for good."""
     scheduler = context._reader._scheduler  # type: ignore[union-attr]
-    end = time.monotonic() + 5
-    while scheduler.running or scheduler.reserved_bytes or scheduler._by_key:
+    end = time.monotonic() + 30
+    while True:
+        with context._reader.lock:  # type: ignore[union-attr]  # what has landed starts the next before it lets go
+            if not (scheduler.running or scheduler.reserved_bytes or scheduler._by_key):
+                return
         assert time.monotonic() < end, f"still under way: {scheduler!r}"
         time.sleep(0.001)
