@@ -172,7 +172,10 @@ class Feed:
             return []
         found = []
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
-            record = self._parsed(raw, f"a line of {beside.name}")
+            try:
+                record = self._parsed(raw, f"a line of {beside.name}")
+            except TrajectoryError:  # it was emptied and begun anew while it was read: the next look sees it whole
+                break
             if record.get("iteration") == len(self._places) + 1:
                 found.append(record)
         return found
