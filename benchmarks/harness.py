@@ -1,4 +1,4 @@
-"""The commands of the harness that judges reading ahead: runs, and what is made of their results."""
+"""Commands of the harness that judges reading ahead: runs, reports, plots and gates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import plots, report, results
-from benchmarks.search import listed, size
+from benchmarks.search import parse_list, size
 from benchmarks.virtual import suite
-from benchmarks.virtual.gates import judge
+from benchmarks.virtual.gates import judge, judge_fast
 from benchmarks.virtual.suite import POLICIES, Plan
 from benchmarks.wall import client, peers, rlm_run
 from monocontext.testing import PROFILES
@@ -35,11 +35,12 @@ def add(commands: Commands) -> None:
     command.add_argument("--size", type=amount, default=plan.size_bytes, help="of the text, as 0.2GB, 10GB, 1TB")
     command.add_argument("--profile", choices=PROFILES, default=plan.profile, help="of the time to the first byte")
     command.add_argument("--nic", type=amount, default=plan.nic_bytes_per_second, help="of the link, as 100MB/s")
-    command.add_argument("--policy", type=listed, default=plan.policies, help=f"of {','.join(POLICIES)}")
-    command.add_argument("--program", type=listed, default=(), help="parts of the names of the programs to run")
+    command.add_argument("--policy", type=parse_list, default=plan.policies, help=f"of {','.join(POLICIES)}")
+    command.add_argument("--program", type=parse_list, default=(), help="parts of the names of the programs to run")
     command.add_argument("--seeds", type=int, default=plan.seeds, help="runs of each, added up")
     command.add_argument("--seed", type=int, default=plan.seed, help="the first of them")
     command.add_argument("--no-controls", action="store_true", help="leave out oracle, download all, no index")
+    command.add_argument("--fast", action="store_true", help="1 s of thinking, 300 tokens/s, no word after an address")
     command.add_argument("--trace", action="store_true", help="print what each operation waited instead")
     command.add_argument("--json", type=Path, help="where to write the result, instead of results/")
     asked = peers.Plan()
@@ -50,7 +51,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--rounds", type=int, default=asked.rounds, help="of each way; medians count")
     command.add_argument("--think", type=float, default=asked.think_seconds, help="seconds of a turn, about")
     command.add_argument("--budget", type=float, default=asked.budget_seconds, help="seconds that one look may take")
-    command.add_argument("--way", type=listed, default=(), help="parts of the names of the ways to measure")
+    command.add_argument("--way", type=parse_list, default=(), help="parts of the names of the ways to measure")
     command.add_argument("--server", choices=("stand-in", "seaweedfs"), default=asked.server)
     command.add_argument("--seed", type=int, default=asked.seed)
     command.add_argument("--json", type=Path, help="where to write the result, instead of results/")
@@ -59,8 +60,8 @@ def add(commands: Commands) -> None:
     command.add_argument("--size", type=amount, default=scripted.size_bytes, help="of the text, as 1GB")
     command.add_argument("--profile", choices=PROFILES, default=scripted.profile, help="of the stand-in")
     command.add_argument("--nic", type=amount, default=scripted.nic_bytes_per_second, help="of the stand-in's link")
-    command.add_argument("--policy", type=listed, default=scripted.policies, help=f"of {','.join(POLICIES)}")
-    command.add_argument("--program", type=listed, default=scripted.programs, help="names of programs")
+    command.add_argument("--policy", type=parse_list, default=scripted.policies, help=f"of {','.join(POLICIES)}")
+    command.add_argument("--program", type=parse_list, default=scripted.programs, help="names of programs")
     command.add_argument("--rounds", type=int, default=scripted.rounds, help="medians count")
     command.add_argument("--think", type=float, default=scripted.think_seconds, help="median seconds of a root call")
     command.add_argument("--seed", type=int, default=scripted.seed)
@@ -89,6 +90,7 @@ def _virtual(arguments: argparse.Namespace) -> int:
         seeds=arguments.seeds,
         seed=arguments.seed,
         controls=not arguments.no_controls,
+        fast=arguments.fast,
     )
     if arguments.trace:
         for program in plan.chosen:
@@ -97,7 +99,7 @@ def _virtual(arguments: argparse.Namespace) -> int:
                 print("\n".join(suite.trace(program, policy, plan.setting(plan.seed))))
         return 0
     result = suite.run(plan)
-    return _judged(result, arguments.json)
+    return _judge(result, arguments.json)
 
 
 def _peers(arguments: argparse.Namespace) -> int:
@@ -143,9 +145,9 @@ def _plots(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _judged(result: dict[str, Any], path: Path | None) -> int:
+def _judge(result: dict[str, Any], path: Path | None) -> int:
     """Print and store which gates hold; 1 where one does not."""
-    gates = judge(result["rows"])
+    gates = (judge_fast if result["setting"].get("fast") else judge)(result["rows"])
     result["gates"] = [
         {"name": gate.name, "found": gate.found, "most": gate.most, "holds": gate.holds} for gate in gates
     ]

@@ -1,4 +1,4 @@
-"""What it costs to read along with a reply: `python -m benchmarks hints`.
+"""Measure what hints cost while a reply streams in: `python -m benchmarks hints`.
 
 Replies are fed in tokens of four characters, each call timed. Beside it stands what parsing the same code once with
 `ast` takes in the same run: the least that an exact reading of the finished code could cost.
@@ -147,13 +147,13 @@ def replies() -> dict[str, str]:
         "five blocks": usual,
         "blocks to 100 KB": usual * (LONG // len(usual)),
         "prose, 100 KB": prose * (LONG // len(prose)),
-        "one loop, 100 KB": fenced("for i in range(9):\n" + "    print(context[i:i + 5])\n" * (LONG // 28)),
-        "one list, 100 KB": fenced("x = [" + "context[5:10], " * (LONG // 15) + "]\n"),
-        "one string, 100 KB": fenced('x = """' + "context[5:10] and so on\n" * (LONG // 24) + '"""\n'),
-        "one line of items, 100 KB": fenced("x = f(" + "context[a], " * (LONG // 12) + ")\n"),
-        "loops in loops": fenced("for a in range(10**6):\n  for b in range(10**6):\n    print(context[a * b:][:9])\n"),
+        "one loop, 100 KB": fence("for i in range(9):\n" + "    print(context[i:i + 5])\n" * (LONG // 28)),
+        "one list, 100 KB": fence("x = [" + "context[5:10], " * (LONG // 15) + "]\n"),
+        "one string, 100 KB": fence('x = """' + "context[5:10] and so on\n" * (LONG // 24) + '"""\n'),
+        "one line of items, 100 KB": fence("x = f(" + "context[a], " * (LONG // 12) + ")\n"),
+        "loops in loops": fence("for a in range(10**6):\n  for b in range(10**6):\n    print(context[a * b:][:9])\n"),
     }
 
 
-def fenced(code: str) -> str:
+def fence(code: str) -> str:
     return f"```repl\n{code}```\n"

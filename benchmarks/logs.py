@@ -1,4 +1,4 @@
-"""Generated logs: any size, the same for the same seed on every machine, in order or any byte range on its own.
+"""Generate logs: any size, the same for the same seed on every machine, in order or any byte range on its own.
 
 They are made in blocks, each computed from the seed and its number alone: `Logs(size)` iterates over blocks, `read`
 joins parts of those that a range touches. Shaped after the logpai/loghub samples: median line 97 to 140 characters, ten
@@ -261,10 +261,10 @@ def _words(width: int) -> Bytes:
 
 @lru_cache(maxsize=1)
 def _templates() -> tuple[_Template, ...]:
-    return tuple(map(_parsed, [*_TEMPLATES, *_TRACEBACKS]))
+    return tuple(map(_parse_template, [*_TEMPLATES, *_TRACEBACKS]))
 
 
-def _parsed(line: str) -> _Template:
+def _parse_template(line: str) -> _Template:
     parts, holes, size, done = [], [], 0, 0
     for found in _HOLE.finditer(line):
         parts.append(line[done : found.start()])

@@ -1,4 +1,4 @@
-"""What a result was measured on."""
+"""Describe the machine and the versions of a measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to search for: drawn from a text by rule and seed, with the number of places counted in the text itself.
+"""Draw needles from a text by rule and seed, and count their places in the text itself.
 
 | kind | rule |
 |---|---|

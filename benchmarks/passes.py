@@ -1,4 +1,4 @@
-"""Whole-text passes and short reads over a warm text, against the same calls on a `str` in memory, in the same run."""
+"""Measure passes and short reads over a warm text, against the same calls on a `str` in memory, in the same run."""
 
 from __future__ import annotations
 

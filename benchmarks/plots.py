@@ -1,8 +1,8 @@
-"""Pictures of results (needs matplotlib: the extra `bench`). Small SVG files, the same for the same result."""
+"""Plot results (needs matplotlib: the extra `bench`). Small SVG files, the same for the same result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from benchmarks.virtual.crew import Distance, LinkedCrew
 from benchmarks.virtual.play import Played, Setting, play
 from benchmarks.virtual.suite import POLICIES, PROGRAMS
 from monocontext import Monocontext, publish
-from monocontext.hedging import Hedge
+from monocontext.engine.fetch.hedging import Hedge
 from monocontext.stores import open_store
 
 FOLDER = Path("docs/plots")
@@ -48,6 +48,13 @@ def _save(figure: Any, path: Path) -> Path:
     figure.savefig(path, metadata={"Date": None})
     import_module("matplotlib.pyplot").close(figure)
     return path
+
+
+def draw(path: Path, fill: Callable[[Any], None]) -> Path:
+    """One pair of axes, filled and saved."""
+    figure, axes = _figure(6, 4)
+    fill(axes)
+    return _save(figure, path)
 
 
 def _bars(result: Mapping[str, Any], path: Path) -> Path:
@@ -109,7 +116,7 @@ def _waste(result: Mapping[str, Any], path: Path) -> Path:
     return _save(figure, path)
 
 
-def _played(name: str, policy: str, *, hedge: bool = True, frames: int = 763) -> Played:
+def _play_once(name: str, policy: str, *, hedge: bool = True, frames: int = 763) -> Played:
     program = next(each for each in PROGRAMS if each.name == name)
     setting = Setting(frames, Distance("far_150", 100e6), hedge=hedge)
     return play(program, program.text(frames), policy, setting)
@@ -122,8 +129,8 @@ def _latencies(path: Path) -> Path:
         "50 segments, no hedging": _fan_out(None),
         "50 segments, hedged at p99": _fan_out("p99"),
         "50 segments, hedged at p95": _fan_out("p95"),
-        "zooms, cold": _slice_waits(_played("literal zooms", "off")),
-        "zooms, read ahead": _slice_waits(_played("literal zooms", "all")),
+        "zooms, cold": _slice_waits(_play_once("literal zooms", "off")),
+        "zooms, read ahead": _slice_waits(_play_once("literal zooms", "all")),
     }
     for name, waits in cases.items():
         ordered = sorted(1000 * seconds for seconds in waits)
@@ -164,7 +171,7 @@ def _timeline(path: Path) -> Path:
     """One program without and with reading ahead: what the model, the link and the code are doing."""
     figure, places = _figure(9, 3.2, 2)
     for axes, policy in zip(places, ("off", "all"), strict=True):
-        played = _played(_TIMELINE, policy)
+        played = _play_once(_TIMELINE, policy)
         spans = (
             ("model thinks", played.thinking, "#e8e8e8"),
             ("link is busy", [(sent, arrived) for sent, arrived, _ in played.transfers], "#5a9bd4"),

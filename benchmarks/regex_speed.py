@@ -1,4 +1,4 @@
-"""Patterns over a text against `re` on the same text as one `str`: `python -m benchmarks.regex_speed [megabytes]`.
+"""Measure patterns on a text against `re` on the same text as a `str`: `python -m benchmarks.regex_speed [megabytes]`.
 
 The text lies in a store in memory and is in the cache before timing starts, so the figures are those of the engine and
 of the way around it. Both sides iterate `finditer` to the end, in turns, and the best of the rounds counts.

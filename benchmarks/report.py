@@ -1,4 +1,4 @@
-"""Tables in docs/benchmarks.md, generated from results: what stands between two markers is replaced, nothing else.
+"""Write the tables of docs/benchmarks.md from results: only the text between two markers is replaced.
 
 <!-- harness: virtual-0.2GB-far_150 --> ... <!-- harness: end -->
 """
@@ -123,7 +123,7 @@ def _peers(result: Mapping[str, Any]) -> str:
     said = (
         f"Wall clock: {setting['size_bytes'] / 1e6:g} MB, {where}, median of {setting['rounds']} interleaved rounds, "
         f"{setting['thinks']:.0f} s of thinking in a session; MB of bodies that were sent to their end. "
-        f"{_guarded(guards, result['machine']['cores'], result['judged'])}\n\n"
+        f"{_describe_guards(guards, result['machine']['cores'], result['judged'])}\n\n"
     )
     heads = ["seconds of waiting", "all", "open", "first look", "5 MB slice", "short slices", "10 chunks", "find"]
     heads += ["requests", "MB", "micro-dollars", "peak MiB", "CPU s"]
@@ -146,7 +146,7 @@ def _rlm(result: Mapping[str, Any]) -> str:
     said = (
         f"Scripted RLM, wall clock: {setting['size_bytes'] / 1e9:g} GB on a stand-in, profile `{setting['profile']}`, "
         f"{setting['nic_bytes_per_second'] / 1e6:g} MB/s, think median {setting['think_seconds']:g} s. "
-        f"{_guarded(result['guard'], result['machine']['cores'], result['judged'])}\n\n"
+        f"{_describe_guards(result['guard'], result['machine']['cores'], result['judged'])}\n\n"
     )
     body = []
     for program, rows in _by_program(result).items():
@@ -175,7 +175,7 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.0f} %"
 
 
-def _guarded(guards: Mapping[str, float], cores: int, judged: bool) -> str:
+def _describe_guards(guards: Mapping[str, float], cores: int, judged: bool) -> str:
     said = (
         f"Guard: {1000 * guards['overhead_seconds']:.2f} ms a GET of the stand-in itself, "
         f"{guards['loopback_bytes_per_second'] / 1e6:.0f} MB/s on loopback, load {guards['load']:.1f}, "

@@ -1,4 +1,4 @@
-"""What search filters cost and spare: `python -m benchmarks search [--size 1G] [--corpora code,prose,cjk,logs]`.
+"""Measure what search filters cost and save: `python -m benchmarks search [--size 1G] [--corpora code,prose,cjk,logs]`.
 
 For each text: publishing with and without filters; needles drawn by rule, each searched by a context that was just
 opened behind a distant store; passes that no filter can narrow; and the ways other than ours
@@ -32,10 +32,10 @@ from benchmarks.machine import cpu_seconds, describe_machine
 from benchmarks.needles import Haystack, Needle, choose, commonest
 from benchmarks.search_peers import Places
 from monocontext import Manifest, Monocontext, publish, regex
-from monocontext.manifest import ROOT_KEY
+from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores.local import LocalStore
 from monocontext.testing import CountingStore
-from monocontext.writer import load_page
+from monocontext.writing.pages import load_page
 
 VERSION = 1
 PUBLISH_ROUNDS = 3
@@ -202,7 +202,7 @@ def _publish(path: Path, places: Places, rounds: int) -> Published:
         for filters, place in ((False, places.plain), (True, places.filtered)):
             shutil.rmtree(place, ignore_errors=True)
             began, cpu_began = time.perf_counter(), cpu_seconds()
-            manifest = _published(path, place, filters)
+            manifest = _publish_corpus(path, place, filters)
             taken[filters].append((time.perf_counter() - began, cpu_seconds() - cpu_began))
     (seconds, cpu), (filters_seconds, filters_cpu) = (
         tuple(min(column) for column in zip(*taken[filters], strict=True)) for filters in (False, True)
@@ -219,7 +219,7 @@ def _publish(path: Path, places: Places, rounds: int) -> Published:
     )
 
 
-def _published(path: Path, place: Path, filters: bool) -> Manifest:
+def _publish_corpus(path: Path, place: Path, filters: bool) -> Manifest:
     return publish(_pieces(path), place, filters=filters)
 
 
@@ -331,7 +331,7 @@ def _passes(name: str, plan: Plan) -> list[Pass]:
     rows = []
     with _folder() as work:
         for filters in (False, True):
-            _published(path, work / str(filters), filters)
+            _publish_corpus(path, work / str(filters), filters)
         for title, run in runs.items():
             taken: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
             answers = set()
@@ -432,7 +432,7 @@ def _folder() -> Iterator[Path]:
         yield Path(place)
 
 
-def listed(names: str) -> tuple[str, ...]:
+def parse_list(names: str) -> tuple[str, ...]:
     """`code,prose` as a tuple."""
     return tuple(filter(None, names.split(",")))
 

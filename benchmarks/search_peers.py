@@ -151,31 +151,31 @@ def _ways(places: Places, distance: Distance) -> Iterator[Way]:
         CountingStore(DistantStore(LocalStore(place), link))
         for place in (places.text, places.packed, places.plain, places.filtered)
     )
-    yield Way("download over 1 connection, str.count", text, lambda: _downloaded(text, 1))
-    yield Way(f"download over {CONNECTIONS} connections, str.count", text, lambda: _downloaded(text, CONNECTIONS))
-    yield Way(f"the same of one zstd object of it, {CONNECTIONS} connections", packed, lambda: _inflated(packed))
+    yield Way("download over 1 connection, str.count", text, lambda: _download(text, 1))
+    yield Way(f"download over {CONNECTIONS} connections, str.count", text, lambda: _download(text, CONNECTIONS))
+    yield Way(f"the same of one zstd object of it, {CONNECTIONS} connections", packed, lambda: _inflate(packed))
     if _smart_open():
         client = StreamingClient(LocalStore(places.text), link)
-        yield Way("re over a smart_open stream", client, lambda: _streamed(client))
+        yield Way("re over a smart_open stream", client, lambda: _stream(client))
     if command := _ripgrep():
-        yield Way(f"download over {CONNECTIONS} connections, ripgrep", text, lambda: _grepped(text, command))
-    yield Way("monocontext without filters", plain, lambda: _opened(plain))
-    yield Way("monocontext with filters", filtered, lambda: _opened(filtered))
+        yield Way(f"download over {CONNECTIONS} connections, ripgrep", text, lambda: _grep(text, command))
+    yield Way("monocontext without filters", plain, lambda: _open(plain))
+    yield Way("monocontext with filters", filtered, lambda: _open(filtered))
 
 
 @contextmanager
-def _downloaded(store: CountingStore, connections: int) -> Iterator[Count]:
+def _download(store: CountingStore, connections: int) -> Iterator[Count]:
     yield str(download(store, "text", connections), "utf-8").count
 
 
 @contextmanager
-def _inflated(store: CountingStore) -> Iterator[Count]:
+def _inflate(store: CountingStore) -> Iterator[Count]:
     packed = download(store, "text.zst")
     yield str(zstandard.ZstdDecompressor().decompress(packed), "utf-8").count
 
 
 @contextmanager
-def _streamed(client: StreamingClient) -> Iterator[Count]:
+def _stream(client: StreamingClient) -> Iterator[Count]:
     opener = _smart_open()
     assert opener is not None
 
@@ -194,7 +194,7 @@ def _streamed(client: StreamingClient) -> Iterator[Count]:
 
 
 @contextmanager
-def _grepped(store: CountingStore, command: str) -> Iterator[Count]:
+def _grep(store: CountingStore, command: str) -> Iterator[Count]:
     with tempfile.NamedTemporaryFile() as file:
         download_to(file.fileno(), store, "text")
 
@@ -206,7 +206,7 @@ def _grepped(store: CountingStore, command: str) -> Iterator[Count]:
 
 
 @contextmanager
-def _opened(store: CountingStore) -> Iterator[Count]:
+def _open(store: CountingStore) -> Iterator[Count]:
     with Monocontext.open(store) as context:
         yield context.count
 

@@ -1,4 +1,4 @@
-"""Client CPU of one GET: ours, boto3, and the clients that are installed, against one server, in one run.
+"""Measure the client CPU of one GET: ours, boto3, and the clients that are installed, against one server, in one run.
 
     python -m benchmarks.transport [--peers PYTHON]
 

@@ -1,4 +1,4 @@
-"""One S3 client, measured in a process of its own: `python transport_client.py NAME ENDPOINT BYTES COUNT THREADS`.
+"""Measure one S3 client in a process of its own: `python transport_client.py NAME ENDPOINT BYTES COUNT THREADS`.
 
 Run by path, so that it works in an environment without this project. Prints JSON; CPU is of all threads of the process.
 """

@@ -14,25 +14,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from monocontext.engine.malloc import keep_memory
     from monocontext.errors import ContextTooLarge, MonocontextError
-    from monocontext.manifest import Manifest
-    from monocontext.retained import keep_memory
-    from monocontext.text import Monocontext
-    from monocontext.writer import append, publish
+    from monocontext.format.manifest import Manifest
+    from monocontext.text.monocontext import Monocontext
+    from monocontext.writing.documents import documents
+    from monocontext.writing.publish import append, publish
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "ContextTooLarge": "errors",
-    "Manifest": "manifest",
+    "Manifest": "format.manifest",
     "Monocontext": "text",
     "MonocontextError": "errors",
-    "append": "writer",
-    "keep_memory": "retained",
-    "publish": "writer",
+    "append": "writing.publish",
+    "documents": "writing.documents",
+    "keep_memory": "engine.malloc",
+    "publish": "writing.publish",
 }
 
-__all__ = ["ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "keep_memory", "publish"]
+__all__ = [
+    "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "documents", "keep_memory", "publish",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Every error that `monocontext` raises, in one tree.
+"""The tree of all errors that `monocontext` raises.
 
     MonocontextError
     |-- NotFound (FileNotFoundError)       nothing there: name another place
@@ -21,8 +21,8 @@
     |-- ContextClosed (ValueError)         used after close()
     `-- StoreFailure (OSError)             the store failed after retries: try again later
 
-Each is grouped by what a handler will do about it, and is kin to the builtin that code already catches.
-Messages are one line and carry what was expected and what was found.
+Errors are grouped by what a handler does about them, and derive from the builtin that code already catches.
+A message is one line and says what was expected and what was found.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class NotFound(MonocontextError, FileNotFoundError):
 
 
 class NotAContext(NotFound):
-    """The manifest is there, but it is not one that this call can read."""
+    """The manifest exists, but this call cannot read its kind."""
 
 
 class AlreadyExists(MonocontextError, FileExistsError):
-    """A create-only or compare-and-swap write found something else in its place."""
+    """A create-only or compare-and-swap write found another object in its place."""
 
 
 class AccessDenied(MonocontextError, PermissionError):
@@ -73,7 +73,7 @@ class ContextTooLarge(MonocontextError, MemoryError):
 
 
 class Unhashable(ContextTooLarge, TypeError):
-    """The hash of a text above `materialize_limit`: it would have to equal that of the `str`. Never a made-up one."""
+    """The hash of a text above `materialize_limit`: it would have to equal the hash of the `str`."""
 
 
 class InvalidUrl(MonocontextError, ValueError):
@@ -108,4 +108,4 @@ class StoreFailure(MonocontextError, OSError):
     """The store did not answer as it should, and retries did not help."""
 
     refusals: int = 0
-    """Times that it asked for fewer requests meanwhile."""
+    """How often the store asked for fewer requests meanwhile."""

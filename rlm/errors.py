@@ -1,23 +1,28 @@
-"""Every error of this package, grouped by what happens to it.
+"""Every error of this package, grouped by how a run handles it.
 
     RLMError
     |-- goes back to the model as text, which repairs it or works around it
     |   |-- AnswerRefused (ValueError)      not usable as an answer: the message says what to give instead
     |   `-- LLMError (RuntimeError)         a sub-call failed; code in a cell may catch it
-    |       |-- RateLimited                 asked too often; says when to come back, if the endpoint does
-    |       `-- BudgetSpent                 the run may ask nothing more: it ends with its best partial answer
+    |       |-- RateLimited                 too many calls; holds the wait that the endpoint demands, if any
+    |       `-- BudgetSpent                 a budget allows no more calls: the run ends with its best partial answer
     `-- ends the run as an exception
         |-- LLMError                        the same failure, of the root model
-        |   `-- ScriptExhausted             a `ScriptedLM` or `ReplayLM` was asked for more replies than it holds
+        |   `-- ScriptExhausted             a `ScriptedLM` or `ReplayLM` has no more replies
         |-- RunnerUnavailable (ValueError)  no runner of this name, or not on this machine
-        |-- UnknownOption (TypeError)       a keyword of a peer that is spelled otherwise here: the message names ours
-        |-- TrajectoryError (ValueError)    a file that no run can be resumed or replayed from
-        `-- ChannelAbuse (RuntimeError)     code in a sandbox sent what no worker sends: its run is over
+        |-- UnknownOption (TypeError)       no such keyword; the message names the nearest of ours
+        |-- TrajectoryError (ValueError)    a run cannot be resumed or replayed from this file
+        `-- ChannelAbuse (RuntimeError)     code in a sandbox tampered with the channel: its run is over
 
 A failure is never a value: nothing here returns a string that starts with "Error:".
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypeVar, cast
 
 
 class RLMError(Exception):
@@ -25,7 +30,7 @@ class RLMError(Exception):
 
 
 class AnswerRefused(RLMError, ValueError):
-    """What the model offered cannot be its answer; the message says what can."""
+    """A value cannot be the answer; the message says what can."""
 
 
 class LLMError(RLMError, RuntimeError):
@@ -38,16 +43,16 @@ class LLMError(RLMError, RuntimeError):
 
 
 class RateLimited(LLMError):
-    """The endpoint was asked too often."""
+    """The endpoint got too many calls."""
 
     def __init__(self, message: str = "", *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message, transient=True)
         self.retry_after_seconds = retry_after_seconds
-        """What the endpoint said; None where it did not."""
+        """The wait that the endpoint demands; None where it demands none."""
 
 
 class BudgetSpent(LLMError):
-    """A budget of the run is spent; nothing was asked."""
+    """A budget of the run is spent; no call was made."""
 
     def __init__(self, message: str = "", *, reason: str = "budget") -> None:
         super().__init__(message)
@@ -56,7 +61,7 @@ class BudgetSpent(LLMError):
 
 
 class ScriptExhausted(LLMError):
-    """A `ScriptedLM` or a `ReplayLM` was asked for more replies than it holds."""
+    """A `ScriptedLM` or a `ReplayLM` has no more replies."""
 
 
 class RunnerUnavailable(RLMError, ValueError):
@@ -64,12 +69,49 @@ class RunnerUnavailable(RLMError, ValueError):
 
 
 class UnknownOption(RLMError, TypeError):
-    """A keyword that is not ours; the message names the one that does the same, where there is one."""
+    """There is no such keyword; the message names the one that does the same, if there is one."""
 
 
 class TrajectoryError(RLMError, ValueError):
-    """This file is no trajectory that a run could be resumed or replayed from."""
+    """A run cannot be resumed or replayed from this file."""
 
 
 class ChannelAbuse(RLMError, RuntimeError):
     """Code in a sandbox tampered with the channel to its host. The worker is gone, and the run with it."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def takes(*options: type) -> Callable[[Function], Function]:
+    """Decorate a function: an unknown keyword is an UnknownOption that names the nearest keyword.
+
+    `options`: the TypedDicts of the function's `**options`, whose keys its signature then shows as keywords.
+    """
+
+    def decorate(function: Function) -> Function:
+        shown = signature(function)
+        own = [each for each in shown.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        more = {name: note for kind in options for name, note in kind.__annotations__.items()}
+        more = {name: note for name, note in more.items() if name not in shown.parameters}
+        keywords = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=..., annotation=getattr(note, "__forward_arg__", note))
+            for name, note in more.items()
+        ]
+        known = [each.name for each in (*own, *keywords) if each.name != "self"]
+
+        @wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            for name in given:
+                if name not in known:
+                    from difflib import get_close_matches
+
+                    near = get_close_matches(name, known, 1)
+                    instead = f"did you mean {near[0]}?" if near else f"options are {', '.join(known)}"
+                    raise UnknownOption(f"unknown option {name!r}: {instead}")
+            return function(*arguments, **given)
+
+        vars(checked)["__signature__"] = shown.replace(parameters=[*own, *keywords])
+        return cast(Function, checked)
+
+    return decorate

@@ -1,4 +1,4 @@
-"""The name under which code written for rlms asks for a record of its runs: `from rlm.logger import RLMLogger`."""
+"""Record runs under the name that rlms uses: `from rlm.logger import RLMLogger`."""
 
 from __future__ import annotations
 

@@ -1,29 +1,35 @@
-"""The loop: ask the root model, run its code, tell it what came of it, until it answers or a budget is spent."""
+"""Run the loop: ask the root model, run its code, send back the output, until it answers or a budget is spent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from rlm import hooks, prompts
-from rlm.compaction import compacted
+from rlm.calls.gateway import Gateway
+from rlm.calls.subcalls import SubCalls
+from rlm.context import protocol
 from rlm.errors import AnswerRefused, BudgetSpent
-from rlm.gate import Gate
-from rlm.lm import LM, Message, Reply
-from rlm.replies import Block, ParsedReply, parse_reply
-from rlm.runner import CellResult, Runner
-from rlm.step import Cell, Step
-from rlm.subcalls import SubCalls
+from rlm.models.lm import LM, Message, Reply
+from rlm.prompts import messages as prompts
+from rlm.prompts.compaction import compact
+from rlm.prompts.repetition import MOST_REPEATS, count_repeats, raise_temperature
+from rlm.prompts.replies import CodeBlock, ParsedReply, TextFinal, find_final, parse_reply
+from rlm.runners.answers import check_written_answer
+from rlm.runners.claims import Claim
+from rlm.runners.runner import CellResult, Runner
+from rlm.runners.syntax import compiles
+from rlm.trajectory.step import Cell, Step
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What the turns of one run share."""
+    """The state that the turns of one run share."""
 
+    query: str
     root: LM
     model: str | None
-    """Asked of `root`; None for its own."""
-    gate: Gate
+    """The model name to ask `root` for; None for its default."""
+    gate: Gateway
     subcalls: SubCalls
     runner: Runner
     context: object
@@ -35,57 +41,90 @@ class Loop:
     on_delta: Callable[[str], object] | None = None
     """Called with each piece of a reply."""
 
-    def run(self, messages: list[Message], asked_turns: int = 0, before: int = 0) -> Step:
-        """The step that ended the question; it holds the answer and the reason. Extends `messages`.
+    def run(self, messages: list[Message], asked_turns: int = 0, before: int = 0, previous: Step | None = None) -> Step:
+        """Run turns until one ends the question; its step holds the answer and the reason. Extends `messages`.
 
-        `asked_turns` of this question and `before` in all were taken earlier. Raises LLMError when the root fails.
+        `asked_turns` of this question, the last of them `previous`, and `before` in all ran earlier. Raises LLMError
+        when the root fails.
         """
         while True:
             left = self.gate.turns_left
             forced = not self.gate.take_turn()
             turn = asked_turns + 1
             last = None if left is None else asked_turns + left
-            messages.append(prompts.forced_message(asked_turns) if forced else prompts.turn_message(turn, last))
-            step = self._turn(before + turn, messages, forced)
+            messages.append(
+                prompts.forced_message(asked_turns) if forced
+                else prompts.turn_message(
+                    turn, last, self.query, has_seen=before > 0, again=previous is not None and previous.repeats > 0
+                )
+            )  # fmt: skip
+            try:
+                step = self._turn(before + turn, messages, forced, previous)
+            except BaseException:
+                messages.pop()  # the reply is lost: the history ends with the last turn that the model has seen
+                raise
             self.on_step(step)
-            messages += prompts.feedback(step)
+            messages[:] = prompts.history(step)
             if step.reason is not None:
                 return step
-            asked_turns = turn
+            asked_turns, previous = turn, step
 
-    def _turn(self, turn: int, messages: list[Message], forced: bool) -> Step:
+    def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None) -> Step:
         started = self.gate.elapsed()
-        messages[:], shortened = compacted(messages, self.window_tokens)
+        messages[:], shortened = compact(messages, self.window_tokens)
         cells: list[Cell] = []
         final = notice = reason = None
-        before = hooks.read_ahead(self.context)
+        repeats = 0
+        claims: tuple[Claim, ...] = ()
+        before = protocol.read_ahead_cost(self.context)
         try:
-            reply = self._ask(turn, messages)
+            reply = self._ask(turn, messages, again=previous is not None and previous.repeats > 0)
         except BudgetSpent as exc:
             reply, reason = Reply("", 0, 0, ""), exc.reason
-        thought, ahead = self.gate.elapsed() - started, hooks.spent(before, hooks.read_ahead(self.context))
+        thought, ahead = (
+            self.gate.elapsed() - started,
+            protocol.cost_between(before, protocol.read_ahead_cost(self.context)),
+        )
         parsed = parse_reply(reply.text)
         if forced and reason is None:
-            final, _ = self._text_answer(parsed)
-            final, reason = reply.text.strip() if final is None else final, "max_iterations"
+            final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
         elif reason is None:
-            for block in parsed.blocks:
-                cells.append(self._run(block))
-                if cells[-1].result.final_answer is not None or self.gate.spent:
-                    break
-            final, notice = (cells[-1].result.final_answer, None) if cells else self._text_answer(parsed)
+            self._run_all(parsed.blocks, cells)
+            final, notice = (cells[-1].result.final_answer, None) if cells else self._text_answer(parsed.final)
             reason = "answer" if final is not None else self.gate.spent
+            if final is not None:
+                claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
+            repeats = count_repeats(previous, reply.text, cells, notice)
+            if reason is None and repeats == MOST_REPEATS:
+                reason = "repetition"
         if final is None and reason is not None:
-            final = self._partial(messages, cells, reply)
+            final = self._find_partial_answer(messages, parsed)
         seconds = self.gate.elapsed() - started
         prompt = tuple(dict(message) for message in messages)
         return Step(
-            turn, prompt, reply, tuple(cells), final, notice, thought, seconds, reason, started, shortened, ahead
+            turn,
+            prompt,
+            reply,
+            tuple(cells),
+            final,
+            notice,
+            thought,
+            seconds,
+            reason,
+            started,
+            shortened,
+            ahead,
+            claims,
+            repeats,
         )
 
-    def _ask(self, turn: int, messages: list[Message]) -> Reply:
-        """One reply of the root model; the context is told that there is time, and what the reply says so far."""
-        hint = hooks.hint(self.context)
+    def _ask(self, turn: int, messages: list[Message], *, again: bool) -> Reply:
+        """One reply of the root model. The context may read ahead meanwhile, by what the reply says so far.
+
+        `again`: the last reply was that before it, so this one has a higher temperature.
+        """
+        root = raise_temperature(self.root) if again else self.root
+        hint = protocol.hint(self.context)
         streamed = False
 
         def on_delta(delta: str) -> None:
@@ -95,43 +134,69 @@ class Loop:
             if self.on_delta:
                 self.on_delta(delta)
 
-        with hooks.thinking(self.context):
+        with protocol.thinking(self.context):
             of_top = turn if self.is_top else None
-            reply = self.gate.ask(self.root, messages, model=self.model, on_delta=on_delta, turn=of_top)
+            reply = self.gate.ask(root, messages, model=self.model, on_delta=on_delta, turn=of_top)
             if not streamed:
                 on_delta(reply.text)
         return reply
 
-    def _run(self, block: Block) -> Cell:
+    def _run_all(self, blocks: Sequence[CodeBlock], cells: list[Cell]) -> None:
+        """Run blocks up to one that answers or that spends a budget."""
+        for block in blocks:
+            cells.append(self._run(block))
+            if cells[-1].result.final_answer is not None or self.gate.spent:
+                break
+
+    def _run(self, block: CodeBlock) -> Cell:
         if not block.runs:
             return Cell(block.code, CellResult(stderr=prompts.CUT_NOT_RUN), start_seconds=self.gate.elapsed())
         started, waited = self.gate.elapsed(), self.subcalls.waited_seconds
-        before, (mark, _) = hooks.reading(self.context), hooks.reads_since(self.context)
-        ahead = hooks.read_ahead(self.context)
+        before, (mark, _) = protocol.reading_cost(self.context), protocol.reads_since(self.context)
+        ahead = protocol.read_ahead_cost(self.context)
         result = self.runner.run(block.code)
         if block.cut:
             result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
-        io = hooks.spent(before, hooks.reading(self.context))
-        _, ranges = hooks.reads_since(self.context, mark)
-        ahead = hooks.spent(ahead, hooks.read_ahead(self.context))
+        io = protocol.cost_between(before, protocol.reading_cost(self.context))
+        _, ranges = protocol.reads_since(self.context, mark)
+        ahead = protocol.cost_between(ahead, protocol.read_ahead_cost(self.context))
         return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited, ahead)
 
-    def _text_answer(self, parsed: ParsedReply) -> tuple[str | None, str | None]:
-        """The answer of a reply without code, or what the model is to be told."""
-        if parsed.final is None:
+    def _text_answer(self, final: TextFinal | None) -> tuple[str | None, str | None]:
+        """The answer of a reply without code, or a notice for the model."""
+        if final is None:
             return None, prompts.NO_CODE
-        if not parsed.final.is_name:
-            return parsed.final.text, None
         try:
-            return self.runner.variable(parsed.final.text), None
+            if final.is_name:
+                return self.runner.variable(final.text), None
+            check_written_answer(final.text)
+            return final.text, None
         except AnswerRefused as exc:
             return None, f"Answer refused: {exc}"
 
-    def _partial(self, messages: list[Message], cells: list[Cell], reply: Reply) -> str:
-        """The best there is when nothing more may be asked: the draft in `answer`, else what was said or shown last."""
+    def _find_forced_answer(self, parsed: ParsedReply, cells: list[Cell]) -> str | None:
+        """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
+        self._run_all(parsed.answering, cells)
+        if cells and cells[-1].result.final_answer is not None:
+            return cells[-1].result.final_answer
+        broken = [find_final(block.code) for block in parsed.blocks if not compiles(block.code)]
+        for final in (parsed.final, find_final(parsed.words), *broken):
+            if final and (answer := self._text_answer(final)[0]) is not None:
+                return answer
+        return _answer_words(parsed) or None
+
+    def _find_partial_answer(self, messages: Iterable[Message], newest: ParsedReply) -> str:
+        """The best answer when no call is allowed any more: the draft in `answer`, else the model's last words.
+
+        Empty where it said nothing: what cells printed is no answer.
+        """
         draft = self.runner.run(prompts.DRAFT).final_answer
-        shown = [cell.result.stdout for cell in reversed(cells)]
-        told = [message["content"] for message in reversed(messages) if message["role"] == "assistant"]
-        said = [text for text in (reply.text, *told) if not parse_reply(text).blocks]  # code is no answer
-        earlier = [message["content"] for message in reversed(messages) if message["content"].startswith("REPL output")]
-        return next((text.strip() for text in (draft, *shown, *said, *earlier) if text and text.strip()), "")
+        replies = [message["content"] for message in messages if message["role"] == "assistant"]
+        texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
+        return draft or next((text for text in texts if text), "")
+
+
+def _answer_words(reply: ParsedReply) -> str:
+    """The words of a reply beside its code; empty if they are an answer that was refused."""
+    words = reply.fenced_words if reply.blocks else reply.words
+    return "" if find_final(words) else words

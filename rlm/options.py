@@ -1,48 +1,81 @@
-"""Keywords that are spelled otherwise elsewhere, and what they are called here. Pure."""
+"""Name the keywords of `RLM` once, in four groups."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypedDict
 
-from rlm.errors import UnknownOption
-
-_OURS = {
-    "max_budget": "max_dollars",
-    "max_timeout": "max_seconds",
-    "timeout": "max_seconds (of a run) or cell_timeout (of a cell)",
-    "max_errors": "max_retries (of a call) or max_iterations (of a run)",
-    "max_iters": "max_iterations",
-    "max_llm_calls": "max_calls",
-    "max_output_chars": "output_limit",
-    "model_name": "model",
-    "recursive_model": "sub_model",
-    "other_backends": "sub_model or sub_lm",
-    "other_backend_kwargs": "sub_model or sub_lm",
-    "backend_kwargs": "model, base_url and api_key, or backend= beside it",
-    "environment": "runner, or backend= beside it",
-    "environment_kwargs": "cell_timeout and output_limit, or backend= beside it",
-    "interpreter": "runner",
-    "tools": "custom_tools",
-    "custom_sub_tools": "custom_tools, which child runs have too",
-    "setup_code": "custom_tools",
-    "custom_system_prompt": "the question: instructions go there",
-    "system_prompt": "the question: instructions go there",
-    "logger": "trajectory",
-    "log_dir": "trajectory",
-    "enable_logging": "verbose",
-    "compaction_threshold_pct": "window_tokens",
-    "max_concurrent_subcalls": "llm_query_batched, which has 16 calls under way",
-    "on_iteration_start": "on_step",
-    "on_iteration_complete": "on_step",
-    "on_subcall_start": "on_step",
-    "on_subcall_complete": "on_step",
-    "depth": "max_depth",
-}
+from rlm.calls.budget import Budget
+from rlm.calls.cache import SubCache
+from rlm.calls.prices import Prices
+from rlm.models.lm import LM
+from rlm.models.sampling import Sampling
+from rlm.trajectory.step import Step
 
 
-def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise UnknownOption for the first keyword given, naming ours."""
-    for name in given:
-        ours = _OURS.get(name) or next(iter(difflib.get_close_matches(name, list(known), 1)), None)
-        raise UnknownOption(f"RLM has no keyword {name!r}" + (f"; here it is {ours}" if ours else ""))
+class LMOptions(TypedDict, total=False):
+    """Who answers, as objects."""
+
+    lm: LM | None
+    sub_lm: LM | None
+
+
+class ModelOptions(TypedDict, total=False):
+    """Who answers, by name, and at what price."""
+
+    base_url: str | None
+    api_key: str | None
+    headers: Mapping[str, str] | None
+    sampling: Sampling | None
+    sub_sampling: Sampling | None
+    preset: str | None
+    models: Collection[str] | None
+    prices: Prices | None
+
+
+class LimitOptions(TypedDict, total=False):
+    """What a run may spend."""
+
+    budget: Budget | None
+    max_iterations: int | None
+    max_calls: int | None
+    max_tokens: int | None
+    max_dollars: float | None
+    max_seconds: float | None
+    max_depth: int
+    max_retries: int
+    cell_timeout: float | None
+    output_limit: int | None
+    window_tokens: int | None
+    prompt_characters: int | None
+    compaction: bool
+
+
+class RunningOptions(TypedDict, total=False):
+    """Where code runs, and with what."""
+
+    runner: str | None
+    runner_options: Mapping[str, Any] | None
+    custom_tools: Mapping[str, object] | None
+    persistent: bool
+    outline: bool
+    sub_cache: SubCache | str | os.PathLike[str] | bool | None
+    cache_dir: str | os.PathLike[str] | None
+
+
+class RecordingOptions(TypedDict, total=False):
+    """Who hears of a run."""
+
+    trajectory: str | os.PathLike[str] | None
+    on_step: Callable[[Step], object] | None
+    on_delta: Callable[[str], object] | None
+    verbose: bool
+
+
+class RunOptions(ModelOptions, LimitOptions, RunningOptions, RecordingOptions, total=False):
+    """What is passed on to `RLM` beside its models."""
+
+
+class RLMOptions(LMOptions, RunOptions, total=False):
+    """All keywords of `RLM` but `model` and `sub_model`."""

@@ -1,45 +1,60 @@
-"""The two classes that callers use: `RLM`, and `RLM_REPL` in the shape of rlm-minimal."""
+"""Make an `RLM` of its keywords: questions about a context, and runs that go on from a recording."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import asdict, replace
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, Unpack, cast, overload
 
-from rlm import backends
-from rlm.backoff import Backoff
-from rlm.budget import Budget
-from rlm.completion import Completion
-from rlm.errors import TrajectoryError
-from rlm.gate import Gate
-from rlm.lm import LM
-from rlm.options import refuse_unknown
-from rlm.prices import Prices
-from rlm.recording import Recording
-from rlm.runner import DEFAULT_RUNNER
+from rlm.calls.backoff import Backoff
+from rlm.calls.budget import Budget
+from rlm.calls.cache import SubCache
+from rlm.calls.gateway import Gateway
+from rlm.calls.prices import check_prices
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+from rlm.errors import TrajectoryError, takes
+from rlm.models import registry as backends
+from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, strip_url
+from rlm.options import RLMOptions
 from rlm.runners import check_runner
+from rlm.runners.runner import DEFAULT_RUNNER
+from rlm.runners.tools import describe_tools
 from rlm.session import Session, Setup
-from rlm.step import Step
-from rlm.sub_cache import SubCache
-from rlm.subcalls import SubCalls
-from rlm.tools import tools_and_lines
-from rlm.trajectory import run_metadata
-from rlm.usage import Usage
+from rlm.trajectory.completion import Completion
+from rlm.trajectory.recording import Recording
+from rlm.trajectory.step import Step
+from rlm.trajectory.trajectory import run_metadata
 
 _PROMPT_CHARACTERS = 100_000  # what rlms tells its models; a sub-model that knows better has `prompt_characters`
+_OUTPUT_CHARACTERS = 20_000  # of a block; at most a quarter of the window
 _WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that knows better has `window_tokens`
 
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
 """What is asked where no question is given, as in rlm-minimal and rlms."""
 
 _NOT_GIVEN: Any = object()
+
+
+class _ResumeByClass(Protocol):
+    def __call__(
+        self,
+        path: str | os.PathLike[str],
+        context: object = ...,
+        *,
+        model: str = ...,
+        sub_model: str | None = ...,
+        **options: Unpack[RLMOptions],
+    ) -> Completion: ...
+
+
+class _ResumeByObject(Protocol):
+    def __call__(self, path: str | os.PathLike[str], context: object = ...) -> Completion: ...
 
 
 class _OnClassOrObject:
@@ -49,8 +64,14 @@ class _OnClassOrObject:
         self._function = function
         self.__doc__ = function.__doc__
 
+    @overload
+    def __get__(self, rlm: None, kind: type[RLM]) -> _ResumeByClass: ...
+    @overload
+    def __get__(self, rlm: RLM, kind: type[RLM]) -> _ResumeByObject: ...
     def __get__(self, rlm: RLM | None, kind: type[RLM]) -> Callable[..., Completion]:
         def resume(path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:
+            if rlm is not None and options:
+                raise TypeError(f"this RLM has its options: RLM.resume(path, ...) takes {', '.join(options)}")
             return self._function(rlm, path, context, **options)
 
         resume.__doc__ = self.__doc__
@@ -58,20 +79,22 @@ class _OnClassOrObject:
 
 
 class _Shaped:
-    """What `RLM(...)` makes: an RLM, or the shape of a peer. Apart from RLM, whose signature is that of `__init__`."""
+    """Choose the class that `RLM(...)` makes: RLM, or the shape of another package.
+
+    A class of its own, so that the signature of RLM is that of its `__init__`.
+    """
 
     _shapes: ClassVar[dict[str, type[Any]]] = {}
 
-    def __init_subclass__(cls, *, keyword: str | None = None) -> None:
-        """A subclass that stands for the shape of a peer says by which keyword it is known; see `rlm.rlms`."""
-        if keyword:
-            cls._shapes[keyword] = cls
+    def __init_subclass__(cls, *, keywords: Iterable[str] = ()) -> None:
+        """`keywords` choose this subclass, before those of subclasses that came earlier; see `rlm.compat`."""
+        cls._shapes.update(dict.fromkeys(keywords, cls))
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """`RLM(backend=...)` is written for rlms, and gets its shape."""
         shapes = cls._shapes if cls is RLM else {}
-        made: Self = super().__new__(next((shapes[name] for name in options if name in shapes), cls))
-        return made
+        shape = next((shapes[name] for name in reversed(shapes) if name in options), cls)
+        return super().__new__(cast("type[Self]", shape))
 
 
 class RLM(_Shaped):
@@ -81,108 +104,83 @@ class RLM(_Shaped):
     threads.
     """
 
-    def __init__(
-        self,
-        model: str = "gpt-5",
-        sub_model: str | None = None,
-        *,
-        lm: LM | None = None,
-        sub_lm: LM | None = None,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        preset: str | None = None,
-        runner: str | None = None,
-        runner_options: Mapping[str, Any] | None = None,
-        budget: Budget | None = None,
-        max_iterations: int | None = None,
-        max_calls: int | None = None,
-        max_tokens: int | None = None,
-        max_dollars: float | None = None,
-        max_cost: float | None = None,
-        max_seconds: float | None = None,
-        max_depth: int = 1,
-        max_retries: int = 5,
-        custom_tools: Mapping[str, object] | None = None,
-        persistent: bool = False,
-        cell_timeout: float | None = 120.0,
-        output_limit: int = 20_000,
-        compaction: bool = True,
-        window_tokens: int | None = None,
-        sub_cache: SubCache | str | os.PathLike[str] | bool | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
-        prices: Prices | None = None,
-        trajectory: str | os.PathLike[str] | None = None,
-        on_step: Callable[[Step], object] | None = None,
-        on_delta: Callable[[str], object] | None = None,
-        verbose: bool = False,
-        **unknown: Any,
-    ) -> None:
-        """Models: `lm` and `sub_lm` take the place of `model` at an OpenAI-compatible endpoint (`base_url`, `api_key`);
-        `preset` ("openai", "anthropic") names a pair of models. Sub-calls go to `sub_lm`, by default `lm`, and ask it
-        for `sub_model`, by default its own model.
+    @takes(RLMOptions)
+    def __init__(self, model: str = "gpt-5", sub_model: str | None = None, **options: Unpack[RLMOptions]) -> None:
+        """`model` answers the root and `sub_model` the sub-calls, at an OpenAI-compatible endpoint.
 
-        Limits: `budget`, or its parts by keyword, over the whole tree of a run (`max_cost` is `max_dollars`);
-        `max_depth` 2 lets `rlm_query` start child runs. `cell_timeout` is in seconds of a cell's own time, None for no
-        limit; `output_limit` in characters per block. `max_retries` of a call that fails for a while.
+        Models: a name may have its maker before it: `anthropic:claude-opus-5-5`. `base_url`, `api_key` and `headers`
+        are for the maker of `model`; `preset` ("openai", "anthropic") names a pair of models. `lm` and `sub_lm` take
+        their place. Sub-calls go to `sub_lm`, by default `lm`, and ask it for `sub_model`, by default its own model.
+        `sampling` are options of the root's requests, such as `{"temperature": 0}`, and of sub-calls where both are one
+        object; `sub_sampling` those of sub-calls. `models`: all that code may name in a sub-call; without it any, under
+        `max_dollars` those that have a price in `prices`: model -> dollars per million tokens (input, output).
 
-        `runner`: where the code runs. `"subprocess"`, a confined process of this machine (Linux), refused where nothing
-        confines it; `"local"`, this process, with its rights: no sandbox; `"docker"`; `"modal"`.
-        `runner_options`: `limits` of memory, CPU, disk and files for `subprocess`, `image` for `docker`.
+        Limits: `budget`, or its parts by keyword, over the whole tree of a run: `max_iterations`, `max_calls`,
+        `max_tokens`, `max_dollars`, `max_seconds`. `max_depth` (1): 2 lets `rlm_query` start child runs. `max_retries`
+        (5) of a call that fails for a while. `cell_timeout` (120.0) in seconds of a cell's own time, None for no limit.
+        `window_tokens` of the root, by default what its backend knows, else 128,000; with `compaction` (True), a
+        history that nears it is shortened. `output_limit` in characters per block: 20,000, or a quarter of that window.
+        `prompt_characters` that a sub-call may hold: 100,000, or half of the window of its model.
 
-        More: `custom_tools`, name -> function or value. `persistent` keeps one namespace for all questions. With
-        `compaction`, a history that nears `window_tokens` is shortened. `sub_cache=True` keeps sub-answers in memory,
-        `cache_dir` in a directory. `prices`: model -> dollars per million tokens (input, output). `trajectory`: a
-        `.jsonl` file, or a directory that gets one file per run. `on_step` is called after each turn, `on_delta` with
-        each piece of the root's reply, both in the thread of the run. `verbose` prints the steps to stderr.
+        Running: `runner` is where the code runs. `"subprocess"`, a confined process of this machine (Linux), refused
+        where nothing confines it; `"wasm"`, Python in WebAssembly under Node; `"confined"`, the first of these that
+        there is; `"local"`, this process, with its rights: no sandbox; `"docker"`; `"modal"`. `runner_options`:
+        `limits` of memory, CPU, disk and files for `subprocess`, `pyodide` for `wasm`, `image` for `docker`.
+        `custom_tools`: name -> function or value. `persistent` keeps one namespace for all questions. `outline` tells
+        the root first what a lazy text is: its `outline()`, 16 GETs and up to some 2,500 tokens.
+        `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory.
 
-        Raises RunnerUnavailable, and UnknownOption for a keyword of a peer, naming ours.
+        Recording: `trajectory` is a `.jsonl` file, or a directory that gets one file per run. `on_step` is called after
+        each turn, `on_delta` with each piece of the root's reply, both in the thread of the run. `verbose` prints the
+        steps to stderr.
+
+        Raises RunnerUnavailable, and UnknownOption, which names the nearest keyword.
         """
-        refuse_unknown(unknown, inspect.signature(RLM.__init__).parameters)
-        runner = runner or DEFAULT_RUNNER
-        check_runner(runner)
+        runner = options.get("runner") or DEFAULT_RUNNER
+        check_runner(runner, options.get("runner_options"))
+        max_depth = options.get("max_depth", 1)
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, not {max_depth}")
-        self._made: list[LM] = []
-        backend = "openai"
-        if preset is not None:
-            backend, preset_model, preset_sub = backends.preset(preset)
-            model, sub_model = (preset_model if model == "gpt-5" else model), sub_model or preset_sub
-        root = lm or self._make(backend, model, base_url, api_key)
-        model = str(getattr(root, "model", model))
+        preset = options.get("preset")
+        chosen = backends.choose(
+            None if preset and model == "gpt-5" else model, sub_model, preset=preset, lm=options.get("lm"),
+            sub_lm=options.get("sub_lm"), sampling=options.get("sampling"), sub_sampling=options.get("sub_sampling"),
+            base_url=options.get("base_url"), api_key=options.get("api_key"), headers=options.get("headers"),
+        )  # fmt: skip
+        root, sub_lm, self._made = chosen.root, chosen.sub, chosen.made
+        window_tokens = options.get("window_tokens") or int(getattr(root, "window_tokens", _WINDOW_TOKENS))
+        output_limit = options.get("output_limit")
+        tools, tool_lines = describe_tools(options.get("custom_tools"))
+        self._model = str(getattr(root, "model", model))
+        self._persistent = options.get("persistent", False)
         self._setup = Setup(
             root=root,
             root_model=None,
-            sub_lm=sub_lm or root,
-            sub_model=sub_model,
+            sub_lm=sub_lm,
+            sub_model=chosen.sub_model,
             runner=runner,
-            runner_options=dict(runner_options or {}),
-            budget=_budget(
-                budget,
-                iterations=max_iterations,
-                calls=max_calls,
-                tokens=max_tokens,
-                dollars=max_dollars if max_dollars is not None else max_cost,
-                seconds=max_seconds,
-            ),
-            cell_timeout=cell_timeout,
-            output_limit=output_limit,
+            runner_options=dict(options.get("runner_options") or {}),
+            budget=_budget(options),
+            cell_timeout=options.get("cell_timeout", 120.0),
+            output_limit=min(_OUTPUT_CHARACTERS, window_tokens) if output_limit is None else output_limit,
             max_depth=max_depth,
-            tools=(tools := tools_and_lines(custom_tools))[0],
-            tool_lines=tools[1],
-            prices=dict(prices or {}),
-            backoff=Backoff(retries=max_retries),
-            cache=_cache(sub_cache, cache_dir),
-            window_tokens=_window(root, window_tokens) if compaction else 2**62,
-            prompt_characters=getattr(sub_lm or root, "prompt_characters", _PROMPT_CHARACTERS),
-            target=trajectory,
+            tools=tools,
+            tool_lines=tool_lines,
+            prices=dict(check_prices(options.get("prices") or {})),
+            outline=options.get("outline", False),
+            models=_models(options.get("models")),
+            backoff=Backoff(retries=options.get("max_retries", 5)),
+            cache=_cache(options.get("sub_cache"), options.get("cache_dir")),
+            window_tokens=window_tokens if options.get("compaction", True) else 2**62,
+            prompt_characters=options.get("prompt_characters") or _prompt_characters(sub_lm, root, window_tokens),
+            target=options.get("trajectory"),
             metadata={},
-            on_step=on_step or _shown(verbose),
-            on_delta=on_delta,
+            on_step=options.get("on_step") or _step_printer(options.get("verbose", False)),
+            on_delta=options.get("on_delta"),
         )
-        self._model, self._persistent = model, persistent
-        self._kept: Session | None = None
+        self._persistent_session: Session | None = None
         self._lock = threading.Lock()
-        self._setup = replace(self._setup, metadata=self._metadata(backend))
+        self._setup = replace(self._setup, metadata=self._metadata())
 
     def __repr__(self) -> str:
         turns = self._setup.budget.iterations
@@ -199,9 +197,9 @@ class RLM(_Shaped):
     def close(self) -> None:
         """End a persistent namespace, and close the connections of the models that were made here."""
         with self._lock:
-            kept, self._kept = self._kept, None
-        if kept:
-            kept.close()
+            session, self._persistent_session = self._persistent_session, None
+        if session:
+            session.close()
         for lm in self._made:
             if callable(close := getattr(lm, "close", None)):
                 close()
@@ -219,11 +217,13 @@ class RLM(_Shaped):
         return Session(self._setup, context, source=source)
 
     @contextmanager
-    def asking(self, context: object = None) -> Iterator[SubCalls]:
-        """`llm_query` and `llm_query_batched` without a root, in the limits of this RLM."""
+    def sub_calls(self, context: object = None) -> Iterator[SubCalls]:
+        """Call `llm_query` and `llm_query_batched` without a root model, within the limits of this RLM."""
         setup = self._setup
-        gate = Gate(Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache)
-        yield SubCalls(setup.sub_lm, gate.usage, model=setup.sub_model, gate=gate, context=context)
+        gateway = Gateway(
+            Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache, models=setup.models
+        )  # fmt: skip
+        yield SubCalls(setup.sub_lm, gateway.usage, model=setup.sub_model, gate=gateway, context=context)
 
     def completion(self, query: str, context: object = None) -> Completion:
         """Answer `query` from `context`: a str, a lazy text, a list, a dict.
@@ -240,11 +240,28 @@ class RLM(_Shaped):
         with self.session(context) as session:
             return session.ask(query)
 
+    def completion_at(
+        self, path: str | os.PathLike[str], query: str, context: object = None, *, budget: Budget | None = None
+    ) -> Completion:
+        """`completion`, recorded at `path`, within another `budget`; a run recorded there already goes on.
+
+        Raises TrajectoryError where `path` holds another question.
+        """
+        setup = replace(self._setup, budget=budget or self._setup.budget)
+        recording, whole_bytes = Recording.load(path) if _has_begun(path) else (None, 0)
+        if recording and recording.metadata.get("query") != query:
+            raise TrajectoryError(f"{path} holds another question")
+        with Session(setup, context, path=path) as session:
+            return session.go_on(recording, whole_bytes) if recording else session.ask(query)
+
     async def acompletion(self, query: str, context: object = None) -> Completion:
         """`completion`, without blocking the event loop: the run has its own thread, and `on_step` is called there.
 
         When the task is cancelled, the run asks no model any more and ends with the cell that it is in.
         """
+        import asyncio  # 25 ms that who waits for `completion` need not pay
+        from concurrent.futures import Future
+
         session = self._session(context) if self._persistent else self.session(context)
         future: Future[Completion] = Future()
 
@@ -258,7 +275,8 @@ class RLM(_Shaped):
                     session.close()
 
         future.set_running_or_notify_cancel()
-        threading.Thread(target=run, name="rlm-run", daemon=True).start()
+        in_context = copy_context()  # so that the run is inside what the task does: spans have their parents there
+        threading.Thread(target=in_context.run, args=(run,), name="rlm-run", daemon=True).start()
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -267,45 +285,51 @@ class RLM(_Shaped):
 
     @_OnClassOrObject
     def resume(self: Any, path: Any, context: Any, **options: Any) -> Completion:
-        """Go on with the run that the trajectory `path` records; of one that has ended, give its completion again.
+        """Continue the run that the trajectory `path` records; where it has ended, return its completion.
 
-        Recorded cells run again for what they leave in the namespace, with the recorded sub-answers: nothing that was
-        recorded is paid again. Called on the class, `RLM.resume(path, **options)`, models and limits are those of the
-        trajectory, unless `options` say otherwise. A `context` of up to 100,000 plain characters is in the trajectory;
-        any other is to be given again. Raises TrajectoryError.
+        Recorded cells run again to restore the namespace, with the recorded sub-answers: nothing that was recorded is
+        paid again. `RLM.resume(path, **options)`, on the class, takes models and limits from the trajectory, unless
+        `options` say otherwise. The trajectory holds a `context` of up to 100,000 plain characters; pass any other one
+        again. Raises TrajectoryError.
         """
         recording, whole_bytes = Recording.load(path)
         metadata = recording.metadata
         if "query" not in metadata or not isinstance(metadata.get("context"), dict):
             raise TrajectoryError(f"{path} does not hold the question: it was written by another program")
         if context is _NOT_GIVEN:
-            told = metadata["context"]
-            if "context_value" not in metadata and told["type"] != "NoneType":
-                where = f" at {told['uri']}" if told.get("uri") else ""
-                raise TrajectoryError(f"the context of this run, a {told['type']}{where}, is to be given: context=...")
+            recorded = metadata["context"]
+            if "context_value" not in metadata and recorded["type"] != "NoneType":
+                kind, where = recorded["type"], f" at {recorded['uri']}" if recorded.get("uri") else ""
+                raise TrajectoryError(f"the context of this run, a {kind}{where}, is to be given: context=...")
             context = metadata.get("context_value")
+        if "sub_model" in options:
+            options.setdefault("sub_lm", None)
         rlm = RLM(**recorded_options(metadata) | options) if self is None else self
         with Session(rlm._setup, context, path=path) as session:
             return session.go_on(recording, whole_bytes)
 
     def _session(self, context: object) -> Session:
         with self._lock:
-            if self._kept is None:
-                self._kept = self.session(context)
-            elif context is not None and not _same(context, self._kept.context):
+            session = self._persistent_session = self._persistent_session or self.session(context)
+            if context is not None and not _is_same(context, session.context):
                 raise ValueError("a persistent RLM keeps the context of its first question: close() it first")
-            return self._kept
+            return session
 
-    def _make(self, backend: str, model: str, base_url: str | None, api_key: str | None) -> LM:
-        self._made.append(backends.make_lm(backend, model, base_url=base_url, api_key=api_key))
-        return self._made[-1]
-
-    def _metadata(self, backend: str) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         setup = self._setup
-        made = type(setup.root).__name__
+        backend, sub_backend = (getattr(lm, "backend", type(lm).__name__) for lm in (setup.root, setup.sub_lm))
+        url = getattr(setup.sub_lm, "base_url", None)
+        ours: dict[str, Any] = {
+            "sub_backend": None if sub_backend == backend else sub_backend,
+            "sub_base_url": strip_url(str(url)) if sub_backend != backend and url else None,
+            "sampling": getattr(setup.root, "sampling", None),
+            "sub_sampling": None if setup.sub_lm is setup.root else getattr(setup.sub_lm, "sampling", None),
+            "models": None if setup.models is None else sorted(setup.models),
+            "outline": setup.outline or None,
+        }
         return run_metadata(
             root_model=self._model,
-            backend={"OpenAILM": "openai", "AnthropicLM": "anthropic", "ClaudeAgentLM": "claude-agent"}.get(made, made),
+            backend=backend,
             base_url=getattr(setup.root, "base_url", None),
             runner=setup.runner,
             max_iterations=setup.budget.iterations,
@@ -314,70 +338,75 @@ class RLM(_Shaped):
             max_depth=setup.max_depth,
             sub_model=setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
             budget=asdict(setup.budget),
+            **{name: value for name, value in ours.items() if value or (name == "models" and value is not None)},
         )
 
 
-class RLM_REPL:
-    """The shape of rlm-minimal: `RLM_REPL(...).completion(context, query)` gives the answer as a str."""
-
-    def __init__(
-        self,
-        api_key: str | None = None,
-        model: str = "gpt-5",
-        recursive_model: str | None = None,
-        max_iterations: int = 20,
-        depth: int = 0,
-        enable_logging: bool = False,
-        context_obj: object = None,
-        **options: Any,
-    ) -> None:
-        """`recursive_model` answers the sub-calls. `depth` is accepted and unused, as in rlm-minimal.
-
-        `enable_logging` prints each step to stderr. `context_obj` is the context of calls that give none, as in its
-        fork DeepRecurse. Other keywords are those of `RLM`.
-        """
-        self.depth = depth
-        self.context_obj = context_obj
-        options.setdefault("verbose", enable_logging)
-        self._rlm = RLM(model, recursive_model, api_key=api_key, max_iterations=max_iterations, **options)
-
-    def completion(self, context: object = None, query: str | None = None, *, context_obj: object = None) -> str:
-        """The answer to `query`, by default to what the context itself asks. Raises LLMError."""
-        given = (held for held in (context_obj, context, self.context_obj) if held is not None)
-        return self._rlm.completion(query or READ_ALL, next(given, None)).answer
-
-
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of an RLM that continues a recorded run, with models by name."""
-    kept = {"openai", "anthropic", "claude-agent"}
+    """Read the keywords of an RLM that continues a recorded run, with models by name, from its metadata."""
     options: dict[str, Any] = {
         "budget": Budget(**metadata["budget"]),
         "max_depth": metadata["max_depth"],
         "runner": metadata["environment_type"],
         "cell_timeout": metadata["environment_kwargs"]["cell_timeout"],
         "output_limit": metadata["environment_kwargs"]["output_limit"],
+        "models": metadata.get("models"),
+        "outline": metadata.get("outline", False),
     }
-    if metadata["backend"] in kept:
-        named = metadata["backend_kwargs"]
-        options["lm"] = backends.make_lm(metadata["backend"], named["model_name"], base_url=named.get("base_url"))
-        options["sub_model"] = metadata["sub_model"]
+    if backends.is_known(backend := metadata["backend"]):
+        named, sub_backend = metadata["backend_kwargs"], metadata.get("sub_backend")
+        options |= {
+            "model": f"{backend}:{named['model_name']}",
+            "sub_model": f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata["sub_model"],
+            "base_url": named.get("base_url"),
+            "sampling": metadata.get("sampling"),
+            "sub_sampling": metadata.get("sub_sampling"),
+        }
+        if (url := metadata.get("sub_base_url")) and sub_backend and backends.is_known(sub_backend):
+            # RLM has no keyword for the endpoint of another maker
+            sub_lm = backends.make_lm(sub_backend, metadata["sub_model"], base_url=url)
+            options |= {"sub_model": None, "sub_lm": sub_lm}
     return options
 
 
-def _window(root: LM, given: int | None) -> int:
-    own: int = getattr(root, "window_tokens", _WINDOW_TOKENS)
-    return given or own
+def _prompt_characters(sub_lm: LM, root: LM, window_tokens: int) -> int:
+    """What one prompt of a sub-call may hold: what the model says, else half of its window."""
+    window: int = getattr(sub_lm, "window_tokens", window_tokens if sub_lm is root else _WINDOW_TOKENS)
+    own: int = getattr(sub_lm, "prompt_characters", min(_PROMPT_CHARACTERS, window * CHARACTERS_PER_TOKEN // 2))
+    return own
 
 
-def _same(context: object, other: object) -> bool:
+def _has_begun(path: str | os.PathLike[str]) -> bool:
+    """Whether a trajectory has its first line."""
+    try:
+        with open(path, "rb") as file:
+            return file.readline().endswith(b"\n")
+    except FileNotFoundError:
+        return False
+
+
+def _is_same(context: object, other: object) -> bool:
     """Whether it is the same context, without reading a lazy one."""
     return context is other or (isinstance(context, str) and isinstance(other, str) and context == other)
 
 
-def _budget(budget: Budget | None, **parts: float | None) -> Budget:
+def _budget(options: RLMOptions) -> Budget:
     """The parts given by keyword go before those of `budget`."""
+    parts = {
+        "iterations": options.get("max_iterations"),
+        "calls": options.get("max_calls"),
+        "tokens": options.get("max_tokens"),
+        "dollars": options.get("max_dollars"),
+        "seconds": options.get("max_seconds"),
+    }
     given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
-    return replace(budget or Budget(), **given)
+    return replace(options.get("budget") or Budget(), **given)
+
+
+def _models(given: Collection[str] | None) -> frozenset[str] | None:
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given or ()):
+        raise TypeError(f"models= is a list of names, not {given!r}")
+    return None if given is None else frozenset(given)
 
 
 def _cache(
@@ -390,9 +419,9 @@ def _cache(
     return SubCache(directory) if sub_cache or directory else None
 
 
-def _shown(verbose: bool) -> Callable[[Step], object] | None:
+def _step_printer(verbose: bool) -> Callable[[Step], object] | None:
     if not verbose:
         return None
-    from rlm.console import print_step
+    from rlm.trajectory.display import print_step
 
     return print_step

@@ -1,4 +1,4 @@
-"""One namespace over one context, and the questions asked in it: a run is a session of one question."""
+"""Answer questions in a row in one namespace over one context: a run is a session of one question."""
 
 from __future__ import annotations
 
@@ -7,41 +7,46 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rlm import hooks, prompts
-from rlm.backoff import Backoff
-from rlm.budget import Budget
-from rlm.completion import Completion
-from rlm.errors import BudgetSpent, TrajectoryError
-from rlm.gate import Gate
-from rlm.held import describe
-from rlm.lm import LM, Message
+from rlm.calls.backoff import Backoff
+from rlm.calls.budget import Budget
+from rlm.calls.cache import SubCache
+from rlm.calls.gateway import Gateway
+from rlm.calls.prices import Prices
+from rlm.calls.subcalls import ChildAnswer, SubCalls
+from rlm.calls.usage import Usage
+from rlm.context import protocol
+from rlm.context.description import describe
+from rlm.errors import BudgetSpent, LLMError, TrajectoryError
 from rlm.loop import Loop
-from rlm.prices import Prices
-from rlm.recording import Recording, count_lines
+from rlm.models.lm import LM, Message
+from rlm.prompts import messages as prompts
 from rlm.runners import make_runner
-from rlm.step import Step
-from rlm.sub_cache import SubCache
-from rlm.subcalls import ChildAnswer, SubCalls
-from rlm.tools import placed, tools_and_lines
-from rlm.trajectory import Trajectory
-from rlm.usage import Usage
+from rlm.runners.tools import describe_tools, split_by_place
+from rlm.trajectory.completion import Completion
+from rlm.trajectory.recording import Recording, count_lines
+from rlm.trajectory.source import Source
+from rlm.trajectory.step import Step
+from rlm.trajectory.telemetry import Telemetry, of_run
+from rlm.trajectory.trajectory import Trajectory, iteration
+from rlm.view.sources import find_sources
 
-# What a trajectory may hold of the context itself, so that small runs can be resumed from it alone.
-_KEPT_CHARACTERS = 100_000
+# The largest context that a trajectory holds itself, so that small runs can be resumed from it alone.
+_COPIED_CHARACTERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What all runs of one RLM share."""
+    """The settings that all runs of one RLM share."""
 
     root: LM
     root_model: str | None
-    """Asked of `root`; None for its own."""
+    """The model name to ask `root` for; None for its default."""
     sub_lm: LM
     sub_model: str | None
     runner: str
@@ -54,23 +59,27 @@ class Setup:
     tools: Mapping[str, object]
     """Further names of the namespace."""
     tool_lines: tuple[str, ...]
-    """What the model is told of them."""
+    """A line for the model on each of them."""
     prices: Prices
     backoff: Backoff
     cache: SubCache | None
     window_tokens: int
-    """Of the root: a history that nears it is shortened."""
+    """The window of the root: a history that nears it is shortened."""
     prompt_characters: int
-    """What one prompt of a sub-call may hold."""
+    """The most characters of a prompt of a sub-call."""
+    outline: bool
+    """The opening message has the context's outline."""
+    models: frozenset[str] | None
+    """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
     target: str | os.PathLike[str] | None
-    """Where trajectories go."""
+    """The file or directory of trajectories."""
     metadata: Mapping[str, Any]
-    """Of the trajectory, as far as it is the same for all runs."""
+    """The metadata of trajectories that is the same for all runs."""
     on_step: Callable[[Step], object] | None
     on_delta: Callable[[str], object] | None
 
     def secrets(self) -> list[str]:
-        """What must not be written down."""
+        """Strings that must not be recorded."""
         return [secret for lm in (self.root, self.sub_lm) for secret in getattr(lm, "secrets", ())]
 
 
@@ -86,34 +95,34 @@ class Session:
         setup: Setup,
         context: object = None,
         *,
-        parent: Gate | None = None,
+        parent: Gateway | None = None,
         depth: int = 1,
         path: str | os.PathLike[str] | None = None,
         source: str | None = None,
     ) -> None:
-        """`parent` is the gate of the run that this one is a child of; `path`, of a trajectory that goes on; `source`,
-        where the context came from, is written down."""
+        """`parent`: the gateway of the parent run, for a child; `path`: of a trajectory to continue; `source`: where
+        the context came from, for the record."""
         self._source = source
         self._setup = setup
         self.context = context
-        """What the questions are about."""
+        """The context of all questions."""
         self._depth = depth
         self._is_top = parent is None
-        self._held = describe(context)
+        self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
-        self.gate = parent or Gate(
+        self.gate = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
-            journal=self._trajectory.write_ahead,
+            journal=self._trajectory.write_ahead, models=setup.models,
         )  # fmt: skip
         self._subcalls = SubCalls(
             setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, context=context,
             spawn=self._spawn if depth < setup.max_depth else None,
         )  # fmt: skip
         calls = {"rlm_query": self._subcalls.rlm_query, "rlm_query_batched": self._subcalls.rlm_query_batched}
-        offered, lines = tools_and_lines(hooks.repl_tools(context))
+        offered, lines = describe_tools(protocol.repl_tools(context))
         self._tool_lines = (*lines, *setup.tool_lines)
-        here, there = placed({**offered, **setup.tools}, setup.runner)
+        here, there = split_by_place({**offered, **setup.tools}, setup.runner)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
             functions=calls | here, **setup.runner_options,
@@ -122,6 +131,9 @@ class Session:
             self._runner.run(there)
         self._messages: list[Message] = []
         self._turns = 0
+        self._first_query: str | None = None
+        """The question in the metadata line; a later one is in the line of its first turn."""
+        self._broken_off = False
         self._lock = threading.Lock()
         self._notes: list[str] = []
 
@@ -134,7 +146,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the runner. What was answered stays."""
+        """End the runner. Completions stay."""
         self._runner.close()
 
     @property
@@ -154,70 +166,84 @@ class Session:
                 self.gate.renew(Usage(self._setup.prices))
             if self._messages:
                 self._runner.run(prompts.NEW_QUESTION)
-                self._messages.append(prompts.next_question(query))
+                self._messages.append(prompts.next_question(query, broken_off=self._broken_off))
                 self._trajectory.reopen()
             else:
-                self._messages = self._opening(query)
-                self._trajectory.begin({**self._setup.metadata, **self._about(query)})
+                self._messages = self._first_messages(query)
+                self._trajectory.begin({**self._setup.metadata, **self._metadata_of(query)})
+                self._first_query = query
             return self._finish(query, 0)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
-        """The completion of a run that was broken off, or of one that had ended; what was paid is not paid again.
+        """Continue an interrupted run, or return the completion of an ended one; recorded calls are not paid again.
 
         Raises TrajectoryError for a recording over another context.
         """
         with self._lock:
-            told = recording.metadata["context"]
-            if told["length"] != self._held.length:
+            recorded = recording.metadata["context"]["length"]
+            if recorded != self._description.length:
                 raise TrajectoryError(
-                    f"this run is about {told['length']} (length), the context given holds {self._held.length}"
+                    f"this run is about {recorded} (length), the context given holds {self._description.length}"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
             if recording.iterations and not recording.open:
-                return self._ended(recording)
+                return self._completion_of_ended(recording)
             self.gate.paid = recording
             usage = Usage(self._setup.prices)
             recording.count_into(usage)
             self.gate.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
             if not recording.open:
-                self._messages = self._opening(query)
+                self._messages = self._first_messages(query)
                 return self._finish(query, 0)
             steps = recording.steps()
             for step in steps:
                 self._replay(step)
             self._turns = len(steps) - len(recording.open)
-            self._messages = [*steps[-1].prompt, *prompts.feedback(steps[-1])]
-            return self._finish(str(recording.open[0].get("question", query)), len(recording.open))
+            self._messages = prompts.history(steps[-1])
+            return self._finish(str(recording.open[0].get("question", query)), len(recording.open), steps[-1])
 
-    def _finish(self, query: str, turns: int) -> Completion:
-        """Go on with the turns of a question, of which some may be taken."""
+    def _finish(self, query: str, turns: int, previous: Step | None = None) -> Completion:
+        """Run the turns of a question, of which `turns` ran earlier, the last of them `previous`."""
         setup = self._setup
-        before = hooks.reading(self.context)
-        first = self._turns + 1
+        before, known = protocol.reading_cost(self.context), self._turns
+        is_later = known > 0 or self._first_query not in (None, query)
 
         def on_step(step: Step) -> None:
-            self._trajectory.add(step, self.gate.usage, query if step.iteration == first > 1 else None)
+            begins = is_later and not turns and step.iteration == known + 1
+            sources = self._find_sources(step, turns + step.iteration - known)
+            self._trajectory.add(step, self.gate.usage, query if begins else None, sources)
+            told.line(self._trajectory.records[-1])
+            self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
 
         loop = Loop(
-            setup.root, setup.root_model, self.gate, self._subcalls, self._runner, self.context, setup.window_tokens,
-            self._is_top, on_step, setup.on_delta if self._is_top else None,
+            query, setup.root, setup.root_model, self.gate, self._subcalls, self._runner, self.context,
+            setup.window_tokens, self._is_top, on_step, setup.on_delta if self._is_top else None,
         )  # fmt: skip
         try:
-            last = loop.run(self._messages, turns, self._turns)
+            self._broken_off = True
+            with self._telemetry() as told:
+                last = loop.run(self._messages, turns, known, previous)
+                taken = last.iteration - known - (last.reason == "max_iterations")
+                io = protocol.cost_between(before, protocol.reading_cost(self.context))
+                told.end(self._trajectory.records[-1], taken, io)
+            self._broken_off = False
         except BaseException:
             if self._is_top:
-                self.gate.stop("cancelled")  # batches and child runs under way ask nothing more: nobody waits for them
+                self.gate.stop("cancelled")  # batches and child runs under way make no more calls
             raise
-        taken = last.iteration - self._turns - (last.reason == "max_iterations")
-        self._turns = last.iteration
-        io = hooks.spent(before, hooks.reading(self.context))
         return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
 
-    def _ended(self, recording: Recording) -> Completion:
-        """What the run had answered."""
+    def _telemetry(self) -> AbstractContextManager[Telemetry]:
+        """Hears the lines of a question; those of a child run are in the lines of its parent."""
+        if not self._is_top:
+            return nullcontext(Telemetry())
+        return of_run(self._trajectory.records[0], self.gate.elapsed())
+
+    def _completion_of_ended(self, recording: Recording) -> Completion:
+        """The completion of a recorded run that had ended."""
         last = recording.steps()[-1]
         usage = Usage(self._setup.prices)
         count_lines(recording.iterations, usage)
@@ -226,9 +252,13 @@ class Session:
     def _completion(
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
     ) -> Completion:
-        notes = list(self._notes)
+        notes, self._notes = self._notes, []
+        sources = tuple(map(Source.from_dict, self._trajectory.records[-1].get("sources", ())))
         if usage.unpriced:
             notes.append(f"no price is known for {', '.join(usage.unpriced)}: the cost is not known; pass prices=")
+        if usage.estimated:
+            models = ", ".join(usage.estimated)
+            notes.append(f"not all calls of {models} said how many tokens they took: a token is counted for each byte")
         return Completion(
             answer=last.final_answer or "",
             finished=last.reason == "answer",
@@ -240,10 +270,23 @@ class Session:
             trajectory=self._trajectory.records,
             trajectory_path=self._trajectory.path,
             notes=tuple(notes),
+            sources=sources,
         )
 
+    def _find_sources(self, step: Step, turns: int) -> list[Source]:
+        """The sources of an answer that the model gave, after so many turns; notes what was left out."""
+        if step.reason != "answer" or not self._is_top:
+            return []
+        lines = [*self._trajectory.records[1:], iteration(step, self.gate.usage)][-turns:]
+        try:
+            found, notes = find_sources(self.context, step.claims, lines)
+        except Exception as exc:  # a context is any object: whatever its reading raises, the answer is there
+            found, notes = [], [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]
+        self._notes += notes
+        return found
+
     def _replay(self, step: Step) -> None:
-        """Run the cells of a recorded turn again, for what they leave in the namespace; their output is known."""
+        """Run the cells of a recorded turn again to rebuild the namespace; compare their output with the record."""
         for i, cell in enumerate(step.cells, 1):
             if cell.result.stderr == prompts.CUT_NOT_RUN:
                 continue
@@ -254,50 +297,53 @@ class Session:
             self._runner.run(prompts.NEW_QUESTION)
 
     def _spawn(self, query: str, context: object, model: str | None) -> ChildAnswer:
-        """A child run with a namespace of its own and the gate of this one."""
+        """Run a child with a namespace of its own and the gateway of this run."""
         setup = self._setup if model is None else replace(self._setup, root_model=model)
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
             completion = child.ask(query)
-        if completion.reason not in ("answer", "max_iterations"):
+        if completion.reason not in ("answer", "max_iterations", "repetition"):
             raise BudgetSpent(f"the child run ended early: {completion.reason} is reached", reason=completion.reason)
+        if not completion.answer:
+            raise LLMError(f"the child run ended without an answer ({completion.reason})")
         usage = Usage(setup.prices)
         lines = completion.trajectory[1:]
         count_lines(lines, usage)
         steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
         return ChildAnswer(completion.answer, usage, steps, completion.reason)
 
-    def _opening(self, query: str) -> list[Message]:
+    def _first_messages(self, query: str) -> list[Message]:
         return prompts.opening_messages(
             query,
-            self._held,
+            self._description,
             prompt_characters=self._setup.prompt_characters,
             output_limit=self._setup.output_limit,
             children=self._depth < self._setup.max_depth,
             tools=self._tool_lines,
+            outline=protocol.outline(self.context) if self._setup.outline else "",
         )
 
-    def _about(self, query: str) -> dict[str, Any]:
-        about: dict[str, Any] = {"query": query, "context": self._held.to_dict(), "started_at": time.time()}
+    def _metadata_of(self, query: str) -> dict[str, Any]:
+        about: dict[str, Any] = {"query": query, "context": self._description.to_dict(), "started_at": time.time()}
         if self._source:
             about["source"] = self._source
         if (confinement := getattr(self._runner, "confinement", None)) is not None:
             kwargs = {**self._setup.metadata["environment_kwargs"], "confinement": confinement}
             about["environment_kwargs"] = kwargs
-        value = _kept(self.context)
+        value = _copy_if_small(self.context)
         return about if value is None else about | {"context_value": value}
 
 
-def _kept(context: object) -> object:
-    """A context that is small and plain enough to be written down; else None."""
+def _copy_if_small(context: object) -> object:
+    """A copy of a context that is small and plain enough for the record; else None."""
     if isinstance(context, str):
-        return str(context) if len(context) <= _KEPT_CHARACTERS else None
+        return str(context) if len(context) <= _COPIED_CHARACTERS else None
     if not isinstance(context, (list, dict)) or len(context) > 1_000:
         return None
     items = context.values() if isinstance(context, dict) else context
-    if any(isinstance(item, str) and len(item) > _KEPT_CHARACTERS for item in items):
+    if any(isinstance(item, str) and len(item) > _COPIED_CHARACTERS for item in items):
         return None
     try:
         text = json.dumps(context)
     except (TypeError, ValueError):
         return None
-    return json.loads(text) if len(text) <= _KEPT_CHARACTERS and json.loads(text) == context else None
+    return json.loads(text) if len(text) <= _COPIED_CHARACTERS and json.loads(text) == context else None

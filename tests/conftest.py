@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
-from monocontext.store import Store
+from monocontext.engine.fetch import hedging, link
+from monocontext.format import inline
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
+from monocontext.stores.protocol import Store
 from monocontext.testing import SeaweedServer, find_weed
 
 MOTO_BUCKET = "moto-bucket"
+
+# A busy machine makes examples slow, and slow examples are no fault.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,6 +40,45 @@ def aws_environment() -> Iterator[None]:
         # Without it a missing key is looked for at 169.254.169.254.
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """None of the defaults that whoever runs the tests has written down for the commands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("xdg")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def texts_lie_apart() -> Iterator[None]:
+    """Texts of tests are small, and would all ride in their roots: most tests are about what happens to objects."""
+    with pytest.MonkeyPatch.context() as patch:
+        for bound in ("MOST_TEXT_BYTES", "MOST_GROWN_BYTES", "END_BYTES"):
+            patch.setattr(inline, bound, 0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stores_are_near() -> Iterator[None]:
+    """A round trip that a busy machine makes slow would change what is asked for, and tests count that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link, "NEAR_SECONDS", math.inf)
+        yield
+
+
+@pytest.fixture
+def stores_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What round trips take decides what is asked for, as it does outside of tests."""
+    monkeypatch.setattr(link, "NEAR_SECONDS", hedging.NEAR_SECONDS)
+
+
+@pytest.fixture
+def texts_in_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small texts ride in their roots, as they do outside of tests."""
+    monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 4 << 20)
+    monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 32 << 10)
+    monkeypatch.setattr(inline, "END_BYTES", 16 << 10)
 
 
 @pytest.fixture(scope="session", autouse=True)

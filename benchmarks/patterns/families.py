@@ -1,4 +1,4 @@
-"""The ten families: what most runs of most models are made of."""
+"""The ten families of programs that most runs of most models consist of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from benchmarks.patterns.ordered import RECORD_BYTES, day_of
 from benchmarks.patterns.program import Conversation, Program, numbers
-from benchmarks.patterns.texts import WIDTH, Text, counted, text_of
+from benchmarks.patterns.texts import WIDTH, Text, count_in, text_of
 
 CHUNKS = 40
 CHUNK = 400_000
@@ -208,7 +208,7 @@ def _pass_text(frames: int) -> Text:
     text = text_of("logs", frames)
     for share in (0.11, 0.52, 0.93):
         text.plant(share, "2026-03-01T12:00:00 WARN host-99 req=000000000000 paged")
-    text.truth = str(counted(text, " WARN "))
+    text.truth = str(count_in(text, " WARN "))
     return text
 
 

@@ -108,7 +108,7 @@ def _ends(text: Text) -> Conversation:
     return printed.strip()
 
 
-def _signed(prompt: str) -> str:
+def _sign(prompt: str) -> str:
     return " ".join(re.findall(r"(?:opened by Ms\.|countersigned by Mr\.) (\w+)", prompt))
 
 
@@ -151,7 +151,7 @@ def _scans_text(frames: int) -> Text:
     return text
 
 
-def _interleaved(text: Text) -> Conversation:
+def _interleave(text: Text) -> Conversation:
     """Eight readers in turns, through a cache that is smaller than what reading ahead for all of them would like."""
     yield _HEAD
     step = _step(text)
@@ -170,7 +170,7 @@ MIXTURES = (
     Program("CJK windows", "mixture", _cjk_text, _cjk, 0.30, prunable=True),
     Program("session memory", "mixture", _session_text, _sessions, 0.30, prunable=True),
     Program("naive misuse", "mixture", _naive_text, _naive, 0.30, prunable=True),
-    Program("head + tail summaries", "mixture", _ends_text, _ends, 0.10, _signed),
+    Program("head + tail summaries", "mixture", _ends_text, _ends, 0.10, _sign),
     Program("literal zooms", "mixture", _zoom_text, _literal_zooms, 0.10),
-    Program("interleaved scans", "mixture", _scans_text, _interleaved, 1.00, cache_bytes=64 << 20),
+    Program("interleaved scans", "mixture", _scans_text, _interleave, 1.00, cache_bytes=64 << 20),
 )

@@ -13,11 +13,12 @@ from functools import lru_cache
 import google_crc32c
 
 from benchmarks.patterns.texts import WIDTH, filler
-from monocontext.codec import describe
-from monocontext.index import FRAMES_PER_PAGE, Run, encode_page, page_ref
-from monocontext.manifest import ROOT_KEY, Manifest, PageRef, generation_key
-from monocontext.segments import segment_key
+from monocontext.format.codec import describe
+from monocontext.format.index import FRAMES_PER_PAGE, FrameRun, encode_page, page_ref
+from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
+from monocontext.format.refs import PageRef
 from monocontext.testing import VirtualStore
+from monocontext.writing.segments import segment_key
 
 RECORDS_PER_SEGMENT = 64
 _BODY = filler("logs")[:-WIDTH].encode()
@@ -48,7 +49,7 @@ def ordered_context(records: int) -> VirtualStore:
             count = min(RECORDS_PER_SEGMENT, numbers.stop - start)
             key = segment_key(hashlib.sha256(f"records {start} {count}".encode()).hexdigest())
             objects[key] = (count * RECORD_BYTES, _reading(start))
-            runs.append(Run(key, 0, count, "raw"))
+            runs.append(FrameRun(key, 0, count, "raw"))
         data = encode_page(runs, rows)
         ref = page_ref(data, rows, pages[-1] if pages else None)
         objects[ref.key] = (len(data), lambda low, high, data=data: data[low:high])  # type: ignore[misc]

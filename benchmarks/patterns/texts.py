@@ -118,7 +118,7 @@ def _cjk(dice: Random) -> str:
     return "".join(dice.choices(_TERMS, _FREQUENCIES, k=CJK_WIDTH))
 
 
-def counted(text: Text, needle: str) -> int:
+def count_in(text: Text, needle: str) -> int:
     """How often a needle stands in the text, if no occurrence lies across two frames."""
     plain = text.filler.count(needle)
     return plain * text.frames + sum(piece.count(needle) - plain for piece in text.planted.values())

@@ -1,4 +1,4 @@
-"""What kind of address each operation has: of ten classes, the first that fits. Pure."""
+"""Classify the address of each operation: of ten classes, the first that fits. Pure."""
 
 from __future__ import annotations
 

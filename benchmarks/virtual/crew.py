@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from monocontext.plan import Request
-from monocontext.store import Blob, Store
+from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.stores.http.timeouts import SilenceTimeout
+from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import SimulatedWorkers, VirtualClock, WrappedStore, profile
-from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, Link
-from monocontext.transport.patience import Patience
+from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 
 LONGEST_SILENCE_SECONDS = 10.0
 """The default of the transport."""
@@ -67,9 +67,9 @@ class LinkedCrew(SimulatedWorkers):
     def __init__(self, distance: Distance, seed: int, clock: VirtualClock | None = None) -> None:
         super().__init__(lambda request: 0.0, clock, distance.connections)
         self._profile = profile(distance.profile)
-        self._link = Link(CONNECTION_BYTES_PER_SECOND, distance.nic_bytes_per_second)
+        self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.nic_bytes_per_second)
         self._seed = seed
-        self._patience = Patience(LONGEST_SILENCE_SECONDS)
+        self._timeout = SilenceTimeout(LONGEST_SILENCE_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
         self.operation = -1
         """Whoever waits now waits for this operation."""
@@ -77,21 +77,22 @@ class LinkedCrew(SimulatedWorkers):
         self.transfers: list[tuple[float, float, int]] = []
         """Of each request when it was sent, when its last byte came, and its size."""
 
-    def submit(self, request: Request, job: Callable[[], None]) -> None:
+    def submit(self, request: RangeRequest, job: Callable[[], None]) -> bool:
         sent = self.clock.now()
         place = request.object, request.start
         first, silent = self._first_byte(place), 0.0
         silences = 0
-        while first > (patience := self._patience.after(silences)) and patience < LONGEST_SILENCE_SECONDS:
-            silent += patience
+        while first > (timeout := self._timeout.for_attempt(silences)) and timeout < LONGEST_SILENCE_SECONDS:
+            silent += timeout
             silences += 1
             first = self._first_byte(place)
 
-        def answered() -> None:
-            self._patience.learn(first)
+        def finish() -> None:
+            self._timeout.learn(first)
             self._carry(request.stored_bytes, sent, job, 0)
 
-        self._at(sent + silent + first, answered)
+        self._at(sent + silent + first, finish)
+        return True
 
     def _first_byte(self, place: tuple[str, int]) -> float:
         self._asked[place] += 1
@@ -147,8 +148,8 @@ class MeteredStore(WrappedStore):
         self.index_bytes = 0
         """Of these, roots, index pages and blocks of filters."""
 
-    def get(self, key: str) -> Blob:
-        blob = super().get(key)
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        blob = super().get(key, most_bytes=most_bytes)
         self._clock.advance(
             self._profile.seconds(self._random)
             + len(blob.data) / min(CONNECTION_BYTES_PER_SECOND, self._distance.nic_bytes_per_second)

@@ -15,8 +15,9 @@ from typing import Any
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES, Text
 from benchmarks.virtual.crew import Distance, LinkedCrew, MeteredStore, Wait
-from benchmarks.virtual.traced import Operation, Recorder, TracedRegex, traced
+from benchmarks.virtual.traced import Operation, Recorder, TracedRegex, make_traced_class
 from monocontext import Monocontext
+from monocontext.engine.prefetch import checked
 from monocontext.testing import VirtualClock
 
 THINK_MEDIAN_SECONDS = 3.5
@@ -52,6 +53,14 @@ class Setting:
     hedge: bool = True
     terse: bool = False
     """Code that runs as soon as its last address is written: the least that a reader may learn from it."""
+    think_seconds: float = THINK_MEDIAN_SECONDS
+    """The median of a call of the root model."""
+    tokens_per_second: float = TOKENS_PER_SECOND
+    """At which it writes."""
+
+    def fast(self) -> Setting:
+        """The same with a model that leaves little time to read ahead."""
+        return replace(self, terse=True, think_seconds=1.0, tokens_per_second=300.0)
 
 
 @dataclass(slots=True)
@@ -90,22 +99,22 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     crew = LinkedCrew(setting.distance, setting.seed, clock)
     store = MeteredStore(program.store(text, filters=setting.filters), setting.distance, clock, setting.seed)
 
-    def used() -> int:
+    def count_used() -> int:
         return context.stats.bytes_used + store.index_bytes
 
     def begun(number: int) -> None:
         crew.operation = number
 
-    recorder = Recorder(used, clock.now, begun)
-    context = traced(recorder).open(
+    recorder = Recorder(count_used, clock.now, begun)
+    context = make_traced_class(recorder).open(
         store,
         cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
         workers=crew,
         hedge="p99" if setting.hedge else None,
-        prefetch=policy,
+        prefetch=checked(policy),
     )
     opened = clock.now()
-    stage = _Stage(program, context, crew, recorder, Random(f"think {setting.seed} {program.name}"))
+    stage = _Stage(program, context, crew, recorder, setting)
     conversation = program.talk(text)
     printed = ""
     codes: list[str] = []
@@ -161,13 +170,14 @@ class _Stage:
     """The REPL of a run: time for the model, and a namespace for its code."""
 
     def __init__(
-        self, program: Program, context: Monocontext, crew: LinkedCrew, recorder: Recorder, dice: Random
+        self, program: Program, context: Monocontext, crew: LinkedCrew, recorder: Recorder, setting: Setting
     ) -> None:
         self._program = program
         self._context = context
         self._crew = crew
         self._recorder = recorder
-        self._dice = dice
+        self._setting = setting
+        self._dice = Random(f"think {setting.seed} {program.name}")
         self._printed: list[str] = []
         self.spans: list[tuple[float, float]] = []
         self._regex = TracedRegex(recorder)
@@ -181,10 +191,11 @@ class _Stage:
 
     def think(self, code: str) -> None:
         """The model writes a reply: silence, then its tokens at an even pace until it ends."""
-        seconds = max(THINK_LEAST_SECONDS, THINK_MEDIAN_SECONDS * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
+        median = self._setting.think_seconds
+        seconds = max(THINK_LEAST_SECONDS, median * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
         reply = PROSE_BEFORE + code + FENCE
         tokens = [reply[at : at + TOKEN_CHARACTERS] for at in range(0, len(reply), TOKEN_CHARACTERS)]
-        writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
+        writing = min(len(tokens) / self._setting.tokens_per_second, 0.8 * seconds)
         began = self._crew.now()
         with self._context.thinking():
             self._pass(seconds - writing)

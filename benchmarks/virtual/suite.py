@@ -12,10 +12,10 @@ from benchmarks.patterns.families import FAMILIES
 from benchmarks.patterns.mixtures import MIXTURES
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
-from benchmarks.virtual.bounds import Bounds, bounds, download_all
+from benchmarks.virtual.bounds import Bounds, bounds, download_all, unforeseen
 from benchmarks.virtual.classes import classify
 from benchmarks.virtual.crew import Distance
-from benchmarks.virtual.play import Played, Setting, ideal, play
+from benchmarks.virtual.play import AFTER, FENCE, TOKEN_CHARACTERS, Played, Setting, ideal, play
 
 PROGRAMS = FAMILIES + MIXTURES
 POLICIES = ("off", "history", "code", "all")
@@ -47,6 +47,8 @@ class Plan:
     seed: int = 0
     """The first of them."""
     controls: bool = True
+    fast: bool = False
+    """The model thinks for 1 s, writes 300 tokens a second, and its code ends with its last address."""
 
     @property
     def frames(self) -> int:
@@ -57,7 +59,8 @@ class Plan:
         return [each for each in PROGRAMS if not self.programs or any(part in each.name for part in self.programs)]
 
     def setting(self, seed: int) -> Setting:
-        return Setting(self.frames, Distance(self.profile, self.nic_bytes_per_second), seed)
+        setting = Setting(self.frames, Distance(self.profile, self.nic_bytes_per_second), seed)
+        return setting.fast() if self.fast else setting
 
 
 def run(plan: Plan, told: Callable[[str], object] = print) -> dict[str, Any]:
@@ -74,25 +77,28 @@ def run(plan: Plan, told: Callable[[str], object] = print) -> dict[str, Any]:
 def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
     """The rows of one program: its policies, then the controls."""
     if program.full_pass and plan.size_bytes > PASS_LIMIT_BYTES:
-        return _replayed(program, plan)
+        return _replay(program, plan)
     text = program.text(plan.frames)
     seeds = range(plan.seed, plan.seed + plan.seeds)
-    ideals = [checked(program, ideal(program, text, plan.setting(seed))) for seed in seeds]
+    ideals = [check_truth(program, ideal(program, text, plan.setting(seed))) for seed in seeds]
     distance, cache = plan.setting(0).distance, plan.setting(0).cache_bytes
     limits = [bounds(one.operations, distance, text.bytes + one.index_bytes, cache) for one in ideals]
     mix = dict(classify(ideals[0].operations, ideals[0].codes, text.characters))
+    after = FENCE if plan.fast else AFTER + FENCE
+    pace = TOKEN_CHARACTERS * plan.setting(0).tokens_per_second
+    least = unforeseen(ideals[0].codes, ideals[0].outputs, after, distance.first_byte_seconds, pace)
     rows = []
     for policy in plan.policies:
-        runs = [checked(program, play(program, text, policy, plan.setting(seed))) for seed in seeds]
-        rows.append(_row(program, policy, plan, runs, limits) | {"mix": mix})
+        runs = [check_truth(program, play(program, text, policy, plan.setting(seed))) for seed in seeds]
+        rows.append(_row(program, policy, plan, runs, limits) | {"mix": mix, "unforeseen_seconds": least})
     if plan.controls and plan.size_bytes <= PLAIN_LIMIT_BYTES:
         bare = [replace(plan.setting(seed), filters=False) for seed in seeds]
         for name, policy in (("no index", "off"), ("all, no index", "all")):
-            plain = [checked(program, play(program, text, policy, one)) for one in bare]
+            plain = [check_truth(program, play(program, text, policy, one)) for one in bare]
             rows.append(_row(program, name, plan, plain, limits))
     if plan.controls:
         hasty = [replace(plan.setting(seed), terse=True) for seed in seeds]
-        terse = [checked(program, play(program, text, "all", one)) for one in hasty]
+        terse = [check_truth(program, play(program, text, "all", one)) for one in hasty]
         rows.append(_row(program, "terse code", plan, terse, limits))
         waits = [download_all(one.operations, distance, text.bytes) for one in ideals]
         rows.append(_bound(program, "download all", plan, waits, limits, text.bytes))
@@ -102,13 +108,13 @@ def measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
     return rows
 
 
-def _replayed(program: Program, plan: Plan) -> list[dict[str, Any]]:
+def _replay(program: Program, plan: Plan) -> list[dict[str, Any]]:
     """Bounds alone: what a pass over so much text takes, however it is read."""
     small = replace(plan, size_bytes=REPLAYED_BYTES)
     text = program.text(small.frames)
     limits = []
     for seed in range(plan.seed, plan.seed + plan.seeds):
-        one = checked(program, ideal(program, text, small.setting(seed)))
+        one = check_truth(program, ideal(program, text, small.setting(seed)))
         times = plan.size_bytes / small.size_bytes
         passes = [each for each in one.operations if each.stop - each.start == text.characters]
         for operation in passes:
@@ -120,7 +126,7 @@ def _replayed(program: Program, plan: Plan) -> list[dict[str, Any]]:
     return [_bound(program, policy, plan, waits, limits) | {"replayed": True} for policy, waits in found.items()]
 
 
-def checked(program: Program, played: Played) -> Played:
+def check_truth(program: Program, played: Played) -> Played:
     if played.answer != played.truth:
         raise AssertionError(f"{program.name} found {played.answer!r}, planted was {played.truth!r}")
     return played
@@ -212,7 +218,7 @@ def line(row: dict[str, Any]) -> str:
 def trace(program: Program, policy: str, setting: Setting) -> list[str]:
     """What each operation of one run waited, a line each."""
     text = program.text(setting.frames)
-    played = checked(program, play(program, text, policy, setting))
+    played = check_truth(program, play(program, text, policy, setting))
     waited: dict[int, float] = {}
     for wait in played.waits:
         waited[wait.operation] = waited.get(wait.operation, 0.0) + wait.seconds

@@ -58,7 +58,7 @@ class Recorder:
         self._counted = used
 
 
-def traced(recorder: Recorder) -> type[Monocontext]:
+def make_traced_class(recorder: Recorder) -> type[Monocontext]:
     """A class of contexts that tell the recorder. Iterators count for the operation that made them, until the next."""
 
     class Traced(Monocontext):
@@ -68,7 +68,7 @@ def traced(recorder: Recorder) -> type[Monocontext]:
             low, high, _ = slice(start, stop).indices(len(self))
             return recorder.begin(kind, self._start + low, self._start + max(low, high))
 
-        def __getitem__(self, key: SupportsIndex | slice) -> str:
+        def __getitem__(self, key: SupportsIndex | slice) -> Any:
             if isinstance(key, slice):
                 self._begin("slice", key.start, key.stop)
             else:
@@ -81,12 +81,12 @@ def traced(recorder: Recorder) -> type[Monocontext]:
             return super().__contains__(needle)
 
         def find(self, sub: str, start: Any = None, end: Any = None, /) -> int:
-            return self._ended(self._begin("find", start, end), super().find(sub, start, end))
+            return self._end(self._begin("find", start, end), super().find(sub, start, end))
 
         def rfind(self, sub: str, start: Any = None, end: Any = None, /) -> int:
-            return self._ended(self._begin("rfind", start, end), super().rfind(sub, start, end))
+            return self._end(self._begin("rfind", start, end), super().rfind(sub, start, end))
 
-        def _ended(self, operation: Operation, at: int) -> int:
+        def _end(self, operation: Operation, at: int) -> int:
             operation.found = at
             return at
 
@@ -94,11 +94,11 @@ def traced(recorder: Recorder) -> type[Monocontext]:
             self._begin("count", start, end)
             return super().count(sub, start, end)
 
-        def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Any:
             self._begin("scan")
             return super().split(sep, maxsplit)
 
-        def splitlines(self, keepends: bool = False) -> list[str]:
+        def splitlines(self, keepends: bool = False) -> Any:
             self._begin("scan")
             return super().splitlines(keepends)
 
@@ -110,7 +110,7 @@ def traced(recorder: Recorder) -> type[Monocontext]:
             self._begin("scan")
             return super().chunks(characters)
 
-        def lower(self) -> str:
+        def lower(self) -> Any:
             self._begin("lower")
             return super().lower()
 

@@ -1,4 +1,4 @@
-"""One way of reading, measured in a process of its own: `python client.py NAME ENDPOINT SESSION BUDGET`.
+"""Measure one way of reading in a process of its own: `python client.py NAME ENDPOINT SESSION BUDGET`.
 
 Run by path, so that it works in an environment without this project. SESSION is a file (`session.py`); BUDGET is how
 many seconds one look may take before it is given up, and the session with it. Prints JSON: seconds of each look, what

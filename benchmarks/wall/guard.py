@@ -1,4 +1,4 @@
-"""Whether a wall clock can be believed here: what the stand-in itself costs, and who else is at work."""
+"""Decide whether a wall clock can be trusted here: what the stand-in itself costs, and the load of the machine."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from benchmarks import results
 from benchmarks.wall import client, guard
 from benchmarks.wall.session import SEGMENT_BYTES, Session, session, text
 from monocontext import publish
-from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from monocontext.testing import S3StandIn, SeaweedServer, profile
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
 

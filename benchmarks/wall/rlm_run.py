@@ -21,11 +21,12 @@ from benchmarks.virtual.play import AFTER
 from benchmarks.virtual.suite import PROGRAMS
 from benchmarks.wall import guard
 from monocontext import Monocontext
+from monocontext.engine.prefetch import checked
 from monocontext.testing import S3StandIn, profile
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
 from rlm import RLM, ScriptedLM
-from rlm.lm import Message, Reply
-from rlm.step import Step
+from rlm.models.lm import Message, Reply
+from rlm.trajectory.step import Step
 
 TOKEN_CHARACTERS, TOKENS_PER_SECOND = 4, 120.0
 THINK_SIGMA = 0.65
@@ -131,7 +132,7 @@ def _complete(program: Program, text: Text, policy: str, plan: Plan, server: S3S
         return program.answer(prompt)
 
     server.reset_counts()
-    with Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True, prefetch=policy) as context:
+    with Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True, prefetch=checked(policy)) as context:
         opened = context.stats.wait_seconds
         began = time.perf_counter()
         said = RLM(lm=model, sub_lm=ScriptedLM(answer), on_step=model.heard, output_limit=200_000).completion(

@@ -1,4 +1,4 @@
-"""What every peer does, as data: thinking, then looks at the text. Plain JSON: any client reads it."""
+"""Describe a session as plain JSON that any client reads: thinking, then reads of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dspy.RLM` (3.3 and later), with either of its interpreters.
+"""Use a text, or a list or dict of documents, as an input of `dspy.RLM` (3.3 and later), with either interpreter.
 
     import dspy
     from monocontext import Monocontext
@@ -9,8 +9,14 @@
     print(rlm(context=text, question="Who wrote it?").answer)
 
 The sandbox holds a proxy with the text's length; its methods are tools that run here. So the store's client,
-credentials, cache and read-ahead stay in this process, and no thread lives in the sandbox. Slices, `find`, `count`,
-`in`, `lines`, `grep` and iteration work there; other methods of `str` are `AttributeError` that says to take a slice.
+credentials, cache and read-ahead stay in this process, and the sandbox starts no thread. All methods and operators of
+`str` work there, `lines`, `grep`, and the functions of `re`; large results are proxies again. What needs one real `str`
+of more than a million characters is a `MemoryError`; so is a function as the replacement of `re.sub`. Methods of a
+compiled pattern take slices.
+
+A lazy list or dict (`Monocontext.open(url, shape="list")`) is one there too. A loop gives lazy documents, whose
+searches the host answers for a thousand at once, by search filters; an index or a look-up gives a real `str`. What C
+code takes must be made real: `"".join(str(d) for d in context)`, `isinstance(str(d), str)`.
 
 Two texts in one signature: `wrap(context, field="left")` and `wrap(other, field="right")`, whose tools have names of
 their own. In Pyodide, which has 32 bits, `len(context)` above 2,147,483,647 is an `OverflowError`: `context.n`.
@@ -25,30 +31,43 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from monocontext.adapters.dspy_documents import RemoteDocuments
+from monocontext.adapters.dspy_remote import Remote
+from monocontext.text.documents import DocumentDict, DocumentList
+from monocontext.text.lazy_kinds import LazyText
+
 if TYPE_CHECKING:
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
 MOST_CHARACTERS = 4 << 20
-"""Of one answer of a tool. It crosses a pipe as JSON, and the sandbox may have little memory."""
+"""The most characters in one answer of a tool: it crosses a pipe as JSON, and the sandbox may have little memory."""
 MOST_HITS = 1000
-"""Of one `grep`."""
+"""The most hits of one `grep`."""
+_TEXT_TOOLS = 6
+"""The tools of a text, in the order in which its proxy takes them; that of documents comes behind them."""
 
 
-def wrap(context: Monocontext, field: str = "") -> Any:
+def wrap(context: Monocontext | DocumentList | DocumentDict, field: str = "") -> Any:
     """What an input field of `dspy.RLM` takes: a `SandboxSerializable`, with `tools()` for its `tools=` (no GET)."""
     if field and not field.isidentifier():
         raise ValueError(f"field is the name of an input, an identifier, not {field!r}")
-    return _class()(context, field)
+    of_text, of_documents = _classes()
+    if isinstance(context, DocumentList | DocumentDict):
+        return of_documents(context, field)
+    if not isinstance(context, LazyText):
+        raise TypeError(f"the sandbox takes a lazy text, list or dict, not {type(context).__name__}")
+    return of_text(context, field)
 
 
 @cache
-def _class() -> type[Any]:
+def _classes() -> tuple[type[Any], type[Any]]:
+    """Of a text, and of a list or dict of documents."""
     import dspy
 
-    class Text(dspy.SandboxSerializable):  # type: ignore[misc]
-        """A `Monocontext` as an input. `str` of it is short: the host takes it of what it does not know."""
+    class DspyText(dspy.SandboxSerializable):  # type: ignore[misc]
+        """A `Monocontext` as an input. Its `str` is short: the host calls `str` on objects that it does not know."""
 
-        def __init__(self, context: Monocontext, field: str):
+        def __init__(self, context: Any, field: str):
             self.context = context
             self._suffix = f"_{field}" if field else ""
 
@@ -62,26 +81,66 @@ def _class() -> type[Any]:
             return str(len(self.context)).encode()
 
         def sandbox_assignment(self, var_name: str, data_expr: str) -> str:
-            named = ", ".join(tool.__name__ for tool in self.tools())
-            return f"{_proxy()}\n{var_name} = LazyText(int({data_expr}), {named})"
+            named = ", ".join(tool.__name__ for tool in self.tools()[:_TEXT_TOOLS])
+            return f"{_proxy('dspy_proxy')}\n{var_name} = ContextProxy(int({data_expr}), {named})"
 
         def rlm_preview(self, max_chars: int = 500) -> str:
-            said = (
-                f"A text of {len(self.context):,} characters, fetched where you look (a length that is given elsewhere "
-                "is that of this note). Use it as a str: context[a:b], context.find(x, start), x in context, "
+            note = (
+                f"A text of {len(self.context):,} characters, fetched where you look (a length given elsewhere "
+                "is the length of this note). Use it as a str: context[a:b], context.find(x, start), x in context, "
                 "context.count(x), context.lines[i:j] (their text), context.grep(regex) for hits with .offset, "
                 ".line_number and .line, "
-                "for line in context.lines. For all else take a slice, which is a real str. Its length is context.n."
+                "for line in context.lines, re.finditer(regex, context). Its length is context.n."
             )
-            return said[:max_chars]
+            return note[:max_chars]
 
-    return Text
+    class DspyDocuments(DspyText):
+        """A list or dict of documents as an input."""
+
+        def tools(self) -> list[Callable[..., Any]]:
+            return [*_tools(self.context.text, self._suffix), _documents_tool(self.context, self._suffix)]
+
+        def to_sandbox(self) -> bytes:
+            return str(len(self.context.text)).encode()
+
+        def sandbox_assignment(self, var_name: str, data_expr: str) -> str:
+            call = self.tools()[_TEXT_TOOLS].__name__
+            kind = "DocumentListProxy" if isinstance(self.context, DocumentList) else "DocumentDictProxy"
+            return (
+                f"{super().sandbox_assignment(var_name, data_expr)}\n{_proxy('dspy_documents_proxy')}\n"
+                f"{var_name} = {kind}(DocumentsInHost({call}, {len(self.context)}), {var_name})"
+            )
+
+        def rlm_preview(self, max_chars: int = 500) -> str:
+            is_list = isinstance(self.context, DocumentList)
+            kind, by = ("list", "number, context[i]") if is_list else ("dict", "name, context[name]")
+            each = "d for d in context" if is_list else "name for name, d in context.items()"
+            note = (
+                f"A {kind} of {len(self.context):,} documents, fetched where you look. Take one by {by}; search all by "
+                f'one loop, [{each} if "text" in d] or re.search(regex, d). In a loop d is a lazy str: str(d) makes it '
+                "real, which ''.join needs. context.text is all as one str; context.text.grep(regex) finds its lines."
+            )
+            return note[:max_chars]
+
+    return DspyText, DspyDocuments
 
 
 @cache
-def _proxy() -> str:
-    """The source of the class that the sandbox runs."""
-    return (Path(__file__).parent / "dspy_proxy.py").read_text(encoding="utf-8")
+def _proxy(module: str) -> str:
+    """The source code that the sandbox runs. What it imports of this package is there by then."""
+    lines = (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("from monocontext."))
+
+
+def _documents_tool(texts: DocumentList | DocumentDict, suffix: str) -> Callable[..., Any]:
+    remote = RemoteDocuments(texts, MOST_CHARACTERS)
+
+    def documents_call(steps: list[Any], operation: str, arguments: list[Any]) -> dict[str, Any]:
+        """An operation on documents, or on the result of these steps."""
+        return remote.call(steps, operation, arguments)
+
+    documents_call.__name__ += suffix
+    return documents_call
 
 
 def _tools(context: Monocontext, suffix: str) -> list[Callable[..., Any]]:
@@ -110,7 +169,13 @@ def _tools(context: Monocontext, suffix: str) -> list[Callable[..., Any]]:
         hits = context.grep(pattern, max_hits=min(operator.index(max_hits), MOST_HITS), start=start)
         return [[hit.offset, hit.line_number, hit.line] for hit in itertools.islice(hits, MOST_HITS)]
 
-    tools: list[Callable[..., Any]] = [text_read, text_find, text_count, text_lines, text_grep]
+    remote = Remote(context, MOST_CHARACTERS)
+
+    def text_call(steps: list[Any], operation: str, arguments: list[Any]) -> dict[str, Any]:
+        """Any other operation of a str, on the result of these steps."""
+        return remote.call(steps, operation, arguments)
+
+    tools: list[Callable[..., Any]] = [text_read, text_find, text_count, text_lines, text_grep, text_call]
     for tool in tools:
         tool.__name__ += suffix
     return tools

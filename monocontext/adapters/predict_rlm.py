@@ -1,4 +1,4 @@
-"""`predict-rlm`, with an interpreter that runs where this package is installed.
+"""Use a text as an input of `predict-rlm`, with an interpreter in whose Python this package is installed.
 
     from monocontext import Monocontext
     from monocontext.adapters import predict_rlm as lazy
@@ -9,8 +9,8 @@
     rlm = PredictRLM("context: dict, question -> answer", skills=skills, interpreter=local)
     print(rlm(context=lazy.handle(context), question="Who wrote it?").answer)
 
-Its evidence refuses objects that it does not know, and inputs go to the sandbox before each cell. So the input is a
-small handle, from which code in the sandbox opens the text, once. In a sandbox without this package or the network
+Its evidence refuses unknown objects, and it sends inputs to the sandbox before each cell. So the input is a small
+handle, from which code in the sandbox opens the text once. In a sandbox without this package or the network
 (Pyodide, containers) take `tools(context)` as `Skill(tools=...)` instead: they run on the host, as coroutines.
 """
 
@@ -23,14 +23,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
 MOST_CHARACTERS = 1 << 20
-"""Of one answer of `ctx_read`."""
+"""The most characters in one answer of `ctx_read`."""
 
 
 def handle(context: Monocontext) -> dict[str, Any]:
-    """What an input field takes for the text: where it is, without secrets (no GET). Raises `NotPicklable`."""
+    """The value of an input field for the text: where it lies, without secrets (no GET). Raises `NotPicklable`."""
     return {
         "what": f"a text of {len(context):,} characters; open it with {__name__}.open_context",
         "handle": base64.b64encode(pickle.dumps(context)).decode("ascii"),
@@ -38,12 +38,12 @@ def handle(context: Monocontext) -> dict[str, Any]:
 
 
 def open_context(handle: dict[str, Any]) -> Any:
-    """In the sandbox: the text of a handle, the same object each time (1 GET at first)."""
-    return _opened(handle["handle"])
+    """In the sandbox: open the text of a handle; the same object each time (1 GET for the first call)."""
+    return _open_once(handle["handle"])
 
 
 @functools.cache
-def _opened(handle: str) -> Any:
+def _open_once(handle: str) -> Any:
     return pickle.loads(base64.b64decode(handle))
 
 
@@ -71,22 +71,22 @@ def tools(context: Monocontext) -> dict[str, Callable[..., Any]]:
         """Characters [start, stop) of the text, at most a million at once."""
         if stop - start > MOST_CHARACTERS:
             raise ValueError(f"a slice has at most {MOST_CHARACTERS:,} characters here, not {stop - start:,}")
-        return str(await _aside(lambda: context[start:stop]))
+        return str(await _run_in_thread(lambda: context[start:stop]))
 
     async def ctx_find(sub: str, start: int = 0) -> int:
         """Where `sub` first begins from `start` on, or -1."""
-        return int(await _aside(lambda: context.find(sub, start)))
+        return int(await _run_in_thread(lambda: context.find(sub, start)))
 
     async def ctx_grep(pattern: str, max_hits: int = 20) -> list[list[Any]]:
         """The first lines that a regular expression matches: [offset, line number, line]."""
-        hits = await _aside(lambda: list(context.grep(pattern, max_hits=max_hits)))
+        hits = await _run_in_thread(lambda: list(context.grep(pattern, max_hits=max_hits)))
         return [[hit.offset, hit.line_number, hit.line] for hit in hits]
 
     return {tool.__name__: tool for tool in (ctx_read, ctx_find, ctx_grep)}
 
 
-async def _aside(work: Callable[[], Any]) -> Any:
-    """The read waits in a thread, not in the host's event loop."""
+async def _run_in_thread(work: Callable[[], Any]) -> Any:
+    """Run a read in a thread, so that the host's event loop goes on."""
     import asyncio
 
     return await asyncio.to_thread(work)

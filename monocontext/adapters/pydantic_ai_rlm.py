@@ -1,4 +1,4 @@
-"""`pydantic-ai-rlm`: a toolset whose `execute_code` has the text as `context`.
+"""Make a toolset for `pydantic-ai-rlm` whose `execute_code` has the text as `context`.
 
     from monocontext import Monocontext
     from monocontext.adapters import pydantic_ai_rlm
@@ -9,7 +9,7 @@
     print(agent.run_sync("Who wrote it?").output)
 
 Its own toolset writes a context that is no `str` through `json.dump(default=str)`, and shows the `repr` of every
-variable. Here its environment is made around an empty text and gets the variable afterwards.
+variable. So its environment starts with an empty text and gets the variable afterwards.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
 CODE_TIMEOUT_SECONDS = 60.0
-"""As the host's own. A cell that takes longer is told so, and its thread goes on: no thread can be stopped."""
+"""The host's own limit. A cell that takes longer gets a message, and its thread goes on: threads cannot be stopped."""
 
 
 def toolset(context: Monocontext, config: Any = None, *, code_timeout: float = CODE_TIMEOUT_SECONDS) -> Any:
@@ -39,7 +39,7 @@ def toolset(context: Monocontext, config: Any = None, *, code_timeout: float = C
         try:
             result = await asyncio.wait_for(running, code_timeout)
         except TimeoutError:
-            return f"The cell was given up after {code_timeout:g} seconds: look at less of the text at once."
+            return f"The cell was abandoned after {code_timeout:g} seconds: read less of the text at once."
         shown = result.stdout + (f"\n{result.stderr}" if result.stderr.strip() else "")
         return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}\n... {len(shown) - MOST_SHOWN:,} more"
 
@@ -53,4 +53,4 @@ def toolset(context: Monocontext, config: Any = None, *, code_timeout: float = C
 
 
 MOST_SHOWN = 20_000
-"""Characters of output that the model is shown of one cell."""
+"""Characters of a cell's output that the model sees."""

@@ -1,4 +1,4 @@
-"""`recursive-llm`: pickles its context into a process of its own, which opens it again there.
+"""Use a text with `recursive-llm`, whose worker process opens it again from a pickle.
 
     from monocontext import Monocontext
     from monocontext.adapters import recursive_llm
@@ -8,8 +8,8 @@
     model = RLM("gpt-5", **recursive_llm.ARGUMENTS)
     print(model.complete("Who wrote it?", context=recursive_llm.prepared(context)))
 
-What cannot be pickled it leaves out without a word, and the code meets a `NameError`; `prepared` raises instead. Its
-`re` is the real one, which refuses a lazy text: `context.grep(pattern)`, `context.find(text)` and
+The host drops variables that cannot be pickled without a message, and the code meets a `NameError`; `prepared` raises
+instead. Its `re` is the real one, which refuses a lazy text: `context.grep(pattern)`, `context.find(text)` and
 `re.findall(pattern, context[a:b])` work. Attributes that begin with an underscore are refused by the host.
 """
 
@@ -19,10 +19,10 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
 ARGUMENTS: dict[str, Any] = {"repl_timeout": 60.0}
-"""Keyword arguments of `rlm.RLM`: its 5 seconds for a step are short for one that searches a large text."""
+"""Keyword arguments of `rlm.RLM`: its default of 5 seconds for a step is too short to search a large text."""
 
 
 def prepared(context: Monocontext) -> Monocontext:

@@ -1,4 +1,4 @@
-"""rlm-minimal, and whatever has its shape: a class with `setup_context(context, query)` and a `repl_env`.
+"""Use a text with rlm-minimal, or any class with `setup_context(context, query)` and a `repl_env`.
 
     from monocontext import Monocontext
     from monocontext.adapters import rlm_minimal
@@ -7,15 +7,15 @@
     model = rlm_minimal.lazy(RLM_REPL)(model="gpt-5", recursive_model="gpt-5-nano")
     print(model.completion(Monocontext.open("s3://bucket/prefix"), "Who wrote it?"))
 
-It would write the context to a file as JSON. Here its REPL is made around an empty text, and the variable is set
-afterwards. Any other context goes the way it always went.
+The host writes a context to a file as JSON. So its REPL starts with an empty text, and gets the variable afterwards.
+Other contexts work as before.
 """
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from monocontext.kinds import LazyText
+from monocontext.text.lazy_kinds import LazyText
 
 T = TypeVar("T")
 
@@ -39,6 +39,6 @@ def lazy(repl_class: type[T]) -> type[T]:
 
 
 def place(environment: Any, context: Any) -> None:
-    """Give a `REPLEnv` the variable `context`, and the `re`, `json`, `csv` and `io` that take it."""
+    """Set the variable `context` of a `REPLEnv`, and give it `re`, `json`, `csv` and `io` that take lazy texts."""
     environment.locals["context"] = context
     environment.globals["__builtins__"].update(context.repl_namespace().names)

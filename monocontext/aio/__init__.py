@@ -1,4 +1,4 @@
-"""The same texts for asynchronous programs.
+"""Read texts from asynchronous programs.
 
     from monocontext.aio import AsyncMonocontext
 
@@ -7,12 +7,19 @@
         async for hit in context.grep("needle"):
             print(hit.line_number, hit.line)
 
-There is one engine. Here it runs in greenlets of the event loop's thread: where it would wait in a thread, it is put
-aside until the loop has what it waits for. Needs the extra `monocontext[async]`.
+The engine is the synchronous one, in greenlets of the event loop's thread: where it would block a thread, its greenlet
+lets the loop go on. Needs the extra `monocontext[async]`.
 """
 
 from __future__ import annotations
 
-from monocontext.aio.text import AsyncMonocontext
+try:
+    from monocontext.aio.text import AsyncMonocontext
+except ModuleNotFoundError as error:
+    if error.name != "greenlet":
+        raise
+    raise ModuleNotFoundError(
+        "monocontext.aio needs greenlet: pip install 'monocontext[async]'", name="greenlet"
+    ) from None
 
 __all__ = ["AsyncMonocontext"]

@@ -1,7 +1,7 @@
-"""Stores for the asynchronous engine: the same verbs, each of them awaited by the crew.
+"""Stores for the asynchronous engine: each verb hands its request to the event loop and waits in its greenlet.
 
-S3 is asked through aioboto3, whose client has a face here that the store of the synchronous path takes for boto3's. So
-what is asked, what is believed of an answer, and what an error becomes are the same. Other stores run in a few threads.
+S3 is read through aioboto3, whose client looks here like a boto3 client to the synchronous `S3Store`. So requests,
+checks and errors are the same. Other stores run in a few threads.
 """
 
 from __future__ import annotations
@@ -11,55 +11,57 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any, TypeVar
 
-from monocontext.aio.crew import Crew
-from monocontext.store import Blob, ObjectInfo, Store
-from monocontext.stores.s3 import S3Store
-from monocontext.stores.s3_answers import Span
-from monocontext.stores.s3_client import S3Options, is_aws, region_of, settings
-from monocontext.stores.s3_errors import typed
-from monocontext.stores.s3_reads import read_by_boto3
+from monocontext.aio.greenlets import GreenletWorkers
+from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.stores.s3.client import is_aws, region_of, settings
+from monocontext.stores.s3.errors import translate_errors
+from monocontext.stores.s3.headers import Span
+from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.reads import read_by_boto3
+from monocontext.stores.s3.store import S3Store
 
 T = TypeVar("T")
 
 FILE_THREADS = 8
-"""For stores that can only be waited for in a thread: directories, memory, those of the caller. However many read."""
+"""Threads for all other stores (directories, memory, those of the caller), however many tasks read."""
 
 
 class AsyncS3Store(S3Store):
     """An `S3Store` whose requests are made by an aioboto3 client."""
 
-    def __init__(self, bucket: str, prefix: str, crew: Crew, client: Any, options: S3Options) -> None:
-        super().__init__(bucket, prefix, client=_Client(crew, client))
+    def __init__(self, bucket: str, prefix: str, workers: GreenletWorkers, client: Any, options: S3Options) -> None:
+        super().__init__(bucket, prefix, client=_Client(workers, client))
         self._options = options
-        self._crew = crew
+        self._workers = workers
 
     def sibling(self, url: str) -> AsyncS3Store:
         at = super().sibling(url)
-        face: _Client = self._connection.given
-        return AsyncS3Store(at._address.place, at._address.path, self._crew, face.client, self._options)
+        shim: _Client = self._connection.given
+        return AsyncS3Store(at._address.place, at._address.path, self._workers, shim.client, self._options)
 
-    def _read(self, key: str, span: Span | None, etag: str | None) -> Blob:
+    def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url, connection = self._url(key), self._connection
-        with typed(url, etag=etag):
+        with translate_errors(url, etag=etag):
             return read_by_boto3(
-                connection.client(), self._target(key), url, span, etag, connection.refusals, self._crew.pause
-            )
+                connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes,
+                self._workers.pause,
+            )  # fmt: skip
 
 
 class _Client:
-    """What `S3Store` asks of a boto3 client, answered by an aioboto3 one."""
+    """The part of a boto3 client that `S3Store` uses, over an aioboto3 client."""
 
-    def __init__(self, crew: Crew, client: Any) -> None:
+    def __init__(self, workers: GreenletWorkers, client: Any) -> None:
         self.client = client
-        self._wait_for: Callable[[Any], Any] = crew.wait_for
+        self._wait_for: Callable[[Any], Any] = workers.wait_for
         self.meta = client.meta
 
-    def get_object(self, **asked: Any) -> Any:
-        answer = self._wait_for(self.client.get_object(**asked))
+    def get_object(self, **arguments: Any) -> Any:
+        answer = self._wait_for(self.client.get_object(**arguments))
         return answer | {"Body": _Body(self._wait_for, answer["Body"])}
 
-    def head_object(self, **asked: Any) -> Any:
-        return self._wait_for(self.client.head_object(**asked))
+    def head_object(self, **arguments: Any) -> Any:
+        return self._wait_for(self.client.head_object(**arguments))
 
     def get_paginator(self, name: str) -> _Paginator:
         return _Paginator(self._wait_for, self.client.get_paginator(name))
@@ -74,7 +76,7 @@ class _Body:
         cut: type[Exception] = import_module("aiohttp").ClientError
         try:
             data: bytes = self._wait_for(self._body.read())
-        except cut as error:  # not all of aiohttp's errors are made those of botocore
+        except cut as error:  # aiobotocore does not turn all errors of aiohttp into those of botocore
             raise ConnectionError(str(error) or type(error).__name__) from error
         return data
 
@@ -87,70 +89,77 @@ class _Paginator:
         self._wait_for = wait_for
         self._paginator = paginator
 
-    def paginate(self, **asked: Any) -> Iterator[Any]:
-        pages = aiter(self._paginator.paginate(**asked))
+    def paginate(self, **arguments: Any) -> Iterator[Any]:
+        pages = aiter(self._paginator.paginate(**arguments))
         while (page := self._wait_for(anext(pages, None))) is not None:
             yield page
 
 
 async def connect(options: S3Options) -> tuple[Any, Any]:
-    """An aioboto3 client with the credential chain and configuration of the boto3 one, and what to leave it by."""
-    session = import_module("aioboto3").Session(profile_name=options.profile)
+    """An aioboto3 client with the credential chain and configuration of the boto3 one, and its context manager."""
+    try:
+        session = import_module("aioboto3").Session(profile_name=options.profile)
+    except ModuleNotFoundError as error:
+        if error.name != "aioboto3":
+            raise
+        raise ModuleNotFoundError(
+            "s3:// here needs aioboto3: pip install 'monocontext[async]'", name="aioboto3"
+        ) from None
     make_config = import_module("aiobotocore.config").AioConfig
 
     async def make(style: str) -> tuple[Any, Any]:
         config = make_config(**settings(options, style))
         region = region_of(options, session)
-        held = session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
-        return await held.__aenter__(), held
+        manager = session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
+        return await manager.__aenter__(), manager
 
     if options.path_style is not None:
         return await make("path" if options.path_style else "virtual")
     if options.endpoint:
         return await make("path")
-    client, held = await make("auto")
+    client, manager = await make("auto")
     if is_aws(client):
-        return client, held
-    await held.__aexit__(None, None, None)
+        return client, manager
+    await manager.__aexit__(None, None, None)
     return await make("path")
 
 
-class AsideStore:
-    """Any other store, asked in a thread of a small pool while the loop goes on. Only the verbs that reading takes."""
+class ThreadedStore:
+    """Any other store, run in a small pool of threads while the loop goes on. Has only the verbs that reading needs."""
 
-    def __init__(self, store: Store, crew: Crew) -> None:
+    def __init__(self, store: Store, workers: GreenletWorkers) -> None:
         self.store = store
         self.is_near: bool = getattr(store, "is_near", False)
-        self._crew = crew
+        self._workers = workers
         self._pool = ThreadPoolExecutor(FILE_THREADS, "monocontext-aio-store")
 
     @property
     def url(self) -> str:
         return self.store.url
 
-    def get(self, key: str) -> Blob:
-        return self._aside(lambda: self.store.get(key))
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self._run_in_thread(lambda: self.store.get(key, most_bytes=most_bytes))
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return self._aside(lambda: self.store.get_range(key, start, length, etag=etag))
+        return self._run_in_thread(lambda: self.store.get_range(key, start, length, etag=etag))
 
     def head(self, key: str) -> ObjectInfo:
-        return self._aside(lambda: self.store.head(key))
+        return self._run_in_thread(lambda: self.store.head(key))
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        return iter(self._aside(lambda: list(self.store.list(prefix))))
+        return iter(self._run_in_thread(lambda: list(self.store.list(prefix))))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        return self._aside(lambda: self.store.put(key, data, if_absent=if_absent, if_match=if_match))
+        return self._run_in_thread(lambda: self.store.put(key, data, if_absent=if_absent, if_match=if_match))
 
     def delete(self, key: str) -> None:
-        self._aside(lambda: self.store.delete(key))
+        self._run_in_thread(lambda: self.store.delete(key))
 
     def close(self) -> None:
         self._pool.shutdown(wait=False)
         self.store.close()
 
-    def _aside(self, work: Callable[[], T]) -> T:
+    def _run_in_thread(self, work: Callable[[], T]) -> T:
         import asyncio
 
-        return self._crew.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work))
+        return self._workers.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work))

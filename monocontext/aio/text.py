@@ -1,4 +1,4 @@
-"""`AsyncMonocontext`: the text as an awaitable thing. Each method is one call of the synchronous text, in the crew."""
+"""`AsyncMonocontext`: await the slices and methods of a text. Each runs the synchronous method in a greenlet."""
 
 from __future__ import annotations
 
@@ -6,71 +6,89 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar, Unpack
 
-from monocontext.aio.crew import Abandoned, Crew
-from monocontext.aio.stores import AsideStore, AsyncS3Store, connect
+from monocontext.aio.greenlets import GreenletWorkers, RequestAbandoned
+from monocontext.aio.operators import RefusedLineOperators, RefusedOperators
+from monocontext.aio.stores import AsyncS3Store, ThreadedStore, connect
+from monocontext.engine.open import CacheOptions, RootOptions, check_place
+from monocontext.engine.reader import Reader
+from monocontext.engine.stats import Stats
 from monocontext.errors import ContextClosed
-from monocontext.reader import Reader
-from monocontext.stats import Stats
-from monocontext.store import Store
+from monocontext.options import ReachOptions, takes
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
-from monocontext.stores.s3_client import S3Options
-from monocontext.text import Monocontext
+from monocontext.stores.protocol import Store
+from monocontext.stores.s3.options import S3Options
+from monocontext.text.monocontext import Monocontext
 
 if TYPE_CHECKING:
-    from monocontext.explain import Explanation
-    from monocontext.grep import Hit, Sought
+    from monocontext.text.search.explain import Explanation
+    from monocontext.text.search.grep import Hit, Query
 
 T = TypeVar("T")
 
 LINES_AT_ONCE = 100
-"""Lines that one turn of an iteration takes: a turn costs ten times what a line does."""
+"""Lines that an iteration takes in one turn of the loop: a turn costs ten times what a line does."""
 
 _S3_OPTIONS = {field.name for field in fields(S3Options)}
 
 
-class AsyncMonocontext:
+class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
+    """Options of `AsyncMonocontext.open` beside `client`."""
+
+    region: str | None
+
+
+class AsyncMonocontext(RefusedOperators):
     """A text of any size, read where the code looks, by any number of tasks of one event loop. Immutable.
 
     Offsets and lengths count characters. Results are those of `Monocontext`, and so are the costs in GETs: one cache,
     one request for all who want the same. Cancelling a task ends the requests that only it waited for.
     """
 
-    def __init__(self, text: Monocontext, crew: Crew, held: Any = None):
-        """Not for callers, who `open`."""
+    def __init__(self, text: Monocontext, workers: GreenletWorkers, to_close: Any = None):
+        """For `open` alone."""
         self._text = text
-        self._crew = crew
-        self._held = held
-        """The client to be left at the end, if it is ours."""
+        self._workers = workers
+        self._to_close = to_close
+        """The store, and the context manager of its client if we opened it: `_close` takes them."""
 
     @classmethod
-    def open(cls, url: str | os.PathLike[str] | Store, *, client: Any = None, **options: Any) -> Opening:
+    @takes(AsyncOptions)
+    def open(
+        cls,
+        url: str | os.PathLike[str] | Store,
+        *,
+        client: Any = None,
+        shape: None = None,
+        **options: Unpack[AsyncOptions],
+    ) -> AsyncOpening:
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root): await it, or
         `async with AsyncMonocontext.open(url) as context`.
 
-        `options` are those of `Monocontext.open` (`cache_bytes`, `allow`, `generation`, `endpoint`, `region`, ...) save
-        `unit`, `threads` and `transport`; `client` is an open aioboto3 client, and stays open. Errors are the same.
+        `options` are those of `Monocontext.open` save `unit`, `threads`, `workers`, `transport` and `keep_alive`.
+        `client` is an open aioboto3 client, and stays open. Errors are the same; `shape` is a `TypeError`, since the
+        code of a list or dict cannot await.
         """
-        for name in ("unit", "threads", "transport", "workers", "keep_alive"):
-            if name in options:
-                raise TypeError(f"AsyncMonocontext.open takes no {name}")
-        return Opening(lambda: cls._opened(url, client, options))
+        if shape is not None:
+            raise TypeError(
+                f"no shape here: code over a lazy {shape} cannot await; "
+                f"open Monocontext.open(url, shape={shape!r}) and use it in asyncio.to_thread(...)"
+            )
+        check_place(url)
+        return AsyncOpening(lambda: cls._open(url, client, {**options}))
 
     @classmethod
-    async def _opened(
-        cls, url: str | os.PathLike[str] | Store, client: Any, options: dict[str, Any]
-    ) -> AsyncMonocontext:
-        crew = Crew()
-        store, held, options = await _store(url, crew, client, options)
+    async def _open(cls, url: str | os.PathLike[str] | Store, client: Any, options: dict[str, Any]) -> AsyncMonocontext:
+        workers = GreenletWorkers()
+        store, client_manager, options = await _store(url, workers, client, options)
         try:
-            text: Monocontext = await crew.call(lambda: Monocontext.open(store, workers=crew, **options))
+            text: Monocontext = await workers.call(lambda: Monocontext.open(store, workers=workers, **options))
         except BaseException as error:
-            await crew.aclose(ContextClosed(f"opening failed: {error}"))
-            await _leave(store, held)
+            await _close(workers, ContextClosed(f"opening failed: {error}"), store, client_manager)
             raise
-        return cls(text, crew, (store, held))
+        return cls(text, workers, (store, client_manager))
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
@@ -90,14 +108,17 @@ class AsyncMonocontext:
 
     @property
     def url(self) -> str:
+        """The URL of the context; empty for a derived text."""
         return self._text.url
 
     @property
     def generation(self) -> int:
+        """The generation of this text; only `refresh` changes it."""
         return self._text.generation
 
     @property
     def stats(self) -> Stats:
+        """GETs, bytes, hits and waits since opening; shared by all views."""
         return self._text.stats
 
     @property
@@ -136,7 +157,7 @@ class AsyncMonocontext:
         return await self._call(lambda: self._text.count(sub, start, end))
 
     async def contains(self, sub: str) -> bool:
-        """`sub in text`, which cannot be awaited."""
+        """The answer of `sub in text`; the operator itself raises."""
         return await self._call(lambda: sub in self._text)
 
     async def startswith(self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:
@@ -148,17 +169,17 @@ class AsyncMonocontext:
         return await self._call(lambda: self._text.endswith(suffix, start, end))
 
     async def equals(self, other: str) -> bool:
-        """Whether the text is this one, streamed up to the first difference; `==` cannot be awaited."""
+        """Whether the text equals `other`, streamed up to the first difference; `==` itself raises."""
         return await self._call(lambda: self._text == other)
 
-    def grep(self, pattern: Sought, **options: Any) -> AsyncIterator[Hit]:
+    def grep(self, pattern: Query, **options: Any) -> AsyncIterator[Hit]:
         """The lines that a pattern matches, in order: `async for hit in context.grep(pattern)`. Options and GETs are
         those of `Monocontext.grep`, `executor` excepted."""
         if "executor" in options:
             raise TypeError("grep takes no executor here: the loop's own thread searches")
         return self._each(lambda: self._text.grep(pattern, **options), 1)
 
-    async def explain(self, query: Sought, **options: Any) -> Explanation:
+    async def explain(self, query: Query, **options: Any) -> Explanation:
         """What `grep` of this query would read, as `Monocontext.explain`."""
         return await self._call(lambda: self._text.explain(query, **options))
 
@@ -167,11 +188,11 @@ class AsyncMonocontext:
         return self._each(lambda: self._text.chunks(characters), 1)
 
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Fetch characters [start, stop) of each pair before they are asked for (returns at once)."""
+        """Fetch characters [start, stop) of each pair before code reads them (returns at once)."""
         self._text.prefetch(ranges)
 
     def thinking(self) -> Any:
-        """A context manager to hold while a model is being waited for, as `Monocontext.thinking`."""
+        """A context manager to enter while you wait for a model, as `Monocontext.thinking`."""
         return self._text.thinking()
 
     async def refresh(self) -> Self:
@@ -186,10 +207,8 @@ class AsyncMonocontext:
         reader = self._text._reader
         if reader is not None:
             reader.close()
-        await self._crew.aclose(ContextClosed(f"{self.url or 'this context'} is closed"))
-        opened, self._held = self._held, None
-        if opened is not None:
-            await _leave(*opened)
+        (store, client_manager), self._to_close = self._to_close or (None, None), None
+        await _close(self._workers, ContextClosed(f"{self.url or 'this context'} is closed"), store, client_manager)
 
     async def __aenter__(self) -> Self:
         return self
@@ -201,15 +220,15 @@ class AsyncMonocontext:
 
     async def _call(self, work: Callable[[], T]) -> T:
         try:
-            return await self._crew.call(work)
+            return await self._workers.call(work)
         except asyncio.CancelledError:
             self._drop()
             raise
 
     def _drop(self) -> None:
-        """End what only a cancelled caller waited for: its bytes are free for others."""
+        """End requests that only a cancelled caller waited for, to free their bytes."""
         reader = self._text._reader
-        if isinstance(reader, Reader) and not self._crew.end(reader.unwanted(), Abandoned()):
+        if isinstance(reader, Reader) and not self._workers.end(reader.unwanted(), RequestAbandoned()):
             asyncio.get_running_loop().call_soon(self._drop)
 
     async def _each(self, make: Callable[[], Iterator[T]], most: int) -> AsyncIterator[T]:
@@ -234,12 +253,12 @@ class AsyncMonocontext:
         finally:
             close = getattr(items, "close", None)
             if close is not None:
-                close()  # waits for nothing: it drops what was fetched ahead
+                close()  # never waits: it drops what was fetched ahead
                 self._drop()
 
 
-class Opening:
-    """A context that is to be opened: by `await`, or by `async with`, which closes it again."""
+class AsyncOpening:
+    """A context to open: by `await`, or by `async with`, which also closes it."""
 
     def __init__(self, start: Callable[[], Coroutine[Any, Any, AsyncMonocontext]]):
         self._start = start
@@ -257,7 +276,7 @@ class Opening:
             await self._context.aclose()
 
 
-class AsyncLines:
+class AsyncLines(RefusedLineOperators):
     r"""The lines of a text, which end with `\n` and keep it."""
 
     def __init__(self, context: AsyncMonocontext):
@@ -284,13 +303,13 @@ class AsyncLines:
 
 
 def _real(text: Monocontext, start: int, stop: int | None) -> str:
-    return str(text[start:stop])  # a part above the limit is a view, whose `str` says what to do
+    return str(text[start:stop])  # a part above the limit is a view, whose `str` raises
 
 
 async def _store(
-    url: str | os.PathLike[str] | Store, crew: Crew, client: Any, options: dict[str, Any]
+    url: str | os.PathLike[str] | Store, workers: GreenletWorkers, client: Any, options: dict[str, Any]
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """The store to read, what to leave at the end, and the options that are left."""
+    """The store to read, the context manager of its client if we opened it, and the remaining options."""
     if isinstance(url, str | os.PathLike):
         address = parse(url)
         if address.scheme == "s3":
@@ -298,22 +317,26 @@ async def _store(
             if client is not None and given:
                 raise TypeError(f"a ready client excludes {', '.join(sorted(given))}")
             reach = S3Options(**given)
-            held = None
+            client_manager = None
             if client is None:
-                client, held = await connect(reach)
+                client, client_manager = await connect(reach)
             rest = {name: value for name, value in options.items() if name not in _S3_OPTIONS}
-            return AsyncS3Store(address.place, address.path, crew, client, reach), held, rest
+            return AsyncS3Store(address.place, address.path, workers, client, reach), client_manager, rest
         if client is not None:
             raise TypeError(f"a client reads s3:// alone, not {address}")
         url = open_store(url, **{name: options.pop(name) for name in _S3_OPTIONS & options.keys()})
-    store = AsideStore(url, crew)
+    store = ThreadedStore(url, workers)
     if store.is_near:
         options = {"hedge": None} | options
     return store, None, options
 
 
-async def _leave(store: Any, held: Any) -> None:
-    if isinstance(store, AsideStore):
-        store.close()
-    if held is not None:
-        await held.__aexit__(None, None, None)
+async def _close(workers: GreenletWorkers, error: BaseException, store: Any, client_manager: Any) -> None:
+    """End the requests by an error, then close the store; also where the task is cancelled while the requests end."""
+    try:
+        await workers.aclose(error)
+    finally:
+        if isinstance(store, ThreadedStore):
+            store.close()
+        if client_manager is not None:
+            await client_manager.__aexit__(None, None, None)

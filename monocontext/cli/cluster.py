@@ -1,16 +1,18 @@
-"""`--dask ADDRESS`: the work of a command, done by the workers of a Dask cluster."""
+"""`--dask ADDRESS`: let the workers of a Dask cluster do the work of a command."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from monocontext.errors import MonocontextError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 Dask = Annotated[
     str | None,
@@ -36,5 +38,5 @@ def workers(address: str | None) -> Iterator[Executor | None]:
     except (OSError, ValueError) as error:
         raise MonocontextError(f"no Dask scheduler at {address}: {error}") from None
     with client, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that batches of text are large, which they are meant to be
+        warnings.simplefilter("ignore")  # about large batches of text, which are intended
         yield client.get_executor(pure=False, retries=2)

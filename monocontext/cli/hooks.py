@@ -1,4 +1,4 @@
-"""`hooks`: agents that upload their sessions and begin with the brief, by themselves."""
+"""`hooks`: install hooks by which coding agents upload their sessions and begin with the team's brief."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from typing import Annotated
 
 import typer
 
-from monocontext.cli.options import Anonymous, Endpoint, Profile, Region, check_place
+from monocontext.cli.help import command_group
+from monocontext.cli.options import S3, check_place, one_of
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
 
-app = typer.Typer(
-    help="Let a coding agent upload its sessions and begin with the team's brief.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = command_group("Let a coding agent upload its sessions and begin with the team's brief.")
 
-AgentName = Annotated[str, typer.Option("--agent", help=f"Whose settings: {' or '.join(settings.AGENTS)}.")]
+AgentName = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        help=f"Whose settings: {' or '.join(settings.AGENTS)}.",
+        autocompletion=one_of(*settings.AGENTS),
+    ),
+]
 User = Annotated[bool, typer.Option("--user", help="For all of this user's directories, instead of this one.")]
-Where = Annotated[str | None, typer.Option("--settings", help="The settings file, where it is another one.")]
+Where = Annotated[str | None, typer.Option("--settings", help="Another settings file.")]
 Print = Annotated[bool, typer.Option("--print", help="Print what would be written, and write nothing.")]
 
 
 def install(
     place: Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive.")] = None,
     agent: AgentName = "claude-code",
-    url: Annotated[str | None, typer.Option("--url", "--to", help="The archive; MONOCONTEXT_URL without it.")] = None,
+    url: Annotated[str | None, typer.Option("--url", "--to", help="The archive; by default MONOCONTEXT_URL.")] = None,
     project: Annotated[str | None, typer.Option(help="Instead of the name of the repository.")] = None,
     user: User = False,
     file: Where = None,
@@ -39,33 +41,36 @@ def install(
     compile_after: Annotated[
         bool, typer.Option("--compile", help="Run `rlm compile` after each upload; needs monocontext-rlm.")
     ] = False,
+    max_dollars: Annotated[float, typer.Option(min=0, help="With --compile, what models may cost a run.")] = 1.0,
+    max_dollars_per_day: Annotated[
+        float, typer.Option(min=0, help="With --compile, what they may cost a day, over all machines.")
+    ] = 5.0,
     pattern: Annotated[list[str] | None, typer.Option(help="Regular expression of more secrets.")] = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
 ) -> None:
     """Put our hooks into the agent's settings; what is there already stays, and a copy of the file is kept."""
     from monocontext.cli.sessions import place_of
     from monocontext.sessions.redaction import Redactor
 
     where = place_of(url or place)
-    given = {"endpoint": endpoint, "region": region, "profile": profile, "anonymous": anonymous or None}
-    check_place(where, {name: value for name, value in given.items() if value is not None})
+    check_place(where, s3)
     if "://" not in where:
         where = str(Path(where).expanduser().absolute())
     of = _agent(agent)
-    Redactor(pattern or ())  # says in front of its user what is no regular expression
+    Redactor(pattern or ())  # raises here, and not in the hook, for what is no regular expression
     options = ["--url", where]
-    for name, value in (("endpoint", endpoint), ("region", region), ("profile", profile), ("project", project)):
-        options += [f"--{name}", value] if value else []
+    for name, value in [*s3.items(), ("project", project)]:
+        options += [f"--{name}", str(value)] if value and name != "anonymous" else []
     uploading = [*options, *(["--no-redact"] if no_redact else [])]
     for each in pattern or ():
         uploading += ["--pattern", each]
-    uploading += ["--compile"] if compile_after else []
-    uploading += ["--anonymous"] if anonymous else []
+    if compile_after:
+        limits = [("--max-dollars", max_dollars), ("--max-dollars-per-day", max_dollars_per_day)]
+        uploading += ["--compile", *(word for name, most in limits for word in (name, f"{most:g}"))]
+    uploading += ["--anonymous"] if "anonymous" in s3 else []
     path = Path(file) if file else of.settings_path(Path.cwd(), user)
-    merged = settings.with_hooks(settings.read_settings(path), of, [*uploading, "--agent", of.name])
+    merged = settings.add_hooks(settings.read_settings(path), of, [*uploading, "--agent", of.name])
     if show:
         sys.stdout.write(settings.as_text(merged))
         return
@@ -74,8 +79,7 @@ def install(
     if not no_skill and not file:
         skill = of.skill_path(Path.cwd(), user)
         skill.parent.mkdir(parents=True, exist_ok=True)
-        told = ["--to", where, *options[2:]]
-        skill.write_text(settings.skill(where, told), "utf-8")
+        skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
         typer.echo(f"skill in {skill}")
 
 
@@ -84,7 +88,7 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
     of = _agent(agent)
     path = Path(file) if file else of.settings_path(Path.cwd(), user)
     before = settings.read_settings(path)
-    left = settings.without_hooks(before)
+    left = settings.remove_hooks(before)
     if show:
         sys.stdout.write(settings.as_text(left))
         return

@@ -1,4 +1,4 @@
-"""`mcp`: contexts, sessions and a memory as tools of the Model Context Protocol."""
+"""`mcp`: serve contexts, sessions and a memory as tools of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monocontext.cli.options import Allow, Anonymous, Endpoint, Profile, Region, check_place, s3_options
+from monocontext.cli.options import S3, Allow, check_place
+from monocontext.options import StoreOptions
 
 if TYPE_CHECKING:
-    from monocontext.mcp import Served
+    from monocontext.mcp.catalog import Served
 
 TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
 
@@ -26,7 +27,7 @@ Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instea
 Host = Annotated[str, typer.Option(help="Address to listen on, with --http.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port, with --http; 0 takes a free one.")]
 Token = Annotated[str | None, typer.Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")]
-NoToken = Annotated[bool, typer.Option("--no-token", help="Ask for none; on this machine only.")]
+NoToken = Annotated[bool, typer.Option("--no-token", help="Require no token; on this machine only.")]
 
 
 def mcp(
@@ -39,38 +40,35 @@ def mcp(
     token: Token = None,
     no_token: NoToken = False,
     allow: Allow = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
 ) -> None:
     """Serve texts to programs that speak the Model Context Protocol."""
     from monocontext.mcp.server import make_server
 
-    options = s3_options(endpoint, region, profile, anonymous)
-    with serving(contexts or [], sessions, memory, allow or [], options) as served:
+    with serving(contexts or [], sessions, memory, allow or [], s3) as served:
         given = "" if no_token else token
         serve(lambda: make_server(served, host=host, uploads=not http), http=http, host=host, port=port, token=given)
 
 
 @contextmanager
 def serving(
-    contexts: list[str], sessions: str | None, memory: str | None, allow: list[str], options: dict[str, Any]
+    contexts: list[str], sessions: str | None, memory: str | None, allow: list[str], options: StoreOptions
 ) -> Iterator[Served]:
-    """What a command line names, until the block ends."""
-    from monocontext.mcp import Served
-    from monocontext.memory import Memory
-    from monocontext.sessions import Sessions
+    """Open the contexts, sessions and memory that a command line names, for a `with` block."""
+    from monocontext.mcp.catalog import Served
+    from monocontext.memory.memory import Memory
+    from monocontext.sessions.archive import Sessions
 
-    urls = named(contexts)
+    urls = parse_contexts(contexts)
     for url in urls.values():
         check_place(url, options)
     if not (urls or sessions or memory):
         raise typer.BadParameter("nothing to serve: name a context, --sessions or --memory")
 
-    def of(url: str) -> dict[str, Any]:
+    def of(url: str) -> StoreOptions:
         check_place(url, options)
-        return options if url.startswith("s3:") else {}
+        return options if url.startswith("s3:") else StoreOptions()
 
     archive = Sessions.open(sessions, **of(sessions)) if sessions else None
     kept = Memory.open(memory, **of(memory)) if memory else None
@@ -84,17 +82,17 @@ def serving(
 
 
 def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: str | None) -> None:
-    """Serve over stdio, or over HTTP and say where, until the other side ends or the user does."""
+    """Serve over stdio, or over HTTP with its URL on stderr, until the other side ends or the user interrupts."""
     if token is None:
         token = os.environ.get(TOKEN_VARIABLE) or None
     try:
         if not http:
             make().run()
             return
-        from monocontext.mcp.http import Listener
+        from monocontext.mcp.http import HttpListener
 
         server = make()
-        listener = Listener(host, port, token=token)
+        listener = HttpListener(host, port, token=token)
         print(f"MCP at {listener.url}", file=sys.stderr)
         if token is None:
             print(f"Authorization: Bearer {listener.token}", file=sys.stderr)
@@ -107,8 +105,8 @@ def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: s
         pass  # the way to end it
 
 
-def named(contexts: list[str]) -> dict[str, str]:
-    """URLs by name: the one before `=`, else how the URL ends."""
+def parse_contexts(contexts: list[str]) -> dict[str, str]:
+    """URLs by name: the one before `=`, else the last part of the URL."""
     found: dict[str, str] = {}
     for each in contexts:
         name, equals, url = each.partition("=")

@@ -1,4 +1,4 @@
-"""`memory ...`: keys and values that agents share."""
+"""`memory ...`: store, read and search keys and values that agents share."""
 
 from __future__ import annotations
 
@@ -6,189 +6,229 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monocontext.cli.options import Anonymous, AsJson, Endpoint, Profile, Region, options_of
-from monocontext.errors import NotFound
+from monocontext.cli.help import command_group
+from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.printing import fail, write_text
+from monocontext.errors import MonocontextError, NotFound
 
 if TYPE_CHECKING:
     from monocontext.memory import Entry, Memory
 
-Url = Annotated[str, typer.Argument(help="Where the memory lies: s3://bucket/prefix, or a directory.")]
+Url = Annotated[str, typer.Argument(help="The memory: s3://bucket/prefix, or a directory.")]
 Key = Annotated[str, typer.Argument(help="The key, any text.")]
-Prefix = Annotated[str, typer.Argument(help="Only keys that begin so.")]
-Ttl = Annotated[float | None, typer.Option("--ttl", metavar="SECONDS", help="How long it lives; else for good.")]
-Match = Annotated[str | None, typer.Option("--if-match", metavar="ETAG", help="Only over (or only) this version.")]
+Below = Annotated[list[str], typer.Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; the memory.")]
+Create = Annotated[bool, typer.Option("--create", help="Make URL where it is a directory that does not exist.")]
+Ttl = Annotated[float | None, typer.Option("--ttl", metavar="SECONDS", help="Lifetime; without it, for ever.")]
+Match = Annotated[str | None, typer.Option("--if-match", metavar="ETAG", help="Only if the entry has this version.")]
 
+_SCHEMES = ("s3://", "file://", "memory://")
 TOKEN_VARIABLE = "MONOCONTEXT_MEMORY_TOKEN"
 
-app = typer.Typer(help="Keys and values in a store, shared by agents.", no_args_is_help=True, rich_markup_mode=None)
+app = command_group("Keys and values in a store, shared by agents.")
 
 
 @contextmanager
-def _opened(
-    url: str, endpoint: str | None, region: str | None, profile: str | None, anonymous: bool
+def _open_memory(
+    url: str,
+    s3: S3,
+    *,
+    first: str = "",
+    create: bool = False,
 ) -> Iterator[Memory]:
+    """Open the memory at URL; `first` is the argument before it. A directory must exist, unless `create`."""
     from monocontext.memory import Memory
 
-    with Memory.open(url, **options_of(url, endpoint, region, profile, anonymous)) as memory:
+    is_there = "://" in url or os.path.isdir(os.path.expanduser(url))
+    if _is_memory(first) or (not is_there and _is_place(first) and not _is_place(url)):
+        raise MonocontextError(
+            f"the URL goes last, and {first[:80]!r} stands before {url[:80]!r}; "
+            f"`memory exec COMMAND URL --key KEY` takes a key that looks like a place"
+        )
+    if not is_there and not create:
+        raise NotFound(f"no directory {url!r} to hold a memory: give a URL, or make it (put, exec, serve: --create)")
+    with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
 
 
 def put(
-    url: Url,
     key: Key,
     value: Annotated[str, typer.Argument(help="The value, or - for stdin.")],
+    url: Url,
     ttl: Ttl = None,
-    create: Annotated[bool, typer.Option("--create", help="Only where there is no such key.")] = False,
+    create: Annotated[
+        bool, typer.Option("--create", help="A new key, never an old one; makes a directory too.")
+    ] = False,
     if_match: Match = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Store VALUE under KEY."""
     if create and if_match is not None:
         raise typer.BadParameter("--create or --if-match, not both")
     if value == "-":
-        value = _stdin()
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
+        value = _read_stdin()
+    with _open_memory(url, s3, first=key, create=create) as memory:
         etag = memory.put(key, value, ttl, create=create, if_match=if_match)
     if as_json:
         print(json.dumps({"key": key, "etag": etag}))
 
 
 def get(
-    url: Url,
     key: Key,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    url: Url,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print the value of KEY as it is; with --json all that is known of it."""
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
+    """Print the value of KEY as it is; with --json also its metadata."""
+    with _open_memory(url, s3, first=key) as memory:
         entry = memory.entry(key)
     if as_json:
         print(json.dumps(_facts(entry)))
     else:
-        sys.stdout.buffer.write((entry.value or "").encode())
+        write_text(entry.value or "")
 
 
 def list_(
-    url: Url,
-    prefix: Prefix = "",
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    places: Below,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the keys, one a line (those with line ends or the like as JSON strings)."""
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
+    prefix, url = _split_prefix(places)
+    with _open_memory(url, s3, first=prefix) as memory:
         for entry in memory.entries(prefix):
-            print(json.dumps(_facts(entry)) if as_json else _shown(entry.key))
+            print(json.dumps(_facts(entry)) if as_json else _printable(entry.key))
 
 
 def search(
-    url: Url,
     pattern: Annotated[str, typer.Argument(help="A regular expression.")],
-    prefix: Prefix = "",
+    places: Below,
     ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
     fixed: Annotated[bool, typer.Option("--fixed-strings", "-F", help="PATTERN is a text.")] = False,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    ranked: Annotated[
+        bool, typer.Option("--ranked", help="PATTERN is words, as of `monocontext search`: ten keys, best first.")
+    ] = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 where none does."""
+    """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 where none does.
+
+    With --ranked one row a key: the passage of its value that speaks of the words most.
+    """
+    prefix, url = _split_prefix(places)
     any_found = False
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
+    with _open_memory(url, s3, first=pattern) as memory:
+        if ranked:
+            any_found = _print_ranked(memory, pattern, prefix, as_json)
         try:
-            hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
+            hits = () if ranked else memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
         except (re.error, OverflowError, RecursionError) as error:
             raise typer.BadParameter(f"not a regular expression: {error}") from None
         for hit in hits:
             any_found = True
-            print(json.dumps(asdict(hit)) if as_json else f"{_shown(hit.key)}:{hit.line_number}:{hit.line}")
+            row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
+            write_text(row + "\n")
     if not any_found:
         raise typer.Exit(1)
 
 
+def _print_ranked(memory: Memory, words: str, prefix: str, as_json: bool) -> bool:
+    try:
+        found = memory.search_words(words, prefix=prefix)
+    except ValueError as error:
+        raise MonocontextError(str(error)) from None
+    for one in found:
+        row = f"{_printable(one.key)}:{one.line_number}:{' '.join(one.text.split())}"
+        write_text((json.dumps(asdict(one)) if as_json else row) + "\n")
+    return bool(found)
+
+
 def delete(
-    url: Url,
     key: Key,
+    url: Url,
     if_match: Match = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
 ) -> None:
     """Remove KEY."""
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
+    with _open_memory(url, s3, first=key) as memory:
         if not memory.delete(key, if_match=if_match):
             raise NotFound(f"no key {key!r} in {memory.url}")
 
 
 def clear(
-    url: Url,
-    prefix: Prefix = "",
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    places: Below,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Remove every key, or those that begin with PREFIX."""
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
+    prefix, url = _split_prefix(places)
+    with _open_memory(url, s3, first=prefix) as memory:
         count = memory.clear(prefix)
         print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,}")
 
 
 def purge(
     url: Url,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, until Ctrl-C.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds of --watch.")] = 300.0,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Remove the objects of entries that have expired."""
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
-        count = memory.purge()
-        print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,} expired")
+    with _open_memory(url, s3) as memory:
+        while True:
+            try:
+                count = memory.purge()
+                print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,} expired")
+                sys.stdout.flush()
+            except (MonocontextError, OSError) as error:
+                if not watch or isinstance(error, BrokenPipeError):
+                    raise
+                fail("monocontext", error)
+            if not watch:
+                return
+            try:
+                time.sleep(interval)
+            except KeyboardInterrupt:
+                return  # the user ends it
 
 
 def exec_(
-    url: Url,
     command: Annotated[str, typer.Argument(help='A command of the protocol, such as "P key value 60"; - for stdin.')],
+    url: Url,
     key: Annotated[str | None, typer.Option(help="The key, instead of in the command.")] = None,
     value: Annotated[str | None, typer.Option(help="The value, with --key.")] = None,
     ttl: Annotated[str | None, typer.Option(metavar="SECONDS", help="Lifetime, with P.")] = None,
     if_absent: Annotated[bool, typer.Option("--if-absent", help="With P: only where there is no such key.")] = False,
     if_match: Annotated[str | None, typer.Option(metavar="ETAG", help="With P: only over this version.")] = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    create: Create = False,
+    *,
+    s3: S3,
 ) -> None:
     """Carry out one command of the memory protocol and print its reply as JSON; exit 1 where it failed."""
     from monocontext.memory import MemoryTool
 
-    text = _stdin() if command == "-" else command
+    text = _read_stdin() if command == "-" else command
     given: dict[str, Any] = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
     parameters = {"command": text} | {name: each for name, each in given.items() if each is not None}
-    with _opened(url, endpoint, region, profile, anonymous) as memory:
+    with _open_memory(url, s3, first=command, create=create) as memory:
         reply = MemoryTool(memory).execute(parameters)
-    print(json.dumps(reply, ensure_ascii=False))
+    print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
     if not reply["success"]:
         raise typer.Exit(1)
 
@@ -198,20 +238,32 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8377,
     token: Annotated[str | None, typer.Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")] = None,
-    no_token: Annotated[bool, typer.Option("--no-token", help="Ask for none; on this machine only.")] = False,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Require no token; on this machine only.")] = False,
+    grants: Annotated[
+        str | None, typer.Option(metavar="FILE", help="JSON: more tokens, each with its namespace and rights.")
+    ] = None,
+    sweep: Annotated[float, typer.Option(min=0, help="Seconds between two purges; 0: none.")] = 300.0,
+    create: Create = False,
+    *,
+    s3: S3,
 ) -> None:
     """Serve the memory tool over HTTP to agents that speak CloudLLM's tool protocol."""
+    from monocontext.memory.grants import Granted, read_grants
     from monocontext.memory.server import MemoryServer
 
     given = "" if no_token else token or os.environ.get(TOKEN_VARIABLE) or None
-    with (
-        _opened(url, endpoint, region, profile, anonymous) as memory,
-        MemoryServer(memory, host, port, token=given) as server,
-    ):
+    rows = read_grants(grants) if grants else []
+    with ExitStack() as stack:
+        memory = stack.enter_context(_open_memory(url, s3, create=create))
+
+        def namespace(name: str) -> Memory:
+            place = f"{url.rstrip('/')}/{name}"
+            return stack.enter_context(_open_memory(place, s3, create=True)) if name else memory
+
+        granted = Granted(rows, namespace) if rows else None
+        server = stack.enter_context(MemoryServer(memory, host, port, token=given, granted=granted))
+        for each in {memory, *(granted.memories.values() if granted else ())} if sweep else ():
+            stack.enter_context(each.sweep(sweep, lambda line: fail("monocontext", line)))
         print(f"memory {memory.url} at {server.url}", file=sys.stderr)
         if given is None:
             print(f"Authorization: Bearer {server.token}", file=sys.stderr)
@@ -219,10 +271,28 @@ def serve(
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            pass  # the way to end it
+            pass  # the user ends the server
 
 
-def _stdin() -> str:
+def _split_prefix(places: list[str]) -> tuple[str, str]:
+    """The prefix and the URL of PREFIX URL; the prefix may be missing."""
+    if len(places) > 2:
+        raise typer.BadParameter(f"a PREFIX, if any, and then the URL; got {len(places)} arguments")
+    return "" if len(places) == 1 else places[0], places[-1]
+
+
+def _is_place(word: str) -> bool:
+    """Whether a word looks like a place, which need not exist."""
+    return word.startswith((*_SCHEMES, "/", "./", "../", "~")) or os.path.isdir(word)
+
+
+def _is_memory(word: str) -> bool:
+    """Whether a word names a URL or a directory with a memory, and so is hardly a key."""
+    entries = os.path.join(os.path.expanduser(word), "entries")
+    return word.startswith(_SCHEMES) or (bool(word) and os.path.isdir(entries))
+
+
+def _read_stdin() -> str:
     data = sys.stdin.buffer.read()
     try:
         return data.decode()
@@ -230,7 +300,7 @@ def _stdin() -> str:
         raise typer.BadParameter(f"stdin is not UTF-8 at byte {error.start}") from None
 
 
-def _shown(key: str) -> str:
+def _printable(key: str) -> str:
     return key if key.isprintable() else json.dumps(key)
 
 

@@ -1,13 +1,18 @@
-"""Options that several commands share."""
+"""Options that several commands share, and parsers of their values."""
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import Annotated, Any
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Annotated, Any, cast
 
 import typer
 
+from monocontext.cli.settings import from_file
 from monocontext.errors import InvalidUrl
+from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 
 Endpoint = Annotated[str | None, typer.Option(help="S3 server other than AWS; else AWS_ENDPOINT_URL.")]
@@ -20,24 +25,71 @@ Allow = Annotated[
 ]
 
 
-def s3_options(endpoint: str | None, region: str | None, profile: str | None, anonymous: bool) -> dict[str, Any]:
-    """The options of an S3 store that were given."""
-    given = {"endpoint": endpoint, "region": region, "profile": profile, "anonymous": anonymous or None}
-    return {name: value for name, value in given.items() if value is not None}
+def one_of(*names: str) -> Callable[[str], list[str]]:
+    """What completes a value in a shell: those of the names that begin so."""
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
-def check_place(url: str, options: dict[str, Any]) -> None:
-    """Refuse what cannot be meant on a command line before anything is read."""
+S3 = StoreOptions
+"""The options of an S3 store that were given: a command with a parameter `s3: S3` gets them by `with_s3_options`."""
+
+
+def s3_options(
+    endpoint: Endpoint = None, region: Region = None, profile: Profile = None, anonymous: Anonymous = False
+) -> S3:
+    """The options of an S3 store that were given, or that the file of settings has."""
+    given = StoreOptions(
+        endpoint=endpoint or from_file("s3.endpoint"),
+        region=region or from_file("s3.region"),
+        profile=profile or (None if anonymous else from_file("s3.profile")),
+        anonymous=anonymous or None,
+    )
+    return cast(StoreOptions, {name: value for name, value in given.items() if value is not None})
+
+
+def with_options(
+    name: str, build: Callable[..., Any], **defaults: object
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace the parameter `name` of a command, if it has one, by the parameters of `build`, whose result it gets.
+
+    `defaults` stand in the place of those of `build`.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        taken = signature(command, eval_str=True)
+        if name not in taken.parameters:
+            return command
+        options = [
+            p.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(p.name, p.default))
+            for p in signature(build, eval_str=True).parameters.values()
+        ]
+
+        @functools.wraps(command)
+        def run(*args: object, **given: Any) -> None:
+            built = build(**{p.name: given.pop(p.name) for p in options})
+            command(*args, **given, **{name: built})
+
+        parameters = [each for p in taken.parameters.values() for each in (options if p.name == name else [p])]
+        parameters.sort(key=lambda p: p.kind)
+        run.__signature__ = taken.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads it
+        return run
+
+    return decorate
+
+
+with_s3_options = with_options("s3", s3_options)
+
+
+def check_place(url: str, options: StoreOptions) -> None:
+    """Raise `InvalidUrl` for a place that a command cannot reach, before anything is read."""
     if url.startswith("memory:"):
         raise InvalidUrl(f"{url} lives in the memory of one process, a command cannot reach it: use a directory or S3")
-    open_store(url, **(options if url.startswith("s3:") else {})).close()
+    open_store(url, **(options if url.startswith("s3:") else StoreOptions())).close()
 
 
-def options_of(
-    url: str, endpoint: str | None, region: str | None, profile: str | None, anonymous: bool
-) -> dict[str, Any]:
-    """The options of the store at a URL, which is a place that a command can reach."""
-    options = s3_options(endpoint, region, profile, anonymous) if url.startswith("s3:") else {}
+def options_of(url: str, s3: S3) -> StoreOptions:
+    """The options for the store at a URL, after `check_place`."""
+    options = s3 if url.startswith("s3:") else StoreOptions()
     check_place(url, options)
     return options
 

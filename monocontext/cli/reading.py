@@ -1,47 +1,44 @@
-"""`info`, `cat`, `verify`: looking at contexts."""
+"""`info`, `cat`, `verify`: describe, print and verify contexts."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import (
-    Allow,
-    Anonymous,
-    AsJson,
-    Endpoint,
-    Profile,
-    Region,
-    options_of,
-    parse_range,
-)
-from monocontext.cli.progress import bar
+from monocontext.cli.options import S3, Allow, AsJson, options_of, parse_range
+from monocontext.cli.printing import say, say_row, write_text
+from monocontext.cli.progress import progress_bar
+from monocontext.errors import NotFound
 
-Url = Annotated[str, typer.Argument(help="Where the context lies: s3://bucket/prefix, or a directory.")]
+if TYPE_CHECKING:
+    from monocontext.format.documents import Document
+    from monocontext.text.monocontext import Monocontext
+
+Url = Annotated[str, typer.Argument(help="The context: s3://bucket/prefix, or a directory.")]
 Generation = Annotated[int | None, typer.Option(help="This generation instead of the newest.")]
 
 
 def info(
     url: Url,
     generation: Generation = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Say what the context at URL is (1 GET)."""
-    from monocontext.filters.layout import Layout
-    from monocontext.generations import read_generation, read_root
-    from monocontext.writer import opened
+    """Describe the context at URL (1 GET; of one above 150 GB 1 more for each directory, 1 TB of text)."""
+    from monocontext.format.filters.layout import FilterLayout
+    from monocontext.format.folding import opened
+    from monocontext.format.generations import find_root
+    from monocontext.writing.publish import open_store_at
 
-    options = options_of(url, endpoint, region, profile, anonymous)
-    with opened(url, options) as store:
-        manifest = read_root(store)[0] if generation is None else read_generation(store, generation)
+    options = options_of(url, s3)
+    with open_store_at(url, options) as store:
+        manifest = opened(find_root(store, generation).manifest, lambda ref: store.get(ref.key).data)
         place = store.url
     facts: dict[str, Any] = {
         "url": place,
@@ -58,8 +55,9 @@ def info(
         "filters": {
             "groups": len(manifest.filters),
             "frames": sum(ref.frames for ref in manifest.filters),
-            "bytes": sum(Layout(ref).size_bytes for ref in manifest.filters),
+            "bytes": sum(FilterLayout(ref).size_bytes for ref in manifest.filters),
         },
+        "documents": manifest.documents.documents if manifest.documents else 0,
         "sources": list(manifest.sources),
     }
     if as_json:
@@ -69,29 +67,31 @@ def info(
     facts["filters"] = f"{found['groups']:,} groups, {found['frames']:,} frames covered, {found['bytes']:,} bytes"
     for name, value in facts.items():
         if value != []:
-            print(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
+            say_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
 
 
 def cat(
     url: Url,
     chars: Annotated[str | None, typer.Option(metavar="A:B", help="Characters A to B, as in context[A:B].")] = None,
     lines: Annotated[str | None, typer.Option(metavar="A:B", help="Lines A to B, counted from 0.")] = None,
+    document: Annotated[str | None, typer.Option(metavar="NAME", help="This document alone.")] = None,
     generation: Generation = None,
     allow: Allow = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the text of the context at URL, or a part of it; streams."""
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
-    if chars and lines:
-        raise typer.BadParameter("--chars or --lines, not both")
+    if (chars is not None) + (lines is not None) + (document is not None) > 1:
+        raise typer.BadParameter("--chars, --lines or --document, not two of them")
     part = parse_range(chars or lines or ":")
-    options = options_of(url, endpoint, region, profile, anonymous)
+    options = options_of(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
+        if document is not None:
+            found = _document(context, document)
+            part = slice(found.start, found.stop)
         if lines:
             first, last, _ = part.indices(len(context.lines))
             part = slice(context.span.line_start(first), context.span.line_start(max(first, last)))
@@ -99,10 +99,41 @@ def cat(
         if as_json:
             print(json.dumps({"url": context.url, "generation": context.generation, "text": str(view)}))
             return
-        out = sys.stdout.buffer
         for piece in view.chunks(1 << 20):
-            out.write(piece.encode())
-        out.flush()
+            write_text(piece)
+        sys.stdout.flush()
+
+
+def _document(context: Monocontext, name: str) -> Document:
+    try:
+        return context.documents.record(name)
+    except KeyError:
+        raise NotFound(f"{context.url} holds no document named {name!r}; ls-documents lists them") from None
+
+
+def ls_documents(
+    url: Url,
+    pattern: Annotated[
+        str, typer.Argument(metavar="[GLOB]", help="Those whose names match, such as 'src/*.py'.")
+    ] = "*",
+    generation: Generation = None,
+    *,
+    s3: S3,
+    as_json: AsJson = False,
+) -> None:
+    """List the documents of the context at URL: characters, lines, name (1 GET for 4,096 documents)."""
+    from monocontext.text.monocontext import Monocontext
+
+    with Monocontext.open(url, generation=generation, **options_of(url, s3)) as context:
+        found = context.documents
+        for record in found.records():
+            if not fnmatchcase(record.name, pattern):
+                continue
+            if as_json:
+                row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}
+                print(json.dumps(row | {"metadata": found.metadata_of(record.number)}))
+            else:
+                say_row(f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
 
 
 def verify(
@@ -110,22 +141,20 @@ def verify(
     generation: Generation = None,
     allow: Allow = None,
     dask: Dask = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Read the whole context at URL and check every checksum, length and count; exit 1 and a list on damage."""
-    from monocontext.verify import verify as check
+    from monocontext.writing.upkeep.verify import verify as check
 
-    options = options_of(url, endpoint, region, profile, anonymous)
-    with bar("verify", None) as show, workers(dask) as executor:
+    options = options_of(url, s3)
+    with progress_bar("verify", None) as show, workers(dask) as executor:
         report = check(
             url,
             generation=generation,
             allow=allow or (),
-            progress=lambda report: show(report.text_bytes),
+            progress=show,
             store_options=options,
             executor=executor,
         )
@@ -134,9 +163,9 @@ def verify(
         print(json.dumps({name: getattr(report, name) for name in fields}))
     else:
         for problem in report.problems:
-            print(problem)
+            say_row(problem)
         state = "all as recorded" if report.ok else f"{len(report.problems)} problems"
         read = f"{report.frames:,} frames, {report.text_bytes:,} bytes, {report.filters:,} filters"
-        print(f"{report.url}: generation {report.generation}, {read}: {state}")
+        say(f"{report.url}: generation {report.generation}, {read}: {state}")
     if not report.ok:
         raise typer.Exit(1)

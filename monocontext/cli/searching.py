@@ -3,45 +3,51 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import Allow, Anonymous, AsJson, Endpoint, Profile, Region, options_of
+from monocontext.cli.options import S3, Allow, AsJson, options_of
+from monocontext.cli.printing import escape_controls, wants_colour
 from monocontext.cli.reading import Generation
 from monocontext.cli.source_names import SourceNames
 from monocontext.cli.writing import HEADER
 from monocontext.errors import MonocontextError
 
 if TYPE_CHECKING:
-    from monocontext.explain import Explanation
-    from monocontext.grep import Hit
-    from monocontext.regex.linewise import Linewise
-    from monocontext.stats import Stats
-    from monocontext.text import Monocontext
+    from monocontext.engine.stats import Stats
+    from monocontext.text.documents import Documents
+    from monocontext.text.monocontext import Monocontext
+    from monocontext.text.regex.linewise import Linewise
+    from monocontext.text.search.explain import Explanation
+    from monocontext.text.search.grep import Hit
 
-Places = Annotated[list[str], typer.Argument(metavar="[PATTERN] URL", help="What to look for, unless -e says; where.")]
-Patterns = Annotated[list[str] | None, typer.Option("--regexp", "-e", help="A pattern; several: any of them.")]
+Places = Annotated[list[str], typer.Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")]
+Patterns = Annotated[list[str] | None, typer.Option("--regexp", "-e", help="A pattern; may be repeated.")]
 IgnoreCase = Annotated[bool, typer.Option("--ignore-case", "-i", help="Letters match in either case.")]
 Fixed = Annotated[bool, typer.Option("--fixed-strings", "-F", help="Patterns are texts, not regular expressions.")]
 Invert = Annotated[bool, typer.Option("--invert-match", "-v", help="Lines without a match; reads everything.")]
 Numbers = Annotated[
     bool | None, typer.Option("--line-number/--no-line-number", "-n/-N", help="Line numbers; usual on a terminal.")
 ]
-Most = Annotated[int | None, typer.Option("--max-count", "-m", min=0, help="End after so many lines.")]
+Most = Annotated[int | None, typer.Option("--max-count", "-m", min=0, help="End after this many lines.")]
 After = Annotated[int | None, typer.Option("--after-context", "-A", min=0, metavar="N", help="N lines after each.")]
 Before = Annotated[int | None, typer.Option("--before-context", "-B", min=0, metavar="N", help="N lines before each.")]
 Around = Annotated[int, typer.Option("--context", "-C", min=0, metavar="N", help="N lines before and after each.")]
 Count = Annotated[bool, typer.Option("--count", "-c", help="Print how many lines match.")]
 Files = Annotated[bool, typer.Option("--files-with-matches", "-l", help="Print the names of source files that match.")]
+DocumentGlob = Annotated[
+    str | None,
+    typer.Option("--documents", metavar="GLOB", help="Search documents whose names match alone."),
+]
 Only = Annotated[bool, typer.Option("--only-matching", "-o", help="Print each match, not its line.")]
 Header = Annotated[str, typer.Option(help="Line before each source file, as it was uploaded: for -l.")]
 ShowStats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was read.")]
@@ -63,15 +69,14 @@ def grep(
     count: Count = False,
     files: Files = False,
     only_matching: Only = False,
+    documents: DocumentGlob = None,
     header: Header = HEADER,
     stats: ShowStats = False,
     dask: Dask = None,
     generation: Generation = None,
     allow: Allow = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the lines of the context at URL that match PATTERN, reading as little as search filters allow.
@@ -79,36 +84,40 @@ def grep(
     Exits with 0 if a line matched, 1 if none did, 2 on errors. With --json one object a line: `offset` (characters),
     `line_number`, `line`; with -o also `match`.
     """
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
     began = time.monotonic()
     if "{path}" not in header:
         raise typer.BadParameter(f"--header says where the name stands, such as {HEADER!r}: {header!r} does not")
-    asked, url = _asked(places, patterns)
-    sought = _sought(asked, ignore_case, fixed)
-    options = options_of(url, endpoint, region, profile, anonymous)
+    expressions, url = _split_places(places, patterns)
+    pattern = _compile_patterns(expressions, ignore_case, fixed)
+    options = options_of(url, s3)
     with (
         workers(dask) as executor,
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
     ):
-        explained = context.explain(list(sought.patterns)) if stats else None
-        found = (
-            _others(context, sought)
-            if invert
-            else context.grep(list(sought.patterns), max_hits=most, executor=executor)
-        )
+        explained = context.explain(list(pattern.patterns)) if stats else None
+        if documents is not None:
+            if invert or executor is not None:
+                raise typer.BadParameter("--documents goes with neither --invert-match nor --dask")
+            found = _hits_in(context, list(pattern.patterns), documents)
+        elif invert:
+            found = _lines_without_match(context, pattern)
+        else:
+            found = context.grep(list(pattern.patterns), max_hits=most, executor=executor)
         hits = _Tally(islice(found, most))
         is_terminal = sys.stdout.isatty()
         if files:
-            printed = _names(hits, SourceNames(context, header), url, as_json)
+            printed = _file_names(hits, SourceNames(context, header), url, as_json)
         elif count:
-            printed = _counted(hits, as_json)
+            printed = _count_row(hits, as_json)
         elif as_json:
-            printed = _objects(hits, sought, only_matching)
+            printed = _json_rows(hits, pattern, only_matching, is_terminal, context.documents)
         else:
-            style = _Style(is_terminal if numbers is None else numbers, is_terminal and _likes_colour(), sought)
+            has_numbers, has_colour = is_terminal if numbers is None else numbers, wants_colour()
+            style = _Style(has_numbers, has_colour, pattern, is_terminal)
             if only_matching:
-                printed = (style.match(hit, match) for hit in hits for match in sought.finditer(hit.line))
+                printed = (style.match(hit, match) for hit in hits for match in pattern.finditer(hit.line))
             else:
                 near = around if before is None else before, around if after is None else after
                 printed = (style.line(line) for line in _with_context(context, hits, *near))
@@ -119,17 +128,17 @@ def grep(
         raise typer.Exit(1)
 
 
-def _asked(places: list[str], patterns: list[str] | None) -> tuple[list[str], str]:
+def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[str], str]:
     """The patterns and the URL."""
     expected = 1 if patterns else 2
     if len(places) != expected:
-        wanted = "the URL alone beside -e" if patterns else "PATTERN and URL"
-        raise typer.BadParameter(f"expected {wanted}, got {len(places)} arguments")
+        arguments = "the URL alone beside -e" if patterns else "PATTERN and URL"
+        raise typer.BadParameter(f"expected {arguments}, got {len(places)} arguments")
     return patterns or places[:1], places[-1]
 
 
-def _sought(patterns: list[str], ignore_case: bool, fixed: bool) -> Linewise:
-    from monocontext.grep import linewise
+def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool) -> Linewise:
+    from monocontext.text.search.grep import compile_query
 
     for pattern in patterns:
         if "\n" in pattern:
@@ -140,28 +149,43 @@ def _sought(patterns: list[str], ignore_case: bool, fixed: bool) -> Linewise:
             )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they speak to who writes Python
-            return linewise(patterns, ignore_case=ignore_case, fixed=fixed)
+            warnings.simplefilter("ignore")  # they are for authors of Python code
+            return compile_query(patterns, ignore_case=ignore_case, fixed=fixed)
     except (OverflowError, RecursionError) as error:
         raise MonocontextError(f"not a regular expression: {error} (-F takes it as it is)") from None
     except re.error as error:
         raise MonocontextError(f"not a regular expression: {error.pattern!r}: {error} (-F takes it as it is)") from None
 
 
-def _others(context: Monocontext, sought: Linewise) -> Iterator[Hit]:
+def _lines_without_match(context: Monocontext, pattern: Linewise) -> Iterator[Hit]:
     """The lines that do not match; reads everything."""
-    from monocontext.grep import Hit
+    from monocontext.text.search.grep import Hit
 
     offset = 0
     for number, line in enumerate(context.lines, 1):
         text = line.removesuffix("\n")
-        if not sought.search(text):
+        if not pattern.search(text):
             yield Hit(offset, number, text)
         offset += len(line)
 
 
+def _hits_in(context: Monocontext, patterns: list[re.Pattern[str]], glob: str) -> Iterator[Hit]:
+    """The hits in documents whose names match; neighbours are searched in one go."""
+    start = stop = -1
+    for record in context.documents.records():
+        if not len(record) or not fnmatchcase(record.name, glob):
+            continue
+        if record.start > stop + 1:
+            if start >= 0:
+                yield from context.grep(patterns, start=start, stop=stop)
+            start = record.start
+        stop = record.stop
+    if start >= 0:
+        yield from context.grep(patterns, start=start, stop=stop)
+
+
 class _Tally:
-    """Hits, counted as they pass."""
+    """An iterator over hits that counts them."""
 
     def __init__(self, hits: Iterator[Hit]):
         self._hits = hits
@@ -176,8 +200,8 @@ class _Tally:
 # -- what is printed ---------------------------------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
-    """A line to print; number 0: the mark between lines that are not neighbours."""
+class OutputLine(NamedTuple):
+    """A line to print; number 0 stands for the mark between lines that are not neighbours."""
 
     number: int
     text: str
@@ -185,92 +209,96 @@ class Line(NamedTuple):
 
 
 class _Style:
-    """How lines look."""
+    """Formats lines: numbers, colours, escapes."""
 
-    def __init__(self, has_numbers: bool, has_colour: bool, sought: Linewise):
+    def __init__(self, has_numbers: bool, has_colour: bool, pattern: Linewise, is_terminal: bool):
         self._has_numbers = has_numbers
         self._has_colour = has_colour
-        self._sought = sought
+        self._pattern = pattern
+        self._shown = escape_controls if is_terminal else str
 
-    def line(self, line: Line) -> str:
+    def line(self, line: OutputLine) -> str:
         if not line.number:
             return "--"
-        text = line.text
-        if line.is_hit and self._has_colour:
-            text = _coloured(text, self._sought.finditer(text))
-        return self._numbered(line.number, text, ":" if line.is_hit else "-")
+        matches = self._pattern.finditer(line.text) if line.is_hit and self._has_colour else ()
+        text = self._add_colour(line.text, matches)
+        return self._add_number(line.number, text, ":" if line.is_hit else "-")
 
     def match(self, hit: Hit, match: re.Match[str]) -> str:
-        return self._numbered(hit.line_number, f"{_MATCH}{match[0]}{_PLAIN}" if self._has_colour else match[0], ":")
+        text = self._shown(match[0])
+        return self._add_number(hit.line_number, f"{_MATCH}{text}{_PLAIN}" if self._has_colour else text, ":")
 
-    def _numbered(self, number: int, text: str, mark: str) -> str:
+    def _add_number(self, number: int, text: str, mark: str) -> str:
         if not self._has_numbers:
             return text
         return f"{_NUMBER}{number}{_PLAIN}{mark}{text}" if self._has_colour else f"{number}{mark}{text}"
 
+    def _add_colour(self, text: str, matches: Iterable[re.Match[str]]) -> str:
+        parts, at = [], 0
+        for match in matches:
+            parts.append(f"{self._shown(text[at : match.start()])}{_MATCH}{self._shown(match[0])}{_PLAIN}")
+            at = match.end()
+        return "".join(parts) + self._shown(text[at:])
 
-def _coloured(text: str, matches: Iterable[re.Match[str]]) -> str:
-    parts, at = [], 0
-    for match in matches:
-        parts.append(f"{text[at : match.start()]}{_MATCH}{match[0]}{_PLAIN}")
-        at = match.end()
-    return "".join(parts) + text[at:]
 
-
-def _with_context(context: Monocontext, hits: Iterable[Hit], before: int, after: int) -> Iterator[Line]:
+def _with_context(context: Monocontext, hits: Iterable[Hit], before: int, after: int) -> Iterator[OutputLine]:
     """The hits, and lines before and after them, each once."""
-    last = behind = 0  # numbers of the last line given, and of the last that is due after a hit
+    last = behind = 0  # numbers of the last yielded line, and of the last line that is due after a hit
     for hit in hits:
         number = hit.line_number
         yield from _lines(context, last + 1, min(behind, number - 1))
         last = max(last, min(behind, number - 1))
         first = max(number - before, last + 1)
         if last and first > last + 1 and (before or after):
-            yield Line(0, "", False)
+            yield OutputLine(0, "", False)
         yield from _lines(context, first, number - 1)
-        yield Line(number, hit.line, True)
+        yield OutputLine(number, hit.line, True)
         last, behind = number, number + after
     yield from _lines(context, last + 1, behind)
 
 
-def _lines(context: Monocontext, first: int, last: int) -> Iterator[Line]:
+def _lines(context: Monocontext, first: int, last: int) -> Iterator[OutputLine]:
     """Lines by number, both ends included."""
     text = context.lines[first - 1 : last] if last >= first else ""
     if text:
         for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
-            yield Line(number, line, False)
+            yield OutputLine(number, line, False)
 
 
-def _names(hits: Iterable[Hit], names: SourceNames, url: str, as_json: bool) -> Iterator[str]:
+def _file_names(hits: Iterable[Hit], names: SourceNames, url: str, as_json: bool) -> Iterator[str]:
     """Each source file with a hit, once."""
     seen = set()
     for hit in hits:
         name = names.at(hit.offset) or url
         if name not in seen:
             seen.add(name)
-            yield json.dumps({"path": name}) if as_json else name
+            yield json.dumps({"path": name}) if as_json else escape_controls(name)
 
 
-def _counted(hits: Iterable[Hit], as_json: bool) -> Iterator[str]:
+def _count_row(hits: Iterable[Hit], as_json: bool) -> Iterator[str]:
     """The number of hits."""
     count = sum(1 for _ in hits)
     yield json.dumps({"count": count}) if as_json else str(count)
 
 
-def _objects(hits: Iterable[Hit], sought: Linewise, only_matching: bool) -> Iterator[str]:
+def _json_rows(
+    hits: Iterable[Hit], pattern: Linewise, only_matching: bool, ascii_only: bool, documents: Documents[Monocontext]
+) -> Iterator[str]:
     for hit in hits:
+        found = documents.at(hit.offset)
+        name = {"document": found.name} if found else {}
         if not only_matching:
-            yield json.dumps(hit._asdict(), ensure_ascii=False)
+            yield json.dumps(hit._asdict() | name, ensure_ascii=ascii_only)
             continue
-        matches = list(sought.finditer(hit.line))
-        start = hit.offset - first.start() if (first := sought.search(hit.line)) else 0
+        matches = list(pattern.finditer(hit.line))
+        start = hit.offset - first.start() if (first := pattern.search(hit.line)) else 0
         for match in matches:
-            told = hit._replace(offset=start + match.start())._asdict()
-            yield json.dumps(told | {"match": match[0]}, ensure_ascii=False)
+            row = hit._replace(offset=start + match.start())._asdict()
+            yield json.dumps(row | {"match": match[0]} | name, ensure_ascii=ascii_only)
 
 
 def _print(lines: Iterable[str], at_once: bool) -> None:
-    """`at_once`: someone looks on."""
+    """Write lines to stdout; `at_once` flushes after each one."""
     out = sys.stdout.buffer
     for line in lines:
         out.write(line.encode() + b"\n")
@@ -289,7 +317,3 @@ def _print_stats(explained: Explanation, stats: Stats, seconds: float) -> None:
     text_bytes = stats.bytes_fetched - search.filter_bytes
     print(f"bytes: {text_bytes:,} of text and index, {search.filter_bytes:,} of filters", file=sys.stderr)
     print(f"GETs: {stats.gets:,}; seconds: {seconds:.2f}", file=sys.stderr)
-
-
-def _likes_colour() -> bool:
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

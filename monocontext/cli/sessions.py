@@ -1,4 +1,4 @@
-"""`sessions`: transcripts of coding agents into an archive, and out of it."""
+"""`sessions`: upload transcripts of coding agents to an archive; list, show and search them."""
 
 from __future__ import annotations
 
@@ -6,81 +6,79 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monocontext.cli.options import Anonymous, AsJson, Endpoint, Profile, Region, options_of
+from monocontext.cli.help import command_group
+from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.printing import escape_controls, fail, say, say_row
+from monocontext.cli.settings import from_file
 from monocontext.errors import MonocontextError
+from monocontext.sessions.names import key_part
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Project, Sessions
     from monocontext.sessions.reader import SessionFile
     from monocontext.sessions.upload import Uploaded
-    from monocontext.store import Store
 
-app = typer.Typer(
-    help="Sessions of coding agents: upload them without their secrets, list, show and search them.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+
+app = command_group("Sessions of coding agents: upload them without their secrets, list, show and search them.")
 
 To = Annotated[
     str | None, typer.Option("--to", "--url", help="The archive; else the last argument or MONOCONTEXT_URL.")
 ]
 ProjectName = Annotated[str | None, typer.Option("--project", "-p", help="Only this project.")]
-Since = Annotated[str | None, typer.Option(help="Only from this time on: 2026-02-14, or with T10:00:00Z.")]
-Until = Annotated[str | None, typer.Option(help="Only to this time; a day is the whole of it.")]
+Since = Annotated[str | None, typer.Option(help="Only from this time: 2026-02-14, or with T10:00:00Z.")]
+Until = Annotated[str | None, typer.Option(help="Only up to this time; a day includes all of it.")]
 Place = Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive.")]
 
 
 def upload(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; where."),
+        typer.Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; the archive."),
     ] = None,
     to: To = None,
     everything: Annotated[bool, typer.Option("--all", help="Every session on this machine.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, and upload what is added.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks of --watch.")] = 10.0,
-    agent: Annotated[str | None, typer.Option(help="Only of this agent; of files, who wrote them.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, and upload what sessions add.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks of --watch.")] = 10.0,
+    agent: Annotated[str | None, typer.Option(help="Only sessions of this agent; of files, their agent.")] = None,
     project: Annotated[str | None, typer.Option("--project", "-p", help="Instead of the repository's name.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Send nothing; say what would be, and which secrets.")
+        bool, typer.Option("--dry-run", help="Send nothing; list what would be sent, and the secrets.")
     ] = False,
     no_redact: Annotated[bool, typer.Option("--no-redact", help="Leave secrets in; the archive says so.")] = False,
     pattern: Annotated[list[str] | None, typer.Option(help="Regular expression of more secrets.")] = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Upload sessions: the latest, those that are named, or all; only what is new of each."""
     from monocontext.sessions.identity import user_at_machine
     from monocontext.sessions.upload import upload_session
 
-    names, url = _named(list(what or ()), to)
-    with _archive(url, endpoint, region, profile, anonymous) as archive:
+    names, url = _split_words(list(what or ()), to)
+    with _open_archive(url, s3) as archive:
         failed = False
         while True:
-            for file in _chosen(names, everything, agent, watch):
+            for file in _select_sessions(names, everything, agent, watch):
                 try:
                     report = upload_session(
                         archive.store, file, project=project, user=user_at_machine(), redact=not no_redact,
                         patterns=pattern or (), dry_run=dry_run, is_open=watch,
                     )  # fmt: skip
                 except (MonocontextError, OSError) as error:
-                    # One file in a hundred that is damaged does not keep the others here.
+                    # One damaged file does not prevent the upload of the others.
                     if not (everything or watch):
                         raise
                     failed = True
-                    print(f"monocontext: {file.path}: {' '.join(str(error).split())}", file=sys.stderr)
+                    fail("monocontext", f"{file.path}: {error}")
                     continue
                 if not watch or report.records:
-                    _say(report, as_json)
+                    _print_report(report, as_json)
             if not watch:
                 break
             time.sleep(interval)
@@ -88,29 +86,30 @@ def upload(
         raise typer.Exit(1)
 
 
-def listing(
+def list_sessions(
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
     since: Since = None,
     until: Until = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    branch: Annotated[str | None, typer.Option(help="Only those that ended on this git branch.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Only those that called this tool.")] = None,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """List sessions, the oldest first: when, who, how many turns, and what about."""
-    with _archive(place_of(to or place), endpoint, region, profile, anonymous) as archive:
+    with _open_archive(place_of(to or place), s3) as archive:
         for each in _projects(archive, project):
-            for info in each.sessions(since, until):
+            for info in each.sessions(since, until, branch=branch, tool=tool):
                 title = " ".join((info.title or info.first_prompt).split())
                 if as_json:
-                    fields = ("session_id", "project", "agent", "started", "ended", "turns", "users", "redacted")
+                    fields = ("session_id", "project", "agent", "started", "ended", "branch", "tools", "turns", "users",
+                              "redacted")  # fmt: skip
                     print(json.dumps({name: getattr(info, name) for name in fields} | {"title": title}))
                 else:
-                    who = ", ".join(info.users) or "-"
-                    print(f"{info.session_id}  {info.started[:16] or '-':16}  {who}  {info.turns} turns  {title[:80]}")
+                    who, when = ", ".join(info.users) or "-", info.started[:16] or "-"
+                    say_row(f"{info.session_id}  {when:16}  {who}  {info.turns} turns  {title[:80]}")
 
 
 def show(
@@ -119,16 +118,14 @@ def show(
     to: To = None,
     project: ProjectName = None,
     turn: Annotated[int | None, typer.Option(help="Only this turn.")] = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print a session: its turns as text."""
     from monocontext.sessions.turn import render
 
-    with _archive(place_of(to or place), endpoint, region, profile, anonymous) as archive:
+    with _open_archive(place_of(to or place), s3) as archive:
         found, session_id = archive.find(session, project)
         turns = [each for each in found.turns(session_id) if turn is None or each.n == turn]
     if turn is not None and not turns:
@@ -137,7 +134,7 @@ def show(
         for each in turns:
             print(json.dumps(each.to_dict()))
     else:
-        sys.stdout.write(render(turns))
+        sys.stdout.write(escape_controls(render(turns)))
 
 
 def search(
@@ -145,47 +142,85 @@ def search(
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
-    most: Annotated[int, typer.Option("--max-count", "-m", min=1, help="End after so many turns.")] = 50,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    most: Annotated[int, typer.Option("--max-count", "-m", min=1, help="End after this many turns or sessions.")] = 50,
+    ranked: Annotated[
+        bool, typer.Option("--ranked", help="KEYWORD is words, as of `monocontext search`: sessions, best first.")
+    ] = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print the turns that hold a text. Exits with 1 if none does."""
+    """Print the turns that hold a text, with --ranked the sessions that speak of words. Exit 1 if there are none."""
     count = 0
-    with _archive(place_of(to or place), endpoint, region, profile, anonymous) as archive:
-        for each in _projects(archive, project):
+    with _open_archive(place_of(to or place), s3) as archive:
+        projects = _projects(archive, project)
+        if ranked:
+            count = _print_ranked(projects, keyword, most, as_json)
+        for each in () if ranked else projects:
             for hit in each.search_transcripts(keyword, most - count) if most > count else ():
                 count += 1
                 if as_json:
                     print(json.dumps(hit))
                 else:
-                    print(f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
+                    say_row(f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
     if not count:
         raise typer.Exit(1)
+
+
+def index(
+    place: Place = None,
+    to: To = None,
+    project: ProjectName = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make all of them again.")] = False,
+    *,
+    s3: S3,
+) -> None:
+    """Make search filters for sessions that have none: those of older uploads."""
+    with _open_archive(place_of(to or place), s3) as archive:
+        for each in _projects(archive, project):
+            say(f"{each.name}: {each.index(rebuild=rebuild)} texts got search filters")
 
 
 def sync(as_json: AsJson = False) -> None:
     """Do what hooks have left to do: upload what is in the spool of this machine. Exits with 1 if something is left."""
     from monocontext.sessions.worker import work
 
-    left = work(time.time(), print)
+    log = (lambda text: say(text, err=True)) if as_json else say
+    left = work(time.time(), log, (lambda report: _print_report(report, True)) if as_json else None)
     if left:
-        print(f"monocontext: {left} uploads are kept for later", file=sys.stderr)
+        fail("monocontext", f"{left} uploads are kept for later")
         raise typer.Exit(1)
 
 
+def status(place: Place = None, to: To = None, project: ProjectName = None, *, s3: S3, as_json: AsJson = False) -> None:
+    """Tell what waits to be uploaded on this machine, and what compiling each project has cost."""
+    from monocontext.sessions import spool
+    from monocontext.sessions.spending import Ledger, today
+
+    waiting, failed = len(spool.jobs()), len(spool.failed_jobs())
+    if not as_json:
+        say(f"this machine: {waiting} uploads wait, {failed} were put aside; log: {spool.log_path()}")
+    with _open_archive(place_of(to or place), s3) as archive:
+        for each in _projects(archive, project):
+            spent = Ledger(archive.store, key_part(each.name, "project")).load()
+            now, ever, calls = spent.dollars(today()), spent.dollars(), spent.calls()
+            if as_json:
+                fields = {"project": each.name, "waiting": waiting, "failed": failed, "calls": calls}
+                print(json.dumps({**fields, "dollars_today": now, "dollars": ever}))
+            else:
+                say(f"{each.name}: ${now:.4f} spent today, ${ever:.4f} in {len(spent.days)} days, {calls} calls")
+
+
 def place_of(given: str | None) -> str:
-    """The archive that is meant. Raises `MonocontextError` where none is named."""
-    url = given or os.environ.get("MONOCONTEXT_URL")
+    """The URL of the archive, by default from MONOCONTEXT_URL, then from the file. Raises `MonocontextError`."""
+    url = given or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
     if not url:
         raise MonocontextError("which archive? Give its URL as last argument, with --to, or in MONOCONTEXT_URL")
     return url
 
 
-def _named(words: list[str], to: str | None) -> tuple[list[str], str]:
-    """Sessions and the archive: what looks like a place at the end is one."""
+def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
+    """The sessions and the archive: a last word that looks like a place is the archive."""
     if to is None and words and (len(words) > 1 or "://" in words[-1] or _is_place(words[-1])):
         to = words.pop()
     return words, place_of(to)
@@ -195,12 +230,12 @@ def _is_place(word: str) -> bool:
     return not os.path.isfile(word) and (os.path.isdir(word) or os.sep in word)
 
 
-def _chosen(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
-    from monocontext.sessions.readers import discovered, named
+def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
+    from monocontext.sessions.readers import discover_sessions, find_sessions
 
     if names:
-        return [file for name in names for file in named(name, agent)]
-    found = discovered(agent)
+        return [file for name in names for file in find_sessions(name, agent)]
+    found = discover_sessions(agent)
     if not found and not watch:
         raise MonocontextError("no sessions of an agent on this machine")
     if everything or watch:
@@ -209,47 +244,56 @@ def _chosen(names: list[str], everything: bool, agent: str | None, watch: bool) 
     return [file for file in found if file.session_id.partition("/")[0] == latest]
 
 
-class _Opened:
-    """An archive for the length of a command."""
+@contextmanager
+def _open_archive(url: str, s3: S3) -> Iterator[Sessions]:
+    from monocontext.sessions.archive import Sessions
+    from monocontext.stores import open_store
 
-    def __init__(self, url: str, options: dict[str, Any]) -> None:
-        from monocontext.sessions.archive import Sessions
-        from monocontext.stores import open_store
-
-        self._store: Store = open_store(url, **options)
-        self._sessions = Sessions(self._store)
-
-    def __enter__(self) -> Sessions:
-        return self._sessions
-
-    def __exit__(self, *_: object) -> None:
-        self._store.close()
-
-
-def _archive(url: str, endpoint: str | None, region: str | None, profile: str | None, anonymous: bool) -> _Opened:
-    return _Opened(url, options_of(url, endpoint, region, profile, anonymous))
+    with closing(open_store(url, **options_of(url, s3))) as store:
+        yield Sessions(store)
 
 
 def _projects(archive: Sessions, name: str | None) -> list[Project]:
     return [archive.project(each) for each in ([name] if name else archive.projects())]
 
 
-def _say(report: Uploaded, as_json: bool) -> None:
+def _print_report(report: Uploaded, as_json: bool) -> None:
     if as_json:
-        told = {name: getattr(report, name) for name in ("session_id", "project", "records", "turns", "bytes")}
+        counts = {name: getattr(report, name) for name in ("session_id", "project", "records", "turns", "bytes")}
         findings = [{"kind": f.kind, "line": f.line, "where": f.where} for f in report.findings]
-        print(json.dumps({**told, "redacted": report.counts, "findings": findings, "problems": report.problems,
+        print(json.dumps({**counts, "redacted": report.counts, "findings": findings, "problems": report.problems,
                           "dry_run": report.is_dry}), flush=True)  # fmt: skip
         return
     done = "would upload" if report.is_dry else "uploaded"
-    print(f"{report.session_id}: {done} {report.records} records, {report.turns} turns, {report.bytes:,} bytes "
-          f"to {report.project}", flush=True)  # fmt: skip
+    say(f"{report.session_id}: {done} {report.records} records, {report.turns} turns, {report.bytes:,} bytes "
+        f"to {report.project}")  # fmt: skip
     if report.counts:
-        print("  redacted: " + ", ".join(f"{count} {kind}" for kind, count in report.counts.items()))
+        say("  redacted: " + ", ".join(f"{count} {kind}" for kind, count in report.counts.items()))
         for finding in report.findings:
-            print(f"    {finding}")
+            say(f"    {finding}")
     for problem in report.problems:
-        print(f"  {problem}")
+        say(f"  {problem}")
+    sys.stdout.flush()
+
+
+def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool) -> int:
+    """Print the sessions of some projects that speak of words, best first; how many."""
+    try:
+        searched = [(each.name, each.search(words, most)) for each in projects]
+    except ValueError as error:
+        raise MonocontextError(str(error)) from None
+    for project, passages in searched:
+        if passages.note:
+            say(f"monocontext: {project}: {passages.note}", err=True)
+    found = [(one, project) for project, passages in searched for one in passages]
+    found.sort(key=lambda row: -row[0].score)
+    for one, project in found[:most]:
+        if as_json:
+            row = {"project": project, "session_id": one.document, "score": one.score, "content": one.text}
+            print(json.dumps(row))
+        else:
+            say_row(f"{one.document} ({one.score:.1f}): {' '.join(one.text.split())}")
+    return len(found)
 
 
 def _around(text: str, keyword: str) -> str:
@@ -257,4 +301,5 @@ def _around(text: str, keyword: str) -> str:
     return " ".join(text[max(0, at - 60) : at + 140].split())
 
 
-commands = {"upload": upload, "list": listing, "show": show, "search": search, "sync": sync}
+commands = {"upload": upload, "status": status, "list": list_sessions, "show": show, "search": search, "index": index,
+            "sync": sync}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which source file a place in a context comes from: the last header line before it says so."""
+"""Find the source file of a place in a context: its document, or the file that the last header line before it names."""
 
 from __future__ import annotations
 
@@ -6,28 +6,35 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
 NEAR = 1 << 16
-"""Characters before a place that are looked through at once; what lies further back is searched."""
+"""Characters before a place that are read at once; text further back is searched with `rfind`."""
 
 
 class SourceNames:
-    """Names of source files by place, for places that rise."""
+    """Looks up source files by place, for ascending places."""
 
     def __init__(self, context: Monocontext, header: str):
-        """`header`: its form, with `{path}` for the name; of several lines, the one with the name counts."""
+        """`header` is the form of a header line, with `{path}` for the name; of several lines the one with the name
+        counts."""
         form = next(line for line in header.split("\n") if "{path}" in line)
         self._before, _, after = form.partition("{path}")
         self._form = re.compile(f"{re.escape(self._before)}(.+){re.escape(after)}")
         self._context = context
+        self._documents = context.documents
         self._at: int | None = None
-        """The last place asked for, and"""
+        """The last place that was looked up."""
         self._name: str | None = None
-        """the file that it lies in."""
+        """The file of that place."""
 
     def at(self, place: int) -> str | None:
-        """The file of a character, None before the first header (GETs: of the frames between the header and it)."""
+        """The document of a character, or the next one, whose header it is in (at most 1 GET). Of a context without
+        documents the file by its header, None before the first one (GETs: of the frames between the header and it)."""
+        table = self._documents.table
+        if table.count:
+            [number] = table.first_ending_after([place])
+            return table.document(number).name if number < table.count else None
         if self._at is None:
             self._at = 0
             self._name = self._header(0) if self._context.startswith(self._before) else None
@@ -42,7 +49,7 @@ class SourceNames:
         return self._name
 
     def _last_start(self, end: int) -> int | None:
-        """Where the last line begins, after the place before and before `end`, that looks like a header."""
+        """Where the last line that looks like a header begins, between the last place and `end`."""
         assert self._at is not None
         mark, stop = "\n" + self._before, end - 1 + len(self._before)
         near = max(self._at, end - NEAR)

@@ -1,28 +1,25 @@
-"""`compact`, `gc`: keeping contexts small."""
+"""`compact`, `gc`: store contexts in fewer objects, and remove old generations."""
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from monocontext.cli.options import (
+    S3,
     Allow,
-    Anonymous,
     AsJson,
-    Endpoint,
-    Profile,
-    Region,
     options_of,
     parse_bytes,
     parse_seconds,
 )
-from monocontext.cli.progress import bar
+from monocontext.cli.printing import note, say
+from monocontext.cli.progress import progress_bar
 from monocontext.cli.reading import Url
-from monocontext.cli.writing import NoFilters, Segments, print_root, settings
+from monocontext.cli.writing import NoFilters, Segments, print_root, usage_errors
 
 FrameBytes = Annotated[
     int | None, typer.Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame; else as in the context.")
@@ -35,17 +32,15 @@ def compact(
     frame_bytes: FrameBytes = None,
     no_filters: NoFilters = False,
     allow: Allow = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Store the text of the context at URL in few full objects, as a new generation; nothing where it is so already."""
-    from monocontext.compact import compact as compact_context
+    """Store the text of the context at URL in few full objects, as a new generation, if that makes fewer."""
+    from monocontext.writing.upkeep.compact import compact as compact_context
 
-    options = options_of(url, endpoint, region, profile, anonymous)
-    with bar("compact", None) as show, settings():
+    options = options_of(url, s3)
+    with progress_bar("compact", None) as show, usage_errors():
         manifest = compact_context(
             url,
             segment_bytes=segment_bytes,
@@ -63,26 +58,25 @@ def gc(
     older_than: Annotated[
         float, typer.Option(parser=parse_seconds, metavar="DURATION", help="Grace period, such as 36h or 7d.")
     ] = "7d",  # type: ignore[assignment]
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing, say what would go.")] = False,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; report what would be removed.")] = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Remove earlier generations of the context at URL, and what no other one names, after a grace period."""
-    from monocontext.collect import SAFE_SECONDS
-    from monocontext.collect import gc as collect
+    from monocontext.writing.upkeep.gc import SAFE_SECONDS
+    from monocontext.writing.upkeep.gc import gc as collect
 
-    options = options_of(url, endpoint, region, profile, anonymous)
+    options = options_of(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
-        print("note: with less than two days no writer may be at work: its segments could go", file=sys.stderr)
-    with bar("gc", None) as show:
+        note("with less than two days uploads and compactions that are at work have to begin anew")
+    with progress_bar("gc", None) as show:
         found = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:
         print(json.dumps(asdict(found)))
         return
     verb = "would remove" if dry_run else "removed"
     of = f"{found.generations:,} generations, {found.segments:,} segments, {found.pages:,} pages"
+    left = f", {found.temporaries:,} unfinished files" if found.temporaries else ""
     kept = f"{found.kept_generations:,} generations stay"
-    print(f"{found.url}: {verb} {of}, {found.filters:,} filters, {found.bytes:,} bytes; {kept}")
+    say(f"{found.url}: {verb} {of}, {found.filters:,} filters{left}, {found.bytes:,} bytes; {kept}")

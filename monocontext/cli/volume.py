@@ -1,4 +1,4 @@
-"""`ls`, `put`, `get`, `rm`: plain objects below a prefix of any store, as files of a volume."""
+"""`ls`, `put`, `get`, `rm`: plain objects in any store, and in volumes by name; `volume list`, `create`, `rm`."""
 
 from __future__ import annotations
 
@@ -6,110 +6,148 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from monocontext.cli.options import Anonymous, AsJson, Endpoint, Profile, Region, options_of
-from monocontext.errors import AlreadyExists, NotFound
-from monocontext.store import ObjectInfo, Store
+from monocontext.cli.help import command_group
+from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.printing import note, say, say_row
+from monocontext.cli.settings import from_file
+from monocontext.cli.writing import FollowLinks
+from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.stores import open_store, split_object
+from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.stores.regular_file import open_file
+from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
 
-Place = Annotated[str, typer.Argument(help="s3://bucket/prefix, or a directory.")]
-Object = Annotated[str, typer.Argument(help="An object (s3://bucket/prefix/name), or a place when it ends in /.")]
+app = command_group("Volumes: places for files below MONOCONTEXT_VOLUMES, by the names that an Interpreter takes.")
+
+Place = Annotated[str, typer.Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
+Object = Annotated[
+    str, typer.Argument(help="An object (s3://bucket/prefix/name, VOLUME/name), or a place when it ends in /.")
+]
+VolumeName = Annotated[str, typer.Argument(metavar="NAME", help="The name of a volume.")]
 
 
 @contextmanager
-def _opened(
-    url: str, endpoint: str | None, region: str | None, profile: str | None, anonymous: bool
-) -> Iterator[Store]:
-    store = open_store(url, **options_of(url, endpoint, region, profile, anonymous))
-    try:
+def _open_store(url: str, s3: S3) -> Iterator[Store]:
+    with closing(open_store(url, **options_of(url, s3))) as store:
         yield store
-    finally:
-        store.close()
+
+
+def _volumes() -> str:
+    """Where volumes lie, by the environment or the file of settings."""
+    return volumes_url(from_file("volumes.url"))
+
+
+def _place(word: str, s3: S3) -> str:
+    """What a word means: a URL or a path as it is, else a volume, whose URL ends in /.
+
+    A word without a / that names no file here is a volume, or `NotFound`; `NAME/below` is one where there is such.
+    """
+    name, slash, below = word.partition("/")
+    if "://" in word or not is_volume_name(name) or (slash and os.path.lexists(name)):
+        return word
+    is_file = os.path.lexists(name)
+    root = _volumes()
+    with _open_store(root, s3) as store:
+        is_volume = Volumes(store).exists(name)
+    if is_volume and is_file:
+        raise InvalidUrl(f"{name!r} is a volume and a file here: write ./{name}, or {root.rstrip('/')}/{name}/")
+    if not is_volume and (is_file or slash):
+        return word
+    if not is_volume:
+        raise NotFound(f"no volume {name!r} in {root} (`monocontext volume create {name}`), and no file here")
+    return f"{root.rstrip('/')}/{name}/{below}"
 
 
 def ls(
     url: Place,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """List the objects below URL: size in bytes, time, name (1 LIST a thousand)."""
     any_found = False
-    with _opened(url, endpoint, region, profile, anonymous) as store:
+    with _open_store(_place(url, s3), s3) as store:
         for info in store.list():
             any_found = True
-            print(_row(info, as_json))
+            say_row(_row(info, as_json))
         if not any_found:
-            print(f"note: nothing below {store.url}", file=sys.stderr)
+            note(f"nothing below {store.url}")
 
 
 def put(
     sources: Annotated[
         list[str], typer.Argument(metavar="FILE... URL", help="Files, directories or - for stdin; URL.")
     ],
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     create: Annotated[bool, typer.Option("--create", help="Refuse where there is an object already.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Store files below URL as they are. One FILE and a URL that does not end in / name the object itself."""
     *names, url = sources
     if not names:
         raise typer.BadParameter(f"one or more files and then a URL; only {url!r} was given")
-    single = len(names) == 1 and not url.endswith("/") and not os.path.isdir(names[0])
+    url = _place(url, s3)
+    single = len(names) == 1 and not url.endswith("/") and not Path(names[0]).expanduser().is_dir()
     if (names != ["-"] and "-" in names) or (names == ["-"] and not single):
         raise typer.BadParameter("stdin takes the URL of one object")
     root, key = split_object(url) if single else (url, "")
-    with _opened(root, endpoint, region, profile, anonymous) as store:
-        for path, name in [(names[0], key)] if single else _named(names):
-            data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    with _open_store(root, s3) as store:
+        for name, data in [(key, _read_file(names[0]))] if single else _read_files(names, follow_links):
             try:
                 store.put(name, data, if_absent=create)
             except AlreadyExists as error:
                 raise AlreadyExists(f"{store.url}/{name} exists already") from error
-            print(f"{store.url}/{name}: {len(data):,} bytes")
+            say(f"{store.url}/{name}: {len(data):,} bytes")
 
 
-def _named(names: list[str]) -> Iterator[tuple[str, str]]:
-    """Files, and the keys that they get: their own names, those of a directory with its name before."""
+def _read_file(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    with open_file(Path(name).expanduser()) as file:
+        return file.read()
+
+
+def _read_files(names: list[str], follow_links: bool) -> Iterator[tuple[str, bytes]]:
+    """Yield key and content of files; in a directory its name comes before the relative path."""
     for name in names:
         path = Path(name).expanduser()
         if not path.is_dir():
-            yield str(path), path.name
+            yield path.name, _read_file(name)
             continue
-        base = path.resolve()
-        for file in sorted(base.rglob("*")):
-            if file.is_file():
-                yield str(file), f"{base.name}/{file.relative_to(base).as_posix()}"
+        from monocontext.writing.folder import Folder, describe_left_out
+
+        folder = Folder(path, follow_links=follow_links)
+        for file in folder.files():
+            with folder.open(file) as opened:
+                yield f"{os.path.basename(folder.path)}/{file}", opened.read()
+        if folder.left_out:
+            note(f"{path}: {describe_left_out(folder.left_out)}")
 
 
 def get(
     url: Object,
     target: Annotated[str, typer.Argument(help="File or directory to write; - for stdout.")] = "-",
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
 ) -> None:
     """Fetch the object at URL, or with a / at its end all objects below it (1 GET each)."""
+    url = _place(url, s3)
     if url.endswith("/"):
         if target == "-":
             raise typer.BadParameter("a place is fetched into a directory: name one")
-        with _opened(url, endpoint, region, profile, anonymous) as store:
+        with _open_store(url, s3) as store:
             _fetch_all(store, Path(target).expanduser(), force)
         return
     root, key = split_object(url)
-    with _opened(root, endpoint, region, profile, anonymous) as store:
+    with _open_store(root, s3) as store:
         data = store.get(key).data
     if target == "-":
         sys.stdout.buffer.write(data)
@@ -123,7 +161,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
     for info in store.list():
         any_found = True
         path = base / info.key
-        # Keys hold no `..`, but a link in the directory could lead out of it.
+        # Keys contain no `..`, but a link in the directory could lead out of it.
         if not path.resolve().is_relative_to(base):
             raise PermissionError(f"{info.key} would be written outside {base}")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,30 +178,58 @@ def _write(path: Path, data: bytes, force: bool) -> None:
 def rm(
     url: Object,
     recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Everything below URL.")] = False,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
 ) -> None:
     """Remove the object at URL, or with -r everything below it."""
+    url = _place(url, s3)
     if recursive:
-        with _opened(url, endpoint, region, profile, anonymous) as store:
+        with _open_store(url, s3) as store:
             keys = [info.key for info in store.list()]
             for key in keys:
                 store.delete(key)
-            print(f"{store.url}: removed {len(keys):,}")
+            say(f"{store.url}: removed {len(keys):,}")
         return
     root, key = split_object(url)
-    with _opened(root, endpoint, region, profile, anonymous) as store:
-        store.head(key)  # says so where there is none
+    with _open_store(root, s3) as store:
+        store.head(key)  # raises `NotFound` where there is none
         store.delete(key)
 
 
 def _row(info: ObjectInfo, as_json: bool) -> str:
+    from datetime import UTC, datetime
+
     when = datetime.fromtimestamp(info.modified_seconds, UTC).isoformat(timespec="seconds")
     if as_json:
         return json.dumps({"key": info.key, "bytes": info.size_bytes, "modified": when, "etag": info.etag})
     return f"{info.size_bytes:>14,}  {when}  {info.key}"
 
 
-commands = (ls, put, get, rm)
+def list_volumes(*, s3: S3, as_json: AsJson = False) -> None:
+    """List the volumes by name."""
+    with _open_store(_volumes(), s3) as store:
+        for name in Volumes(store).names():
+            say_row(json.dumps({"name": name}) if as_json else name)
+
+
+def create(name: VolumeName, *, s3: S3) -> None:
+    """Make an empty volume. One that is there already is refused."""
+    with _open_store(_volumes(), s3) as store:
+        volumes = Volumes(store)
+        if volumes.exists(name):
+            raise AlreadyExists(f"there is a volume {name!r} already in {store.url}")
+        volumes.create(name)
+        say(f"{store.url.rstrip('/')}/{name}: created")
+
+
+def remove(name: VolumeName, *, s3: S3) -> None:
+    """Remove a volume with all its files."""
+    with _open_store(_volumes(), s3) as store:
+        volumes = Volumes(store)
+        if not volumes.exists(name):
+            raise NotFound(f"no volume {name!r} in {store.url}")
+        say(f"{store.url.rstrip('/')}/{name}: removed {volumes.remove(name):,}")
+
+
+on_objects = (ls, put, get, rm)
+commands = {"list": list_volumes, "create": create, "rm": remove}

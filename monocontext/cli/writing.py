@@ -1,39 +1,67 @@
-"""`upload`, `append`, `index`: text into contexts."""
+"""`upload`, `append`, `index`: make contexts from text, and add text to them."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import (
+    S3,
     Allow,
-    Anonymous,
     AsJson,
-    Endpoint,
-    Profile,
-    Region,
     check_place,
+    one_of,
     options_of,
     parse_bytes,
-    s3_options,
+    parse_seconds,
 )
-from monocontext.cli.progress import bar, of_upload, total_bytes
-from monocontext.manifest import Manifest
-from monocontext.sources import PIECE_BYTES, Source
+from monocontext.cli.printing import note, say
+from monocontext.cli.progress import progress_bar, total_bytes
+from monocontext.options import StoreOptions
+
+if TYPE_CHECKING:
+    from monocontext.format.manifest import Manifest
+    from monocontext.writing.inputs import Source
+
+if TYPE_CHECKING:
+    from monocontext.writing.tables import Kind
 
 Places = Annotated[list[str], typer.Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then URL.")]
 Frames = Annotated[int, typer.Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame: what one zoom reads.")]
 Segments = Annotated[int, typer.Option(parser=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the sources.")]
-Errors = Annotated[str, typer.Option(help="What is not text: strict refuses it, replace puts U+FFFD.")]
+Errors = Annotated[
+    str,
+    typer.Option(
+        help="What is not text: strict refuses it, replace puts U+FFFD.", autocompletion=one_of("strict", "replace")
+    ),
+]
 Header = Annotated[str, typer.Option(help="Line before each file of a directory; empty for none.")]
 Globs = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Files of a directory; may be repeated.")]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Take what links in a directory lead to, also outside it.")
+]
+Tables = Annotated[
+    str | None,
+    typer.Option(
+        "--documents",
+        metavar="KIND",
+        help="Files are tables, each row a document: jsonl, csv or parquet.",
+        autocompletion=one_of("jsonl", "csv", "parquet"),
+    ),
+]
+TextField = Annotated[str, typer.Option(metavar="FIELD", help="With --documents: the field that holds the text.")]
+NameField = Annotated[
+    str | None, typer.Option(metavar="FIELD", help="With --documents: the field with the name; else its number.")
+]
+Unique = Annotated[bool, typer.Option("--unique", help="With --documents: refuse two rows with one name.")]
 NoFilters = Annotated[bool, typer.Option("--no-filters", help="Write no search filters.")]
 
 HEADER = "=== FILE: {path} ==="
@@ -43,28 +71,37 @@ def upload(
     places: Places,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]  # typer parses defaults too
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
-    codec: Annotated[str, typer.Option(help="zstd, or raw: segments stay plain text.")] = "zstd",
+    codec: Annotated[
+        str, typer.Option(help="zstd, or raw: segments stay plain text.", autocompletion=one_of("zstd", "raw"))
+    ] = "zstd",
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
     header: Header = HEADER,
     include: Globs = None,
     exclude: Globs = None,
+    follow_links: FollowLinks = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
     no_filters: NoFilters = False,
+    tables: Tables = None,
+    text_field: TextField = "text",
+    name_field: NameField = None,
+    unique: Unique = False,
     dask: Dask = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Store texts as a new context at URL."""
-    from monocontext.writer import publish
+    from monocontext.writing.publish import publish
 
-    sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
-    with of_upload("upload", total_bytes(sources)) as progress, settings(), workers(dask) as executor:
+    sources, url, options = _split(places, s3)
+    with (
+        progress_bar("upload", total_bytes(sources, follow_links)) as progress,
+        usage_errors(),
+        workers(dask) as executor,
+    ):
         manifest = publish(
-            _sources(sources),
+            _sources(sources, tables, text_field, name_field, unique),
             url,
             frame_bytes=frame_bytes,
             segment_bytes=segment_bytes,
@@ -74,7 +111,7 @@ def upload(
             progress=progress,
             store_options=options,
             executor=executor,
-            **_reading(encoding, errors, header, include, exclude),
+            **_reading_options(encoding, errors, header, include, exclude, follow_links),
         )
     print_root(manifest, url, as_json)
 
@@ -87,28 +124,44 @@ def append(
     header: Header = HEADER,
     include: Globs = None,
     exclude: Globs = None,
+    follow_links: FollowLinks = False,
     no_filters: NoFilters = False,
+    tables: Tables = None,
+    text_field: TextField = "text",
+    name_field: NameField = None,
+    unique: Unique = False,
+    drop_older_than: Annotated[
+        float | None,
+        typer.Option(
+            parser=parse_seconds,
+            metavar="DURATION",
+            help="Also remove some generations superseded so long ago, as 7d",
+        ),
+    ] = None,
     dask: Dask = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Add texts at the end of the context at URL, as a new generation."""
-    from monocontext.writer import append as append_to
+    from monocontext.writing.publish import append as append_to
 
-    sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
-    with of_upload("append", total_bytes(sources)) as progress, settings(), workers(dask) as executor:
+    sources, url, options = _split(places, s3)
+    with (
+        progress_bar("append", total_bytes(sources, follow_links)) as progress,
+        usage_errors(),
+        workers(dask) as executor,
+    ):
         manifest = append_to(
-            _sources(sources),
+            _sources(sources, tables, text_field, name_field, unique),
             url,
             segment_bytes=segment_bytes,
             filters=not no_filters,
+            drop_older_than_seconds=drop_older_than,
             progress=progress,
             store_options=options,
             executor=executor,
-            **_reading(encoding, errors, header, include, exclude),
+            **_reading_options(encoding, errors, header, include, exclude, follow_links),
         )
     print_root(manifest, url, as_json)
 
@@ -121,33 +174,31 @@ def index(
             "--filters/--no-filters", help="Write search filters; with DEST alone, a context, add them to it."
         ),
     ] = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="With --filters: make all of them anew.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="With --filters: make all filters again.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
     replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
     allow: Allow = None,
-    endpoint: Endpoint = None,
-    region: Region = None,
-    profile: Profile = None,
-    anonymous: Anonymous = False,
+    *,
+    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Make a context at DEST of plain text objects that already lie in S3 (or a directory), without copying them.
 
     With --filters and no SRC: give the context at DEST the search filters that it lacks, its text as it is.
     """
-    from monocontext.refilter import add_filters
-    from monocontext.virtual import index as index_objects
+    from monocontext.writing.index_in_place import index as index_objects
+    from monocontext.writing.upkeep.add_filters import add_filters
 
     if filters and len(places) == 1:
         if replace:
             raise typer.BadParameter("--filters without sources replaces nothing")
-        options = options_of(places[0], endpoint, region, profile, anonymous)
-        with bar("index --filters", None) as show:
+        options = options_of(places[0], s3)
+        with progress_bar("index --filters", None) as show:
             manifest = add_filters(places[0], rebuild=rebuild, allow=allow or (), progress=show, store_options=options)
         print_root(manifest, places[0], as_json)
         return
-    sources, url, options = _split(places, s3_options(endpoint, region, profile, anonymous))
-    with of_upload("index", total_bytes(sources)) as progress, settings():
+    sources, url, options = _split(places, s3)
+    with progress_bar("index", total_bytes(sources)) as progress, usage_errors():
         manifest = index_objects(
             sources,
             url,
@@ -155,13 +206,13 @@ def index(
             filters=filters is not False,
             replace=replace,
             progress=progress,
-            note=_note,
+            note=note,
             store_options=options,
         )
     print_root(manifest, url, as_json)
 
 
-def _split(places: list[str], options: dict[str, Any]) -> tuple[list[str], str, dict[str, Any]]:
+def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, StoreOptions]:
     *sources, url = places
     if not sources:
         raise typer.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
@@ -170,17 +221,37 @@ def _split(places: list[str], options: dict[str, Any]) -> tuple[list[str], str, 
     return sources, url, options
 
 
-def _sources(names: list[str]) -> Iterator[Source]:
+def _sources(
+    names: list[str], tables: str | None, text_field: str, name_field: str | None, unique: bool
+) -> Iterator[Source]:
+    from monocontext.writing.documents import documents
+    from monocontext.writing.tables import KINDS, table_documents
+
+    if tables is not None and tables not in KINDS:
+        raise ValueError(f"--documents takes {', '.join(KINDS)}, not {tables!r}")
+    if tables is None and (unique or name_field is not None or text_field != "text"):
+        raise ValueError("--text-field, --name-field and --unique go with --documents")
     for name in names:
-        if name == "-":
+        if tables is not None:
+            path = Path(name).expanduser()
+            rows = table_documents(path, cast("Kind", tables), text_field=text_field, name_field=name_field)
+            yield documents(rows, unique=unique)
+        elif name == "-":
+            from monocontext.writing.inputs import PIECE_BYTES
+
             while data := sys.stdin.buffer.read(PIECE_BYTES):
                 yield data
         else:
             yield Path(name).expanduser()
 
 
-def _reading(
-    encoding: str, errors: str, header: str, include: list[str] | None, exclude: list[str] | None
+def _reading_options(
+    encoding: str,
+    errors: str,
+    header: str,
+    include: list[str] | None,
+    exclude: list[str] | None,
+    follow_links: bool,
 ) -> dict[str, Any]:
     header = header.replace("\\n", "\n")
     return {
@@ -189,23 +260,20 @@ def _reading(
         "header": header if not header or header.endswith("\n") else header + "\n",
         "include": tuple(include or ()),
         "exclude": tuple(exclude or ()),
-        "note": _note,
+        "follow_links": follow_links,
+        "note": note,
     }
 
 
-class settings:
-    """Turns a `ValueError` about an option's value into typer's own complaint."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if kind is ValueError:
-            raise typer.BadParameter(str(error)) from error
-
-
-def _note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn a `ValueError` about the value of an option into typer's usage error."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) is not ValueError:  # ours, such as `InvalidText`, are not about options
+            raise
+        raise typer.BadParameter(str(error)) from error
 
 
 def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
@@ -214,7 +282,7 @@ def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
         print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))
         return
     share = f", {100 * manifest.stored_bytes / manifest.text_bytes:.0f} % of the text" if manifest.text_bytes else ""
-    print(
+    say(
         f"{url}: generation {manifest.generation}, {manifest.characters:,} characters in {manifest.lines:,} lines, "
         f"{manifest.stored_bytes:,} bytes stored{share}"
     )

@@ -1,25 +1,20 @@
-"""Streamable HTTP: this machine unless told otherwise, and a token that is compared in constant time.
-
-The token is the whole of the protection and travels in the clear: beyond one machine put TLS before it.
-"""
+"""Serve MCP over streamable HTTP, to callers that `access` lets in."""
 
 from __future__ import annotations
 
-import hmac
-import secrets
+import json
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from ipaddress import ip_address
 from typing import Any
 
-from monocontext.errors import AccessDenied
+from monocontext.memory.access import EXPECTED, choose_token, holds_token, server_url
 
 PATH = "/mcp"
 _Message = MutableMapping[str, Any]
 _App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
 
 
-class Listener:
+class HttpListener:
     """A bound address, and the token for it."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, token: str | None = None) -> None:
@@ -27,11 +22,7 @@ class Listener:
 
         Raises `AccessDenied` for an empty one beyond this machine, and `OSError` where the port is taken.
         """
-        self.token = secrets.token_urlsafe(24) if token is None else token
-        if not self.token and not _is_loopback(host):
-            raise AccessDenied(f"serving on {host} without a token would open what is served to all who reach it")
-        if not (self.token.isascii() and self.token.isprintable()):
-            raise AccessDenied("a token is printable ASCII: it travels in a header")
+        self.token = choose_token(token, host)
         self.host = host
         self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,9 +37,7 @@ class Listener:
     @property
     def url(self) -> str:
         """Where clients reach it."""
-        return (
-            f"http://[{self.host}]:{self.port}{PATH}" if ":" in self.host else f"http://{self.host}:{self.port}{PATH}"
-        )
+        return server_url(self.host, self.port) + PATH
 
     def serve(self, server: Any) -> None:
         """Serve a server of the SDK until it is interrupted."""
@@ -56,7 +45,7 @@ class Listener:
 
         is_first = hasattr(server.settings, "stateless_http")
         options = {} if is_first else {"stateless_http": True, "host": self.host}
-        app = _guarded(server.streamable_http_app(**options), self.token)
+        app = _require_token(server.streamable_http_app(**options), self.token)
         uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run(sockets=[self._socket])
 
     def close(self) -> None:
@@ -64,30 +53,17 @@ class Listener:
         self._socket.close()
 
 
-def _guarded(app: Any, token: str) -> _App:
+def _require_token(app: Any, token: str) -> _App:
     """The app behind the token; 401 without it."""
-    expected = token.encode()
 
-    async def guarded(scope: _Message, receive: Any, send: Any) -> None:
-        if token and scope["type"] == "http" and not _is_known(scope["headers"], expected):
+    async def answer(scope: _Message, receive: Any, send: Any) -> None:
+        is_http = scope["type"] == "http"
+        if token and is_http and not holds_token(dict(scope["headers"]).get(b"authorization", b""), token):
             headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
             await send({"type": "http.response.start", "status": 401, "headers": headers})
-            body = b'{"error": "expected the header Authorization: Bearer <token>"}'
+            body = json.dumps({"error": EXPECTED}).encode()
             await send({"type": "http.response.body", "body": body})
             return
         await app(scope, receive, send)
 
-    return guarded
-
-
-def _is_known(headers: list[tuple[bytes, bytes]], expected: bytes) -> bool:
-    given = dict(headers).get(b"authorization", b"")
-    kind, _, told = given.partition(b" ")
-    return hmac.compare_digest(told.strip(), expected) and kind.lower() == b"bearer"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return answer

@@ -1,4 +1,4 @@
-"""The server: tools and resources bound to the MCP SDK, of its 1.x or of its 2.x."""
+"""Make an MCP server: bind the tools and resources to the SDK, in version 1.x or 2.x."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import quote, unquote
 
+from monocontext import __version__
 from monocontext.errors import InvalidParameters, MonocontextError
+from monocontext.mcp.catalog import MEMORY, Served
 from monocontext.mcp.replies import slice_reply
-from monocontext.mcp.served import MEMORY, Served
 from monocontext.mcp.tools import Tools
 
 SCHEME = "monocontext"
@@ -20,7 +21,8 @@ _WRITES = frozenset({"memory", "upload_context", "chat_rlm_query"})
 
 INSTRUCTIONS = (
     "Texts far larger than a prompt, read in place. Begin with context_list and context_info, find places with "
-    "context_search, read them with context_slice. A reply that was cut ends in a line that states the next range."
+    "context_search (with words=true where you do not know the exact ones), and read them with context_slice. A reply "
+    "that was cut ends in a line that states the next range."
 )
 
 
@@ -31,27 +33,31 @@ def make_server(
     more: Callable[[Tools], dict[str, Callable[..., str]]] | None = None,
     uploads: bool = True,
     host: str = "127.0.0.1",
+    version: str = __version__,
 ) -> Any:
     """A server of the SDK, `FastMCP` or `MCPServer`: `run()` serves stdio, `http.listen` HTTP.
 
+    - `name`, `version`: as the server tells clients
     - `more`: further tools by name
     - `uploads`: offer `upload_context`, which reads session files of this machine
-    - `host`: that it will be reached at, for the SDK's check of where requests say that they go
+    - `host`: the host name of the server, against which the SDK checks the `Host` of requests
 
     Raises `MonocontextError` where the SDK is not installed.
     """
     kind, annotations, is_first = _sdk()
-    refusal, missing = _refusals(is_first)
-    where = {"host": host, "stateless_http": True} if is_first else {}
+    refusal, missing = _refusal_types(is_first)
+    where = {"host": host, "stateless_http": True} if is_first else {"version": version}
     server = kind(name=name, instructions=INSTRUCTIONS, log_level="WARNING", **where)
+    if is_first:
+        server._mcp_server.version = version  # the constructor takes none, and else clients read the SDK's
     tools = Tools(served)
-    for tool, work in {**tools._offered(uploads=uploads), **(more(tools) if more else {})}.items():
+    for tool, work in {**tools._tools_by_name(uploads=uploads), **(more(tools) if more else {})}.items():
         server.tool(
             name=tool,
             description=inspect.getdoc(work),
             annotations=annotations(readOnlyHint=tool not in _WRITES),
             structured_output=False,
-        )(_in_thread(work, refusal))
+        )(_run_in_thread(work, refusal))
     _add_resources(server, served, missing)
     return server
 
@@ -71,26 +77,26 @@ def _sdk() -> tuple[Any, Any, bool]:
     return MCPServer, ToolAnnotations, False
 
 
-def _refusals(is_first: bool) -> tuple[type[Exception], type[Exception]]:
-    """What a tool and a resource raise so that the caller reads why; 2.x says nothing of any other exception."""
+def _refusal_types(is_first: bool) -> tuple[type[Exception], type[Exception]]:
+    """The exceptions of tools and of resources whose message reaches the caller; 2.x hides any other."""
     exceptions: Any = import_module("mcp.server.fastmcp.exceptions" if is_first else "mcp.server.mcpserver.exceptions")
     return exceptions.ToolError, exceptions.ResourceError
 
 
-def _in_thread(work: Callable[..., str], refusal: type[Exception]) -> Callable[..., Any]:
-    """A tool that leaves the loop to others while it reads; what its caller can mend is the tool's answer."""
+def _run_in_thread(work: Callable[..., str], refusal: type[Exception]) -> Callable[..., Any]:
+    """A tool that runs in a thread, so that the event loop is free; errors of the caller are its answer."""
     import anyio.to_thread
 
     @functools.wraps(work)
     async def run(*args: Any, **options: Any) -> str:
-        with _told(refusal):
+        with _raise_refusal(refusal):
             return await anyio.to_thread.run_sync(functools.partial(work, *args, **options))
 
     return run
 
 
 @contextmanager
-def _told(refusal: type[Exception]) -> Iterator[None]:
+def _raise_refusal(refusal: type[Exception]) -> Iterator[None]:
     try:
         yield
     except (MonocontextError, InvalidParameters, OSError, ValueError) as error:
@@ -106,7 +112,7 @@ def _add_resources(server: Any, served: Served, refusal: type[Exception]) -> Non
             name=each,
             description=f"How the text {each} begins; where it goes on is said in its last line.",
             mime_type="text/plain",
-        )(_in_thread(_reader(served, each), refusal))
+        )(_run_in_thread(_read_head(served, each), refusal))
 
     def part(context: str, start: str, stop: str) -> str:
         text = served.context(unquote(context))
@@ -120,10 +126,10 @@ def _add_resources(server: Any, served: Served, refusal: type[Exception]) -> Non
         name="part",
         description="Characters START to STOP of a text; its name percent-encoded.",
         mime_type="text/plain",
-    )(_in_thread(part, refusal))
+    )(_run_in_thread(part, refusal))
 
 
-def _reader(served: Served, name: str) -> Callable[[], str]:
+def _read_head(served: Served, name: str) -> Callable[[], str]:
     def head() -> str:
         text = served.context(name)
         return slice_reply(text, 0, len(text))

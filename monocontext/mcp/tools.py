@@ -1,28 +1,37 @@
-"""The tools, as plain functions: what they take, what they answer. They know no SDK.
+"""Define the tools of the server as plain methods, which know no SDK.
 
 Annotations are real objects here, not strings: the SDK reads them from functions that it wraps.
 """
 
 import json
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import NotFound, ToolRefusal
-from monocontext.mcp.replies import MAX_REPLY_BYTES, list_reply, search_reply, slice_reply
-from monocontext.mcp.served import MEMORY, SESSIONS, Served
+from monocontext.mcp import search_process
+from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
+from monocontext.mcp.replies import (
+    MAX_REPLY_BYTES,
+    SEARCH_SECONDS,
+    list_reply,
+    passages_reply,
+    ranked_reply,
+    search_reply,
+    slice_reply,
+)
 
 if TYPE_CHECKING:
-    from monocontext.sessions import Sessions
-    from monocontext.text import Monocontext
+    from monocontext.sessions.archive import Sessions
+    from monocontext.text.monocontext import Monocontext
 
 _HEAD_CHARACTERS = 500
 """Shown of the head and of the tail by `context_info`."""
 _MOST_HITS = 1000
+_MOST_PASSAGES = 10
 
 
 class Tools:
-    """What a client can call, over what is served. Methods without an underscore are the tools."""
+    """The tools over the served texts. Methods without an underscore are the tools."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -33,14 +42,14 @@ class Tools:
         after: a name; only those behind it, to go on with a list that was cut.
         """
         names = list(self._served.names())
-        return list_reply(names[_behind(names, after) :], nothing="[no context is served here]")
+        return list_reply(names[_index_after(names, after) :], nothing="[no context is served here]")
 
     def context_info(self, context: str = "") -> str:
         """Describe a text: its size in characters and lines, how it begins and ends. Looks for its newest version.
 
         context: its name; may be left out where there is one only.
         """
-        name = context or self._served.the_only()
+        name = context or self._served.only_name()
         text = self._served.context(name, fresh=True)
         size = len(text)
         facts = {
@@ -65,7 +74,7 @@ class Tools:
         unit: "characters", or "lines" to give start and stop in lines, counted from 0.
         """
         text = self._text(context, start)
-        return slice_reply(text, *_range(text, start, stop, unit))
+        return slice_reply(text, *_character_range(text, start, stop, unit))
 
     def context_search(
         self,
@@ -76,6 +85,7 @@ class Tools:
         max_hits: int = 50,
         start: int = 0,
         stop: int | None = None,
+        words: bool = False,
     ) -> str:
         """Find the lines of a text that match, as grep does, each as `character:line number:line`.
 
@@ -85,37 +95,48 @@ class Tools:
         context: its name; may be left out where there is one only.
         ignore_case: letters match in either case. max_hits: lines, at most 1000.
         start, stop: only lines that begin at characters [start, stop).
+        words: pattern is words whose exact form you do not know; the passages that speak of them most, best
+            first, ten at most, of the whole text; of sessions/PROJECT and of memory one for each session and key.
         """
         if not 0 < max_hits <= _MOST_HITS:
             raise ToolRefusal(f"max_hits is 1 to {_MOST_HITS}, not {max_hits}")
+        if words:
+            if ignore_case or fixed or start or stop is not None:
+                raise ToolRefusal(
+                    "words=true searches the whole text in any case: leave ignore_case, fixed, start, stop out"
+                )
+            return self._search_words(pattern, context, min(max_hits, _MOST_PASSAGES))
         text = self._text(context, start)
-        first, last = _range(text, start, stop, "characters")
-        try:
-            return search_reply(
-                text, pattern, ignore_case=ignore_case, fixed=fixed, max_hits=max_hits, start=first, stop=last
-            )
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ToolRefusal(f"not a regular expression: {error}") from None
+        first, last = _character_range(text, start, stop, "characters")
+        search = search_process.search if search_process.may_backtrack(pattern, fixed=fixed) else search_reply
+        return search(
+            text, pattern=pattern, ignore_case=ignore_case, fixed=fixed, max_hits=max_hits, start=first, stop=last
+        )
 
-    def session_list(self, project: str = "", since: str = "", until: str = "", after: str = "") -> str:
+    def session_list(
+        self, project: str = "", since: str = "", until: str = "", branch: str = "", tool: str = "", after: str = ""
+    ) -> str:
         """List the sessions of a project, one a line: id, agent, time, turns, title. Without a project, the projects.
 
         since, until: only sessions with a turn in that time, such as 2026-02-14 or 2026-02-14T10:00:00Z.
+        branch: only sessions that ended on this git branch. tool: only those that called it.
         after: an id; only those behind it, to go on with a list that was cut.
         """
         sessions = self._sessions()
         if not project:
             names = sessions.projects()
             if len(names) != 1:
-                return list_reply(names[_behind(names, after) :], nothing="[no project has sessions here]")
+                return list_reply(names[_index_after(names, after) :], nothing="[no project has sessions here]")
             project = names[0]
-        found = sessions.project(project).sessions(since or None, until or None)
+        found = sessions.project(project).sessions(
+            since or None, until or None, branch=branch or None, tool=tool or None
+        )
         rows = (
             f"{info.session_id}  {info.agent or '?'}  {info.started or '?'}  {info.turns} turns  "
             f"{' '.join((info.title or info.first_prompt).split())}"
-            for info in found[_behind([info.session_id for info in found], after) :]
+            for info in found[_index_after([info.session_id for info in found], after) :]
         )
-        return list_reply(rows, nothing=f"[no session of project {project} in that time]")
+        return list_reply(rows, nothing=f"[no such session of project {project}]")
 
     def session_read(self, session: str, project: str = "", start: int = 0, stop: int | None = None) -> str:
         """Read a session, or a part of it: characters [start, stop) of its turns as text.
@@ -127,7 +148,7 @@ class Tools:
         """
         found, session_id = self._sessions().find(session, project or None)
         text = self._served.context(f"{SESSIONS}{found.name}/{session_id}", fresh=start == 0)
-        return slice_reply(text, *_range(text, start, stop, "characters"))
+        return slice_reply(text, *_character_range(text, start, stop, "characters"))
 
     def memory(
         self,
@@ -140,20 +161,21 @@ class Tools:
     ) -> str:
         """Keep and find what should outlive this session: keys and values, shared by all agents that have this tool.
 
-        command: P <key> <value> [ttl seconds], G <key> [META], L [start*] [META], D <key>, C (removes all), T A, SPEC.
+        command: P <key> <value> [ttl seconds], G <key> [META], `L [start*] [META]`, D <key>, C (removes all),
+        T A, SPEC.
         key, value: instead of in the command, kept as they are, spaces too.
         ttl: with P, seconds that it lives. if_absent: with P, only where there is no such key.
         if_match: with P, only over the version with this etag.
         """
-        from monocontext.memory import MemoryTool
         from monocontext.memory.commands import parse
+        from monocontext.memory.tool import MemoryTool
 
         if self._served.memory is None:
             raise NotFound("no memory is served here: start the server with --memory URL")
         given = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
         call = {"command": command} | {name: each for name, each in given.items() if each is not None}
         reply = MemoryTool(self._served.memory).execute(call)
-        return _envelope(reply, parse(call).key if reply["success"] else "")
+        return _fit_memory_reply(reply, parse(call).key if reply["success"] else "")
 
     def upload_context(self, session_id: str | None = None, project_dir: str | None = None,
                        thread_id: str | None = None) -> str:  # fmt: skip
@@ -162,14 +184,27 @@ class Tools:
         session_id: its id, or how it begins; else the latest. project_dir: of a folder below ~/.claude/projects.
         thread_id: the project that it is kept under; else that of its repository.
         """
-        from monocontext.mcp.uploading import upload
+        from monocontext.mcp.upload_latest import upload_latest
 
-        return upload(self._sessions().store, session_id, project_dir, thread_id)
+        return upload_latest(self._sessions().store, session_id, project_dir, thread_id)
 
-    # -- what is served ------------------------------------------------------------------------------------------------
+    def _search_words(self, query: str, context: str, k: int) -> str:
+        """Of the sessions of a project, and of the keys of a memory, the best passage of each."""
+        name = context or self._served.only_name()
+        memory = self._served.memory
+        try:
+            if memory is not None and name == MEMORY:
+                return ranked_reply(memory.search_words(query, k))
+            by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
+            text = self._text(name, 0)
+            return passages_reply(text.search(query, k=k, max_seconds=SEARCH_SECONDS, per_document=by_session))
+        except ValueError as error:
+            raise ToolRefusal(str(error)) from None
 
-    def _offered(self, *, uploads: bool) -> dict[str, Callable[..., str]]:
-        """The tools that this server has something for, by name."""
+    # -- the served texts ----------------------------------------------------------------------------------------------
+
+    def _tools_by_name(self, *, uploads: bool) -> dict[str, Callable[..., str]]:
+        """The tools by name, of which this server has something to offer."""
         found: dict[str, Callable[..., str]] = {
             each.__name__: each for each in (self.context_list, self.context_info, self.context_slice)
         }
@@ -183,8 +218,8 @@ class Tools:
         return found
 
     def _text(self, context: str, start: int) -> "Monocontext":
-        """A text as it was opened first; a memory anew at each beginning, to find what others have just stored."""
-        name = context or self._served.the_only()
+        """A text as it was first opened; a memory as it is now where `start` is 0, to find the latest values."""
+        name = context or self._served.only_name()
         is_memory = self._served.memory is not None and name.split("/")[0] == MEMORY
         return self._served.context(name, fresh=is_memory and start == 0)
 
@@ -194,8 +229,8 @@ class Tools:
         return self._served.sessions
 
 
-def _behind(names: list[str], after: str) -> int:
-    """Where a list goes on behind a name. Raises `NotFound` for one that it does not hold."""
+def _index_after(names: list[str], after: str) -> int:
+    """The index after a name in a list; 0 without a name. Raises `NotFound` for one that is not in the list."""
     if not after:
         return 0
     if after not in names:
@@ -203,8 +238,8 @@ def _behind(names: list[str], after: str) -> int:
     return names.index(after) + 1
 
 
-def _range(text: "Monocontext", start: int, stop: int | None, unit: str) -> tuple[int, int]:
-    """Characters [first, last) of the text, of what was asked for in either unit."""
+def _character_range(text: "Monocontext", start: int, stop: int | None, unit: str) -> tuple[int, int]:
+    """Characters [first, last) of a range in characters or lines."""
     if unit in ("characters", "chars"):
         first, last, _ = slice(start, stop).indices(len(text))
         return first, last
@@ -214,18 +249,18 @@ def _range(text: "Monocontext", start: int, stop: int | None, unit: str) -> tupl
     return text.span.line_start(first), text.span.line_start(max(first, last))
 
 
-def _envelope(reply: dict[str, Any], key: str) -> str:
-    """A reply of the memory's protocol as JSON; what does not fit is cut, and `metadata` says how to go on."""
-    told = json.dumps(reply, ensure_ascii=False)
+def _fit_memory_reply(reply: dict[str, Any], key: str) -> str:
+    """A reply of the memory's protocol as JSON; a reply that is too long is cut, and `metadata` says how to go on."""
+    encoded = json.dumps(reply, ensure_ascii=False)
     output = reply["output"]
-    if len(told.encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
-        return told
+    if len(encoded.encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
+        return encoded
     if isinstance(output.get("value"), str):
         whole = output["value"]
-        kept = whole[: MAX_REPLY_BYTES // 8]  # a character takes at most 6 bytes of JSON here
-        goes_on = {"context": f"{MEMORY}/{key}", "start": len(kept), "stop": len(whole)}
+        part = whole[: MAX_REPLY_BYTES // 8]  # a character takes at most 6 bytes of JSON here
+        goes_on = {"context": f"{MEMORY}/{key}", "start": len(part), "stop": len(whole)}
         more = {"cut": True, "characters": len(whole), "next": {"tool": "context_slice", **goes_on}}
-        return json.dumps({**reply, "output": {**output, "value": kept}, "metadata": more}, ensure_ascii=False)
+        return json.dumps({**reply, "output": {**output, "value": part}, "metadata": more}, ensure_ascii=False)
     keys, room = [], MAX_REPLY_BYTES - 500
     for each in output["keys"]:
         room -= len(json.dumps(each, ensure_ascii=False).encode()) + 2

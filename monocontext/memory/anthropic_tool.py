@@ -1,4 +1,4 @@
-"""Anthropic's memory tool (`memory_20250818`) over a memory of ours. Needs `pip install anthropic`.
+"""Run Anthropic's memory tool (`memory_20250818`) on a memory. Needs `pip install anthropic`.
 
     client.beta.messages.run_tools(..., tools=[AnthropicMemoryTool(Memory.open("s3://bucket/agent"))])
 
@@ -17,7 +17,7 @@ from monocontext.memory.files import MemoryFiles
 from monocontext.memory.memory import Memory
 
 
-def _answer(files: MemoryFiles, command: Any) -> str:
+def _execute(files: MemoryFiles, command: Any) -> str:
     try:
         return files.execute(command.model_dump(exclude_none=True))
     except ToolRefusal as refusal:
@@ -25,14 +25,14 @@ def _answer(files: MemoryFiles, command: Any) -> str:
 
 
 class AnthropicMemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc, unused-ignore]
-    """The tool as the SDK runs it; what it does is `files.MemoryFiles`. Refusals are the SDK's `ToolError`."""
+    """The tool as the SDK runs it; `files.MemoryFiles` carries out its commands. Refusals are the SDK's `ToolError`."""
 
     def __init__(self, memory: Memory, **options: Any) -> None:
         super().__init__(**options)
         self.files = MemoryFiles(memory)
 
     def _run(self, command: Any) -> str:
-        return _answer(self.files, command)
+        return _execute(self.files, command)
 
     view = create = str_replace = insert = delete = rename = _run
 
@@ -48,7 +48,7 @@ class AsyncAnthropicMemoryTool(BetaAsyncAbstractMemoryTool):  # type: ignore[mis
         self.files = MemoryFiles(memory)
 
     async def _run(self, command: Any) -> str:
-        return await asyncio.to_thread(_answer, self.files, command)
+        return await asyncio.to_thread(_execute, self.files, command)
 
     view = create = str_replace = insert = delete = rename = _run
 

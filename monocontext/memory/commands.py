@@ -1,7 +1,7 @@
-"""Commands of the memory protocol, from what a model sends to what it means. Pure.
+"""Parse the commands of the memory protocol. Pure.
 
-The grammar is that of CloudLLM's `memory` tool, and replies conform to it. Where the original loses what was said it is
-mended: values keep their spaces, a text may end in a number (in quotes), a malformed lifetime is text or an error.
+The grammar is that of CloudLLM's `memory` tool, and replies conform to it. Where the original loses words, this parser
+keeps them: values keep their spaces, a text may end in a number (in quotes), a malformed lifetime is text or an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from monocontext.errors import InvalidParameters
-from monocontext.memory.envelope import MAX_TTL_SECONDS
+from monocontext.memory.encoding import MAX_TTL_SECONDS
 
 Verb = Literal["P", "G", "L", "D", "C", "T", "SPEC"]
 
@@ -23,7 +23,7 @@ _SPACES = re.compile(f"[{_WHITE}]+")
 _TTL = re.compile(r"\+?[0-9]+")
 _NOTHING_OR_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")
 _WORDS = 3
-"""Words that count, behind the verb at most; what follows is not taken apart."""
+"""Words after the verb that count; the rest is not split."""
 
 _VERBS: dict[str, Verb] = {
     **{"P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D"},
@@ -36,20 +36,20 @@ _MISSING = (
 )
 
 
-class Refused(Exception):
-    """A command that means nothing; the message is the reply's `error`."""
+class CommandRefused(Exception):
+    """An invalid command; the message is the reply's `error`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be done."""
+    """One parsed command."""
 
     verb: Verb
     key: str = ""
     value: str = ""
     ttl_seconds: int | None = None
-    tells_ttl: bool = False
-    """Whether the reply says which lifetime was read: the text may have meant its last number otherwise."""
+    reports_ttl: bool = False
+    """Whether the reply says which lifetime was read: the last number may have been part of the text."""
     meta: bool = False
     prefix: str = ""
     scope: str = ""
@@ -58,63 +58,63 @@ class Command:
 
 
 def parse(parameters: Mapping[str, Any]) -> Command:
-    """What a tool call says. Raises `Refused`, and `InvalidParameters` where there is no command at all."""
+    """Parse a tool call. Raises `CommandRefused`, and `InvalidParameters` where there is no command at all."""
     text = parameters.get("command") if isinstance(parameters, Mapping) else None
     if not isinstance(text, str):
         raise InvalidParameters(_MISSING)
     text = text.strip(_WHITE)
     if not text:
-        raise Refused("ERR:Invalid Command")
+        raise CommandRefused("ERR:Invalid Command")
     tokens = _SPACES.split(text, maxsplit=_WORDS)
     verb = _VERBS.get(tokens[0])
     if verb is None:
-        raise Refused("ERR:Unknown Command")
+        raise CommandRefused("ERR:Unknown Command")
     key = parameters.get("key")
     key = key if isinstance(key, str) and key else None
     if verb == "P":
-        return _put(text, key, parameters)
+        return _parse_put(text, key, parameters)
     if verb == "L":
-        return _list(key, tokens[1:])
+        return _parse_list(key, tokens[1:])
     if verb == "T":
-        return _total(_words(key) if key is not None else tokens[1:])
+        return _parse_total(_split_words(key) if key is not None else tokens[1:])
     if verb in ("C", "SPEC"):
         return Command(verb)
     # G and D: a literal key, or the first token.
     meta = verb == "G" and (tokens[1:2] if key is not None else tokens[2:3]) == ["META"]
     if key is None:
         if len(tokens) < 2:
-            raise Refused(_SYNTAX[verb])
+            raise CommandRefused(_SYNTAX[verb])
         key = tokens[1]
     return Command(verb, key=key, meta=meta)
 
 
-def _put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
-    ttl = _ttl(parameters.get("ttl"))
+def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
+    ttl = _parse_ttl(parameters.get("ttl"))
     value = parameters.get("value")
-    told = False
+    is_ambiguous = False
     if key is not None or value is not None:
         if key is None or value is None:
-            raise Refused(_SYNTAX["P"])
-        value = value if isinstance(value, str) else _as_json(value)
+            raise CommandRefused(_SYNTAX["P"])
+        value = value if isinstance(value, str) else _to_json(value)
     else:
         parts = _SPACES.split(text, maxsplit=2)
         if len(parts) < 3:
-            raise Refused(_SYNTAX["P"])
+            raise CommandRefused(_SYNTAX["P"])
         key = parts[1]
-        value, inline = _inline(parts[2], reads_ttl=ttl is None)
+        value, inline = _split_ttl(parts[2], reads_ttl=ttl is None)
         if inline is not None:
-            ttl = _ttl(inline)
-            told = _SPACES.search(value) is not None
+            ttl = _parse_ttl(inline)
+            is_ambiguous = _SPACES.search(value) is not None
     match = parameters.get("if_match")
     if match is not None and not isinstance(match, str):
-        raise Refused(_SYNTAX["P"])
+        raise CommandRefused(_SYNTAX["P"])
     absent = parameters.get("if_absent")
     if absent not in (None, True, False) or (absent and match is not None):
-        raise Refused(_SYNTAX["P"])
-    return Command("P", key, value, ttl, told, if_absent=bool(absent), if_match=match)
+        raise CommandRefused(_SYNTAX["P"])
+    return Command("P", key, value, ttl, is_ambiguous, if_absent=bool(absent), if_match=match)
 
 
-def _inline(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
+def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
     """The value in the text behind a key, and the digits of its lifetime."""
     if rest.startswith('"'):
         try:
@@ -136,18 +136,18 @@ def _inline(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
     return rest, None
 
 
-def _as_json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        raise Refused(_SYNTAX["P"]) from None
+        raise CommandRefused(_SYNTAX["P"]) from None
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _SPACES.split(text.strip(_WHITE), maxsplit=_WORDS)
 
 
-def _ttl(given: Any) -> int | None:
+def _parse_ttl(given: Any) -> int | None:
     """Whole seconds, as a number or in digits."""
     if given is None:
         return None
@@ -155,15 +155,15 @@ def _ttl(given: Any) -> int | None:
         digits = given.lstrip("+0") or "0"
         given = int(digits) if len(digits) < 12 else MAX_TTL_SECONDS + 1
     if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= MAX_TTL_SECONDS:
-        raise Refused("ERR:Invalid TTL")
+        raise CommandRefused("ERR:Invalid TTL")
     return given
 
 
-def _list(key: str | None, tokens: list[str]) -> Command:
+def _parse_list(key: str | None, tokens: list[str]) -> Command:
     if key is not None:
         if key.endswith("*"):
             return Command("L", prefix=key[:-1], meta=tokens[:1] == ["META"])
-        tokens = _words(key) + tokens
+        tokens = _split_words(key) + tokens
     first, second = (*tokens, "", "")[:2]
     if first == "META":
         return Command("L", meta=True, prefix=second[:-1] if second.endswith("*") else "")
@@ -172,15 +172,15 @@ def _list(key: str | None, tokens: list[str]) -> Command:
     return Command("L")
 
 
-def _total(tokens: list[str]) -> Command:
+def _parse_total(tokens: list[str]) -> Command:
     if not tokens or not tokens[0]:
-        raise Refused("ERR:Invalid TOTAL Syntax")
+        raise CommandRefused("ERR:Invalid TOTAL Syntax")
     if tokens[0] not in ("A", "K", "V"):
-        raise Refused("ERR:Invalid TOTAL Scope")
+        raise CommandRefused("ERR:Invalid TOTAL Scope")
     return Command("T", scope=tokens[0])
 
 
-def without_meta(key: str) -> str | None:
+def key_before_meta(key: str) -> str | None:
     """The key in `key META`, the form in which the original takes both in one field; None for any other text."""
-    parts = _words(key)
+    parts = _split_words(key)
     return parts[0] if len(parts) > 1 and parts[0] and parts[1] == "META" else None

@@ -1,28 +1,31 @@
-"""The values of a memory as one lazy text: heads hold the frame records of their values, so no value is read."""
+"""Join the values of a memory into one lazy text. Headers hold the frame records of their values: no value is read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Unpack
 
-from monocontext.assembled import Piece, assembled, ends_line
+from monocontext.engine.open import TextOptions
+from monocontext.memory.encoding import EntryHeader
 from monocontext.memory.entry import Entry
-from monocontext.memory.envelope import Head
-from monocontext.store import Store
-from monocontext.text import Monocontext
+from monocontext.stores.protocol import Store
+from monocontext.text.assembled import FramePiece, assemble, ends_line
+from monocontext.text.monocontext import Monocontext
 
 
-def context_of(store: Store, entries: Sequence[tuple[str, Entry, Head]], **options: Any) -> Monocontext:
+def context_of(
+    store: Store, entries: Sequence[tuple[str, Entry, EntryHeader]], **options: Unpack[TextOptions]
+) -> Monocontext:
     """The text of some entries, given the names of their objects (no request): each value, pinned to its ETag, under a
     line that names its key. `options` as of `Monocontext.open`."""
-    return assembled(store.url, store, _items(entries), **options)
+    return assemble(store.url, store, _items(entries), **options)
 
 
-def _items(entries: Sequence[tuple[str, Entry, Head]]) -> Iterator[str | Piece]:
+def _items(entries: Sequence[tuple[str, Entry, EntryHeader]]) -> Iterator[str | FramePiece]:
     between = ""
     for name, entry, head in entries:
         yield f"{between}=== KEY: {_one_line(entry.key)} ===\n"
-        yield Piece(name, head.head_bytes, head.frames, entry.etag)
+        yield FramePiece(name, head.head_bytes, head.frames, entry.etag)
         between = "" if not head.frames or ends_line(head.frames) else "\n"
     if between:
         yield between

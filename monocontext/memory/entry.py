@@ -1,4 +1,4 @@
-"""What a memory tells of its entries."""
+"""The entries, search results and sizes that a memory returns."""
 
 from __future__ import annotations
 
@@ -30,24 +30,26 @@ class Entry:
 
     @property
     def added_utc(self) -> datetime:
+        """When it was written, by the store's clock."""
         return datetime.fromtimestamp(self.added_seconds, UTC)
 
     @property
     def expires_utc(self) -> datetime | None:
+        """When it is no longer there; None for an entry that stays."""
         if self.ttl_seconds is None:
             return None
         return datetime.fromtimestamp(self.added_seconds + self.ttl_seconds, UTC)
 
     @property
     def remaining_seconds(self) -> float | None:
-        """What was left when the store answered; None: no end."""
+        """The rest of its lifetime when the store answered; None: no end."""
         if self.ttl_seconds is None:
             return None
         return max(0.0, self.added_seconds + self.ttl_seconds - self.now_seconds)
 
     @property
     def is_expired(self) -> bool:
-        """Whether its life was over.
+        """Whether its lifetime was over.
 
         Never early: where the store tells whole seconds, cut off both times, an entry lives up to one second more.
         """
@@ -69,6 +71,18 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranked:
+    """A passage that speaks of the words of a search."""
+
+    key: str
+    line_number: int
+    """Of its first line, counted from 1 in the value."""
+    text: str
+    """A few lines of the value."""
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
     """What a memory holds, in bytes of UTF-8; expired entries do not count."""
 
@@ -78,4 +92,5 @@ class Sizes:
 
     @property
     def total_bytes(self) -> int:
+        """Keys and values together."""
         return self.keys_bytes + self.values_bytes

@@ -1,4 +1,4 @@
-"""A memory as a folder `/memories` of text files: the commands of Anthropic's memory tool, answers included.
+"""Carry out the file commands of Anthropic's memory tool: a memory is a folder `/memories` of text files.
 
 A file is an entry whose key is its path; a folder is there as long as it holds one. What creates is create-only, what
 edits is a compare-and-swap that is repeated on a conflict, so agents that share a memory lose no edit of each other's.
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from monocontext.errors import AlreadyExists, InvalidEntry, NotFound, ToolRefusal
 from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
+from monocontext.stores import log
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ class MemoryFiles:
         self.memory = memory
 
     def execute(self, command: Mapping[str, Any]) -> str:
-        """One call of the tool: `{"command": "view", "path": ...}` and so on."""
+        """Carry out one call of the tool, such as `{"command": "view", "path": ...}`; its answer."""
         name = command.get("command")
         if name not in _COMMANDS:
             raise ToolRefusal(f"Unknown command: {name}")
@@ -46,11 +47,11 @@ class MemoryFiles:
         return work(**given)
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
-        """A file with line numbers, or what a folder holds (1 GET, or 1 LIST and the cost of `Memory.entries`)."""
-        path = _checked(path)
-        entry = self._file(path)
+        """Show a file with line numbers, or what a folder holds (1 GET, or 1 LIST and the cost of `Memory.entries`)."""
+        path = _normalize_path(path)
+        entry = self._read_file(path)
         if entry is None:
-            return self._folder(path)
+            return self._list_folder(path)
         lines = (entry.value or "").split("\n")
         if len(lines) > _MAX_LINES:
             raise ToolRefusal(f"File {path} exceeds maximum line limit of 999,999 lines.")
@@ -63,25 +64,25 @@ class MemoryFiles:
             ):
                 raise ToolRefusal(f"Invalid `view_range` parameter: {view_range}. It should be two line numbers.")
             first, last = max(1, view_range[0]) - 1, len(lines) if view_range[1] == -1 else view_range[1]
-        return f"Here's the content of {path} with line numbers:\n" + _numbered(lines, first, last)
+        return f"Here's the content of {path} with line numbers:\n" + _number_lines(lines, first, last)
 
     def create(self, path: str, file_text: str) -> str:
-        """A new file."""
-        path = _checked(path)
+        """Create a file."""
+        path = _normalize_path(path)
         if path == ROOT or self.memory.list(path + "/"):
             raise ToolRefusal(f"File {path} already exists")
-        for parent in _parents(path):
+        for parent in _parent_folders(path):
             if parent in self.memory:
                 raise ToolRefusal(f"The path {parent} is not a directory.")
         try:
-            self._stored(lambda: self.memory.put(path, file_text, create=True))
+            self._refuse_invalid(lambda: self.memory.put(path, file_text, create=True))
         except AlreadyExists:
             raise ToolRefusal(f"File {path} already exists") from None
         return f"File created successfully at: {path}"
 
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
-        """One occurrence of a text by another."""
-        path, at = _checked(path), 0
+        """Replace the one occurrence of a text by another."""
+        path, at = _normalize_path(path), 0
 
         def edit(text: str) -> str:
             nonlocal at
@@ -91,7 +92,7 @@ class MemoryFiles:
                     f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
                 )
             if count > 1:
-                numbers = ", ".join(map(str, _lines_of(text, old_str)))
+                numbers = ", ".join(map(str, _line_numbers_of(text, old_str)))
                 raise ToolRefusal(
                     f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {numbers}. "
                     "Please ensure it is unique"
@@ -101,11 +102,11 @@ class MemoryFiles:
 
         lines = self._edit(path, edit).split("\n")
         about = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-        return about + _numbered(lines, max(0, at - 2), at + 3)
+        return about + _number_lines(lines, max(0, at - 2), at + 3)
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
-        """Text after a line; 0 is before the first."""
-        path = _checked(path)
+        """Insert text after a line; 0 is before the first."""
+        path = _normalize_path(path)
 
         def edit(text: str) -> str:
             lines = text.split("\n")
@@ -122,24 +123,24 @@ class MemoryFiles:
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
-        """A file, or a folder with all that it holds."""
-        path = _checked(path)
+        """Delete a file, or a folder with all that it holds."""
+        path = _normalize_path(path)
         if path == ROOT:
             raise ToolRefusal(f"Cannot delete the {ROOT} directory itself")
-        if not self._stored(lambda: self.memory.delete(path)) and not self.memory.clear(path + "/"):
+        if not self._refuse_invalid(lambda: self.memory.delete(path)) and not self.memory.clear(path + "/"):
             raise ToolRefusal(f"The path {path} does not exist")
         return f"Successfully deleted {path}"
 
     def rename(self, old_path: str, new_path: str) -> str:
-        """A file, or a folder with all that it holds."""
-        old, new = _checked(old_path), _checked(new_path)
+        """Rename a file, or a folder with all that it holds."""
+        old, new = _normalize_path(old_path), _normalize_path(new_path)
         if old == ROOT:
             raise ToolRefusal(f"Cannot rename the {ROOT} directory itself")
-        if new == ROOT or self._file(new) is not None or self.memory.list(new + "/"):
+        if new == ROOT or self._read_file(new) is not None or self.memory.list(new + "/"):
             raise ToolRefusal(f"The destination {new} already exists")
         if new.startswith(old + "/"):
             raise ToolRefusal(f"The destination {new} lies inside {old}")
-        is_file = self._file(old) is not None
+        is_file = self._read_file(old) is not None
         moved = [old] if is_file else self.memory.list(old + "/")
         if not moved:
             raise ToolRefusal(f"The path {old} does not exist")
@@ -148,40 +149,41 @@ class MemoryFiles:
         return f"Successfully renamed {old} to {new}"
 
     def clear_all_memory(self) -> str:
-        """Every file."""
+        """Delete every file."""
         self.memory.clear(ROOT + "/")
         return "All memory cleared"
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
-    def _file(self, path: str) -> Entry | None:
+    def _read_file(self, path: str) -> Entry | None:
         try:
-            return self._stored(lambda: self.memory.entry(path))
+            return self._refuse_invalid(lambda: self.memory.entry(path))
         except NotFound:
             return None
 
     def _edit(self, path: str, edit: Callable[[str], str]) -> str:
-        """The text as it was changed; from the start again where another agent wrote in between."""
+        """Change a file and return its new text. Starts again where another agent wrote in between."""
         while True:
-            entry = self._file(path)
+            entry = self._read_file(path)
             if entry is None:
                 if path == ROOT or self.memory.list(path + "/"):
                     raise ToolRefusal(f"The path {path} is not a file.")
                 raise ToolRefusal(f"The path {path} does not exist. Please provide a valid path.")
             text = edit(entry.value or "")
             try:
-                self._put_as(entry, path, text, if_match=entry.etag)
+                self._put_copy(entry, path, text, if_match=entry.etag)
             except (AlreadyExists, NotFound):
+                log.note(log.INFO, "%s was written in between; edited again", path)
                 continue
             return text
 
     def _move(self, old: str, new: str) -> None:
         while True:
-            entry = self._file(old)
+            entry = self._read_file(old)
             if entry is None:
                 return
             try:
-                self._put_as(entry, new, entry.value or "", create=True)
+                self._put_copy(entry, new, entry.value or "", create=True)
             except AlreadyExists:
                 raise ToolRefusal(f"The destination {new} already exists") from None
             try:
@@ -191,17 +193,19 @@ class MemoryFiles:
                 continue
             return
 
-    def _put_as(self, entry: Entry, path: str, text: str, **condition: Any) -> None:
-        self._stored(lambda: self.memory.put(path, text, entry.ttl_seconds, metadata=entry.metadata, **condition))
+    def _put_copy(self, entry: Entry, path: str, text: str, **condition: Any) -> None:
+        self._refuse_invalid(
+            lambda: self.memory.put(path, text, entry.ttl_seconds, metadata=entry.metadata, **condition)
+        )
 
-    def _stored(self, work: Callable[[], T]) -> T:
-        """What a memory does not take, said to the model."""
+    def _refuse_invalid(self, work: Callable[[], T]) -> T:
+        """Do `work`; tell the model what the memory does not take."""
         try:
             return work()
         except InvalidEntry as error:
             raise ToolRefusal(str(error)) from None
 
-    def _folder(self, path: str) -> str:
+    def _list_folder(self, path: str) -> str:
         entries = self.memory.entries(path + "/")
         if not entries and path != ROOT:
             raise ToolRefusal(f"The path {path} does not exist. Please provide a valid path.")
@@ -213,14 +217,16 @@ class MemoryFiles:
             for level in range(1, min(len(parts), _LEVELS) + 1):
                 name = "/".join(parts[:level]) + ("/" if level < len(parts) else "")
                 sizes[name] = sizes.get(name, 0) + entry.value_bytes
-        rows = [f"{_size(sum(entry.value_bytes for entry in entries))}\t{path}"]
-        rows += [f"{_size(sizes[name])}\t{path}/{name}" for name in sorted(sizes, key=lambda name: name.split("/"))]
+        rows = [f"{_format_size(sum(entry.value_bytes for entry in entries))}\t{path}"]
+        rows += [
+            f"{_format_size(sizes[name])}\t{path}/{name}" for name in sorted(sizes, key=lambda name: name.split("/"))
+        ]
         about = f"Here're the files and directories up to {_LEVELS} levels deep in {path}, excluding hidden items:\n"
         return about + "\n".join(rows)
 
 
-def _checked(path: str) -> str:
-    """A path as it is kept: below the root, without `.`, `..` and empty parts."""
+def _normalize_path(path: str) -> str:
+    """A path below the root, without `.`, `..` and empty parts. Raises `ToolRefusal`."""
     if not isinstance(path, str) or not (path == ROOT or path.startswith(ROOT + "/")):
         raise ToolRefusal(f"Path must start with {ROOT}, got: {path}")
     parts = [part for part in path.removeprefix(ROOT).split("/") if part not in ("", ".")]
@@ -229,25 +235,25 @@ def _checked(path: str) -> str:
     return "/".join([ROOT, *parts])
 
 
-def _parents(path: str) -> list[str]:
+def _parent_folders(path: str) -> list[str]:
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(3, len(parts))]
 
 
-def _lines_of(text: str, sought: str) -> list[int]:
-    found, start = [], text.find(sought)
+def _line_numbers_of(text: str, needle: str) -> list[int]:
+    found, start = [], text.find(needle)
     while start >= 0:
         found.append(text.count("\n", 0, start) + 1)
-        start = text.find(sought, start + 1)
+        start = text.find(needle, start + 1)
     return found
 
 
-def _numbered(lines: list[str], first: int, last: int) -> str:
-    shown = enumerate(lines[first:last], first + 1)
-    return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in shown)
+def _number_lines(lines: list[str], first: int, last: int) -> str:
+    rows = enumerate(lines[first:last], first + 1)
+    return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in rows)
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     """Bytes as the tool shows them: `512B`, `1.5K`, `2M`."""
     unit = min(max(count.bit_length() - 1, 0) // 10, 3)
     size = count / 1024**unit

@@ -1,8 +1,8 @@
-"""LangGraph's `BaseStore` over a memory of ours. Needs `pip install langgraph-checkpoint`.
+"""Keep the items of LangGraph's `BaseStore` in a memory. Needs `pip install langgraph-checkpoint`.
 
     graph = builder.compile(store=LangGraphStore(Memory.open("s3://bucket/agent"), ttl={"default_ttl": 60}))
 
-Lifetimes are in minutes and begin anew with each read, as LangGraph has it: a read that refreshes stores the item
+Lifetimes are in minutes and start again with each read, as in LangGraph: a read that refreshes stores the item
 again under the condition that nobody wrote in between. There are no embeddings: a search narrows by namespace and
 filter, and its `query` ranks nothing. `created_at` is the time of the last write, as in LangGraph's own memory store.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
@@ -28,10 +27,11 @@ from langgraph.store.base import (
     SearchOp,
 )
 
+from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import AlreadyExists, InvalidEntry, NotFound
 from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
-from monocontext.memory.shelf import THREADS
+from monocontext.memory.objects import THREADS
 
 _PREFIX = "store:"
 _UPDATED = "updated"
@@ -54,10 +54,8 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         """Reads see what was there before; of several puts of one key the last one counts."""
         given = list(ops)
         puts = {(op.namespace, op.key): op for op in given if isinstance(op, PutOp)}
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-memory") as threads:
-            results = list(threads.map(self._read, given))
-            for _ in threads.map(self._put, puts.values()):
-                pass
+        results = in_threads(self._read, given, THREADS, "monocontext-memory")
+        in_threads(self._put, puts.values(), THREADS, "monocontext-memory")
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
@@ -69,11 +67,11 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
                 entry = self.memory.entry(_key(op.namespace, op.key))
             except NotFound:
                 return None
-            return Item(**self._fields(self._refreshed(entry, op.refresh_ttl)))
+            return Item(**self._item_fields(self._refresh(entry, op.refresh_ttl)))
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
-            return self._namespaces(op)
+            return self._list_namespaces(op)
         if isinstance(op, PutOp):
             return None
         raise ValueError(f"Unknown operation type: {type(op)}")
@@ -89,7 +87,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
             raise InvalidEntry(f"the item {op.key!r} in {op.namespace!r} is not JSON: {error}") from None
         self.memory.put(key, text, None if op.ttl is None else op.ttl * 60)
 
-    def _refreshed(self, entry: Entry, refresh: bool) -> Entry:
+    def _refresh(self, entry: Entry, refresh: bool) -> Entry:
         if refresh and entry.ttl_seconds is not None:
             metadata = {_UPDATED: entry.added_utc.isoformat(), **entry.metadata}
             try:
@@ -98,8 +96,8 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
                 pass  # changed or removed since: there is nothing to prolong
         return entry
 
-    def _fields(self, entry: Entry) -> dict[str, Any]:
-        namespace, key = _parts(entry.key)
+    def _item_fields(self, entry: Entry) -> dict[str, Any]:
+        namespace, key = _split_key(entry.key)
         updated = datetime.fromisoformat(entry.metadata[_UPDATED]) if _UPDATED in entry.metadata else entry.added_utc
         value = json.loads(entry.value or "{}")
         return {"namespace": namespace, "key": key, "value": value, "created_at": updated, "updated_at": updated}
@@ -117,62 +115,68 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
                 entry = self.memory.entry(key)
             except NotFound:
                 continue
-            fields = self._fields(entry)
-            if not all(_agrees(fields["value"].get(name), wanted) for name, wanted in (op.filter or {}).items()):
+            fields = self._item_fields(entry)
+            if not all(
+                _matches_filter(fields["value"].get(name), expected) for name, expected in (op.filter or {}).items()
+            ):
                 continue
             if op.filter and skipped < op.offset:
                 skipped += 1
                 continue
-            self._refreshed(entry, op.refresh_ttl)
+            self._refresh(entry, op.refresh_ttl)
             found.append(SearchItem(**fields))
         return found
 
-    def _namespaces(self, op: Any) -> list[Namespace]:
-        found = {_parts(key)[0] for key in self.memory.list(_PREFIX)}
-        matching = [ns for ns in found if all(_matches(condition, ns) for condition in op.match_conditions or ())]
-        cut = {ns if op.max_depth is None else ns[: op.max_depth] for ns in matching}
-        return sorted(cut)[op.offset : op.offset + op.limit]
+    def _list_namespaces(self, op: Any) -> list[Namespace]:
+        found = {_split_key(key)[0] for key in self.memory.list(_PREFIX)}
+        matching = [
+            ns for ns in found if all(_matches_condition(condition, ns) for condition in op.match_conditions or ())
+        ]
+        shortened = {ns if op.max_depth is None else ns[: op.max_depth] for ns in matching}
+        return sorted(shortened)[op.offset : op.offset + op.limit]
 
 
 def _key(namespace: Namespace, key: str) -> str:
     """Labels hold no dot and are not empty, so two dots end them whatever the key is."""
-    return f"{_PREFIX}{'.'.join(_checked(namespace))}..{key}"
+    return f"{_PREFIX}{'.'.join(_check_namespace(namespace))}..{key}"
 
 
 def _prefix(namespace: Namespace) -> str:
     """What the keys of a namespace and of all below it begin with."""
-    return _PREFIX + "".join(f"{label}." for label in _checked(namespace))
+    return _PREFIX + "".join(f"{label}." for label in _check_namespace(namespace))
 
 
-def _checked(namespace: Namespace) -> Namespace:
+def _check_namespace(namespace: Namespace) -> Namespace:
     if not all(isinstance(label, str) and label and "." not in label for label in namespace):
         raise InvalidNamespaceError(f"labels of a namespace are not empty and hold no dot: {namespace!r}")
     return namespace
 
 
-def _parts(key: str) -> tuple[Namespace, str]:
+def _split_key(key: str) -> tuple[Namespace, str]:
     labels, _, rest = key.removeprefix(_PREFIX).partition("..")
     return tuple(labels.split(".")) if labels else (), rest
 
 
-def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
+def _matches_condition(condition: MatchCondition, namespace: Namespace) -> bool:
     path = tuple(condition.path)
     if len(namespace) < len(path):
         return False
     part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
-    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+    return all(expected in ("*", label) for expected, label in zip(path, part, strict=True))
 
 
-def _agrees(value: Any, wanted: Any) -> bool:
+def _matches_filter(value: Any, expected: Any) -> bool:
     """Whether a value passes a filter: equal, or within `$eq $ne $gt $gte $lt $lte`; objects field by field."""
-    if isinstance(wanted, dict):
-        if any(name.startswith("$") for name in wanted):
-            return all(_compare(value, name, bound) for name, bound in wanted.items())
-        return isinstance(value, dict) and all(_agrees(value.get(name), each) for name, each in wanted.items())
-    if isinstance(wanted, list | tuple):
-        same = isinstance(value, list) and len(value) == len(wanted)
-        return same and all(_agrees(one, other) for one, other in zip(value, wanted, strict=True))
-    return bool(value == wanted)
+    if isinstance(expected, dict):
+        if any(name.startswith("$") for name in expected):
+            return all(_compare(value, name, bound) for name, bound in expected.items())
+        return isinstance(value, dict) and all(
+            _matches_filter(value.get(name), each) for name, each in expected.items()
+        )
+    if isinstance(expected, list | tuple):
+        same = isinstance(value, list) and len(value) == len(expected)
+        return same and all(_matches_filter(one, other) for one, other in zip(value, expected, strict=True))
+    return bool(value == expected)
 
 
 def _compare(value: Any, operator: str, bound: Any) -> bool:

@@ -1,6 +1,6 @@
-"""`Memory`: keys and values that outlive a run and are shared by many agents.
+"""Store keys and values that outlive a run and that many agents share.
 
-What holds, with any number of writers on any machines:
+Invariants, with any number of writers on any machines:
 - a put is one request and replaces an entry whole: its value, its lifetime, its metadata; none is ever lost to another
   key's writer;
 - of any number of create-only puts of one key exactly one succeeds, and so of compare-and-swap puts of one version;
@@ -14,69 +14,57 @@ import builtins
 import json
 import os
 import re
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound, StoreFailure
-from monocontext.memory.entry import Entry, Found, Sizes
-from monocontext.memory.envelope import Head, checked_ttl, seal
+from monocontext.engine.fetch.threads import in_threads
+from monocontext.engine.open import TextOptions
+from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, MonocontextError, NotFound
+from monocontext.memory.encoding import EntryHeader, check_ttl, encode_entry
+from monocontext.memory.entry import Entry, Found, Ranked, Sizes
 from monocontext.memory.names import name_of, prefix_of
-from monocontext.memory.shelf import THREADS, Shelf
-from monocontext.spread import in_order
-from monocontext.store import ObjectInfo, Store
-from monocontext.stores import open_store
+from monocontext.memory.objects import THREADS, Entries
+from monocontext.options import StoreOptions, takes
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import ObjectInfo, Store, put_own
+from monocontext.stores.store_user import StoreUser
 
 if TYPE_CHECKING:
-    from monocontext.text import Monocontext
+    from monocontext.text.monocontext import Monocontext
 
 _NAME_BYTES = 1024
 """What S3 takes for the name of an object, the memory's own place included."""
 _CHECKPOINTS = "checkpoint:"
 _VALUES_AHEAD = 4
+SWEEP_SECONDS = 300.0
+"""Between two rounds of `sweep`: a LIST of a thousand entries costs as much as ten GETs."""
 
 
-class Memory:
+class Memory(StoreUser):
     """A key-value store at one place. Safe for use by many threads, and by many memories at one place.
 
     Keys are any text, values are text; both are kept exactly. Costs below are requests.
     """
 
     def __init__(self, store: Store, *, owns_store: bool = False) -> None:
-        self._shelf = Shelf(store)
-        self._store = store
-        self._owns_store = owns_store
+        super().__init__(store, owns_store=owns_store)
+        self._entries = Entries(store)
         url = store.url
         place = url.partition("://")[2].partition("/")[2].strip("/") if url.startswith("s3:") else ""
         self._name_bytes = _NAME_BYTES - (len(place.encode()) + 1 if place else 0)
 
     @classmethod
-    def open(cls, url: str | os.PathLike[str] | Store, **store_options: Any) -> Self:
+    @takes(StoreOptions)
+    def open(cls, url: str | os.PathLike[str] | Store, **store_options: Unpack[StoreOptions]) -> Self:
         """Open the memory at `s3://bucket/prefix`, a directory, or `memory://name`; it need not exist (no request).
 
         `store_options` are those of `stores.open_store`. Raises `InvalidUrl`.
         """
-        if not isinstance(url, str | os.PathLike):
-            return cls(url)
-        return cls(open_store(url, **store_options), owns_store=True)
-
-    @property
-    def url(self) -> str:
-        return self._store.url
-
-    def __repr__(self) -> str:
-        return f"<Memory {self.url}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give back connections. Idempotent."""
-        if self._owns_store:
-            self._store.close()
+        return cls._open_at(url, store_options)
 
     # -- one key ---------------------------------------------------------------------------------------------------
 
@@ -99,25 +87,25 @@ class Memory:
         - `metadata`: names and short texts to keep beside the value
 
         Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. Where a condition meets an expired
-        entry, which does not count, 3 requests more. A conditional put whose answer was lost is recognised as done.
+        entry, which does not count, 3 requests more. A conditional put whose answer was lost counts as done.
         """
         create = create or if_absent
         if create and if_match is not None:
             raise ValueError("create and if_match exclude each other")
-        name, ttl = self._name(key), checked_ttl(ttl)
-        head, data = seal(key, value, ttl, metadata)
+        name, ttl = self._object_name(key), check_ttl(ttl)
+        head, data = encode_entry(key, value, ttl, metadata)
         if ttl == 0:
-            self._remove(name, create, if_match)
+            self._remove_now(name, create, if_match)
             return ""
         if if_match is not None:
             self._check_match(key, name, if_match)
-        try:
-            etag = self._store.put(name, data, if_absent=create, if_match=if_match)
-        except (AlreadyExists, NotFound, StoreFailure) as error:
-            if not create and if_match is None:
-                raise
-            etag = self._settle(name, head, data, create, error)
-        self._shelf.keep(name, etag, head)
+        if create:
+            etag = self._create(name, head, data)
+        elif if_match is not None:
+            etag = self._swap(name, head, data, if_match)
+        else:
+            etag = self.store.put(name, data)
+        self._entries.remember(name, etag, head)
         return etag
 
     def put_new(
@@ -144,21 +132,21 @@ class Memory:
         return value
 
     def __contains__(self, key: str) -> bool:
-        found = self._shelf.look(self._name(key))
+        found = self._entries.find(self._object_name(key))
         return found is not None and not found[0].is_expired
 
     def entry(self, key: str) -> Entry:
-        """A key's value and all that is known of it (1 GET; 1 request more where the server tells no time).
+        """A key's value, lifetime, version and metadata (1 GET; 1 request more where the server tells no time).
 
         Raises `NotFound`, also for what has expired, and `DamagedData`.
         """
-        name = self._name(key)
+        name = self._object_name(key)
         try:
-            found = self._shelf.read(name)
+            found = self._entries.read(name)
         except NotFound as error:
-            raise (error if "no bucket" in str(error) else self._absent(key)) from None
+            raise (error if "no bucket" in str(error) else self._missing_key(key)) from None
         if found.is_expired:
-            raise self._absent(key)
+            raise self._missing_key(key)
         return found
 
     def delete(self, key: str, *, if_match: str | None = None) -> bool:
@@ -166,9 +154,9 @@ class Memory:
 
         With `if_match` only that version goes; else `AlreadyExists`.
         """
-        name = self._name(key)
+        name = self._object_name(key)
         try:
-            found = self._shelf.look(name)
+            found = self._entries.find(name)
         except DamagedData:
             if if_match is not None:
                 raise
@@ -176,10 +164,10 @@ class Memory:
             if found is None or found[0].is_expired:
                 return False
         if if_match is None:
-            self._store.delete(name)
+            self.store.delete(name)
         else:
             self._check_match(key, name, if_match)
-            self._store.delete(name, if_match=if_match)
+            self.store.delete(name, if_match=if_match)
         return True
 
     # -- many keys -------------------------------------------------------------------------------------------------
@@ -192,11 +180,11 @@ class Memory:
         return iter(self.list())
 
     def entries(self, prefix: str = "") -> builtins.list[Entry]:
-        """What is known of each key that begins with `prefix`, without values.
+        """Each key that begins with `prefix`, without its value.
 
         1 LIST a thousand; 1 GET of 2 KB, 16 at once, for each entry that this memory has not met before.
         """
-        return [entry for entry, _ in self._shelf.all(prefix_of(prefix)) if not entry.is_expired]
+        return [entry for entry, _ in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired]
 
     def search(
         self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
@@ -207,22 +195,38 @@ class Memory:
         """
         if isinstance(pattern, str):
             pattern = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
-        return self._searched(pattern, prefix)
+        return self._search_values(pattern, prefix)
 
-    def _searched(self, pattern: re.Pattern[str], prefix: str) -> Iterator[Found]:
+    def search_words(self, words: str, k: int = 10, prefix: str = "") -> builtins.list[Ranked]:
+        """The entries that speak of some words, best first: of each the passage that scores most (1 LIST a thousand, 1
+        GET an entry, a few ahead).
+
+        `words` are those of `Monocontext.search`, looked for in keys and values; how rare a word is is told by the
+        entries that have it. Expired entries are not there. Raises `ValueError` for a query without a word to look for.
+        """
+        from monocontext.memory.ranking import rank
+
+        return rank(self._live_entries(prefix), words, k)
+
+    def _live_entries(self, prefix: str) -> Iterator[Entry]:
+        """Entries with their values, in order of their names."""
         with ThreadPoolExecutor(_VALUES_AHEAD) as threads:
-            names = (info.key for info in self._shelf.infos(prefix_of(prefix)))
-            for entry in in_order(threads, self._live, names, _VALUES_AHEAD):
-                if entry is None or not pattern.search(entry.value or ""):
-                    continue
-                lines = enumerate((entry.value or "").split("\n"), 1)
-                found = [Found(entry.key, number, line) for number, line in lines if pattern.search(line)]
-                # A match that no single line holds is reported where the value begins.
-                yield from found or [Found(entry.key, 1, (entry.value or "").split("\n", 1)[0])]
+            names = (info.key for info in self._entries.infos(prefix_of(prefix)))
+            found = in_order(threads, self._read_live, names, _VALUES_AHEAD)
+            yield from (entry for entry in found if entry is not None)
 
-    def _live(self, name: str) -> Entry | None:
+    def _search_values(self, pattern: re.Pattern[str], prefix: str) -> Iterator[Found]:
+        for entry in self._live_entries(prefix):
+            if not pattern.search(entry.value or ""):
+                continue
+            lines = enumerate((entry.value or "").split("\n"), 1)
+            found = [Found(entry.key, number, line) for number, line in lines if pattern.search(line)]
+            # A match that no single line holds is reported where the value begins.
+            yield from found or [Found(entry.key, 1, (entry.value or "").split("\n", 1)[0])]
+
+    def _read_live(self, name: str) -> Entry | None:
         try:
-            entry = self._shelf.read(name)
+            entry = self._entries.read(name)
         except NotFound:
             return None
         return None if entry.is_expired else entry
@@ -234,28 +238,53 @@ class Memory:
 
     def clear(self, prefix: str = "") -> int:
         """Remove every key that begins with `prefix`; how many objects went (1 LIST, 1 DELETE each, 16 at once)."""
-        return self._each(lambda info: self._store.delete(info.key), self._shelf.infos(prefix_of(prefix)))
+        return self._for_each(lambda info: self.store.delete(info.key), self._entries.infos(prefix_of(prefix)))
 
     def purge(self) -> int:
         """Remove the objects of expired entries; how many went (cost as of `entries`, and 1 DELETE each).
 
-        Each goes only as the version that had expired: what was put since stays. Nothing depends on it but space.
+        Each goes only as the version that had expired: what was put since stays. A purge only saves space.
         """
-        expired = [entry for entry, _ in self._shelf.all(prefix_of("")) if entry.is_expired]
+        expired = [entry for entry, _ in self._entries.list_all(prefix_of("")) if entry.is_expired]
 
         def remove(entry: Entry) -> bool:
             try:
-                self._store.delete(self._name(entry.key), if_match=entry.etag)
+                self.store.delete(self._object_name(entry.key), if_match=entry.etag)
             except AlreadyExists:
                 return False
             return True
 
-        with ThreadPoolExecutor(THREADS) as threads:
-            return sum([*threads.map(remove, expired)])
+        return sum(in_threads(remove, expired, THREADS, "monocontext-memory"))
 
-    def _each(self, work: Callable[[ObjectInfo], object], items: builtins.list[ObjectInfo]) -> int:
-        with ThreadPoolExecutor(THREADS) as threads:
-            return len([None for _ in threads.map(work, items)])
+    @contextmanager
+    def sweep(
+        self, every_seconds: float = SWEEP_SECONDS, tell: Callable[[str], object] = warnings.warn
+    ) -> Iterator[None]:
+        """Purge in a thread, at once and every so often, as long as the `with` block lasts.
+
+        A store that fails does not end it: `tell` gets one line, and the next round tries again.
+        """
+        ended = threading.Event()
+
+        def run() -> None:
+            while True:
+                try:
+                    self.purge()
+                except (MonocontextError, OSError) as error:
+                    tell(f"{self.url}: not swept: {error}")
+                if ended.wait(every_seconds):
+                    return
+
+        thread = threading.Thread(target=run, name="monocontext-sweep", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _for_each(self, work: Callable[[ObjectInfo], object], items: builtins.list[ObjectInfo]) -> int:
+        return len(in_threads(work, items, THREADS, "monocontext-memory"))
 
     # -- more than text --------------------------------------------------------------------------------------------
 
@@ -272,39 +301,43 @@ class Memory:
         text = self.get(_CHECKPOINTS + name)
         return default if text is None else json.loads(text)
 
-    def context(self, prefix: str = "", **options: Any) -> Monocontext:
+    @takes(TextOptions)
+    def context(self, prefix: str = "", **options: Unpack[TextOptions]) -> Monocontext:
         """The values as one lazy text, each under a line `=== KEY: key ===`, in order of their keys.
 
-        It is what is there now; no value is read (cost as of `entries`). Options are those of `Monocontext.open`. A
-        long value that is replaced later is `ContextChanged` to whoever reads it there.
+        It is what is there now; no value is read (cost as of `entries`). Options are those of `Monocontext.open` that
+        need no place. A long value that is replaced later raises `ContextChanged` when it is read there.
         """
         from monocontext.memory.context import context_of
 
-        found = [(e, head) for e, head in self._shelf.all(prefix_of(prefix)) if not e.is_expired]
-        return context_of(self._store, [(self._name(entry.key), entry, head) for entry, head in found], **options)
+        found = [(e, head) for e, head in self._entries.list_all(prefix_of(prefix)) if not e.is_expired]
+        return context_of(self.store, [(self._object_name(entry.key), entry, head) for entry, head in found], **options)
 
     # -- conditions ------------------------------------------------------------------------------------------------
 
-    def _settle(self, name: str, head: Head, data: bytes, create: bool, error: Exception) -> str:
-        """What became of a conditional put that the store refused; the ETag where it stands after all."""
+    def _create(self, name: str, head: EntryHeader, data: bytes) -> str:
+        """Store an entry where there is none, or one that has expired; its ETag."""
+        etag: str | None = None
         while True:
-            found = self._shelf.look(name)
-            if found is not None and found[1].token == head.token:
-                return found[0].etag  # it had landed, its answer was lost, and it was in its own way
-            if isinstance(error, StoreFailure) or (isinstance(error, NotFound) and create and found is None):
-                raise error
-            if found is not None and not (create and found[0].is_expired):
-                raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
-            if not create:
-                raise self._absent(head.key) from None
             try:
-                if found is None:
-                    return self._store.put(name, data, if_absent=True)
-                return self._store.put(name, data, if_match=found[0].etag)
-            except (AlreadyExists, StoreFailure) as another:
-                error = another
-            except NotFound:
-                pass  # the expired one was removed in between
+                return put_own(self.store, name, data, if_match=etag)
+            except (AlreadyExists, NotFound) as error:
+                found = self._entries.find(name)
+                if found is None and etag is None and isinstance(error, NotFound):
+                    raise  # no bucket
+                if found is not None and not found[0].is_expired:
+                    raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
+                etag = found[0].etag if found else None
+
+    def _swap(self, name: str, head: EntryHeader, data: bytes, etag: str) -> str:
+        """Store an entry over the version with this ETag; the new one's."""
+        try:
+            return put_own(self.store, name, data, if_match=etag)
+        except (AlreadyExists, NotFound):
+            found = self._entries.find(name)
+            if found is None:
+                raise self._missing_key(head.key) from None
+            raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
 
     def _check_match(self, key: str, name: str, etag: str) -> None:
         """Refuse what the store would not: an entry that has expired, and an ETag that no store gives.
@@ -313,29 +346,29 @@ class Memory:
         """
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
             raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which no store gives")
-        head = self._shelf.kept(name, etag)
+        head = self._entries.recall(name, etag)
         if head is None or head.ttl_seconds is not None:
-            found = self._shelf.look(name)
+            found = self._entries.find(name)
             if found is not None and found[0].is_expired:
-                raise self._absent(found[0].key)
+                raise self._missing_key(found[0].key)
 
-    def _remove(self, name: str, create: bool, if_match: str | None) -> None:
-        """A put that is over at once."""
+    def _remove_now(self, name: str, create: bool, if_match: str | None) -> None:
+        """Carry out a put with a lifetime of 0: remove the key under its conditions."""
         if create or if_match is not None:
-            found = self._shelf.look(name)
+            found = self._entries.find(name)
             live = found[0] if found and not found[0].is_expired else None
             if live and live.etag != if_match:
                 raise AlreadyExists(f"{live.key!r} is there already: ETag {live.etag}")
             if live is None and if_match is not None:
-                raise NotFound(f"nothing at {self._shelf.where(name)}")
+                raise NotFound(f"nothing at {self._entries.location(name)}")
             if live is None:
                 return
-            self._store.delete(name, if_match=live.etag)
+            self.store.delete(name, if_match=live.etag)
             return
-        self._store.delete(name)
+        self.store.delete(name)
 
-    def _name(self, key: str) -> str:
+    def _object_name(self, key: str) -> str:
         return name_of(key, self._name_bytes)
 
-    def _absent(self, key: str) -> NotFound:
+    def _missing_key(self, key: str) -> NotFound:
         return NotFound(f"no key {key!r} in {self.url}")

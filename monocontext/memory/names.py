@@ -1,6 +1,6 @@
-"""Keys as names of objects, and back. Pure.
+"""Turn keys into names of objects, and back. Pure.
 
-What holds:
+Invariants:
 - two keys never share a name, on file systems that fold case or compose accents neither: a name is made of lower-case
   letters, digits and `-_.%+/` only, everything else is escaped byte by byte;
 - no name leaves its folder: `/` is escaped, and no part of a name is `.`, `..` or hidden;
@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 from monocontext.errors import InvalidEntry
 
 FOLDER = "entries/"
-"""Everything of a memory lies in it; what else is below its place is never touched."""
+"""All objects of a memory lie in it; nothing else below its place is touched."""
 _LITERAL = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _ESCAPED = {byte: chr(byte) if byte in _LITERAL else f"%{byte:02x}" for byte in range(256)}
 _PART = 200
@@ -42,7 +42,7 @@ def name_of(key: str, most_bytes: int) -> str:
 
 
 def prefix_of(prefix: str) -> str:
-    """What the names of all keys with this beginning begin with. Raises `InvalidEntry` for what is no text."""
+    """The common prefix of the names of all keys with this prefix. Raises `InvalidEntry` for what is no text."""
     if not isinstance(prefix, str):
         raise InvalidEntry(f"a key begins with a str, not {type(prefix).__name__}")
     try:

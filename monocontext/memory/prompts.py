@@ -1,4 +1,4 @@
-"""What models are told about the memory: the protocol in short, and prompts for one agent and for a council."""
+"""Prompts about the memory: the protocol in short, for one agent, and for a council of agents."""
 
 from __future__ import annotations
 

@@ -1,26 +1,25 @@
-"""The memory tool over HTTP, for agents that speak CloudLLM's tool protocol: two routes of each of its two clients.
+"""Serve the memory tool over HTTP to agents that speak CloudLLM's tool protocol: two routes of each of its two clients.
 
-Loopback unless told otherwise, a token that is compared in constant time, bodies of bounded size. The token is the
-whole of the protection and travels in the clear: beyond one machine put TLS before it.
+`access` decides who may call. Bodies have a bounded size.
 """
 
 from __future__ import annotations
 
-import hmac
 import json
-import secrets
 import socket
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from typing import Any
 
 from monocontext.errors import AccessDenied, InvalidParameters, UnknownTool
+from monocontext.memory.access import EXPECTED, choose_token, holds_token, is_loopback, server_url
+from monocontext.memory.grants import Granted
 from monocontext.memory.memory import Memory
 from monocontext.memory.tool import MemoryTool
 
 MAX_BODY_BYTES = 16 << 20
-"""What one call may send."""
+"""Of the body of one call, at most."""
 _SILENCE_SECONDS = 30
 _ROUTES = {"/tools/list": "POST", "/tools/execute": "POST", "/tools": "GET", "/execute": "POST"}
 
@@ -38,30 +37,35 @@ class MemoryServer(ThreadingHTTPServer):
         port: int = 0,
         *,
         token: str | None = None,
+        granted: Granted | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         """Bind to an address; port 0 takes a free one.
 
         `token`: what callers send as `Authorization: Bearer ...`; None makes one up (`server.token`), an empty one asks
-        for none. Raises `AccessDenied` for an empty one beyond this machine, and `OSError` where the port is taken.
+        for none. `granted`: more tokens, each for a namespace, to read or to write. Raises `AccessDenied` for an empty
+        token beyond this machine or beside `granted`, and `OSError` where the port is taken.
         """
-        self.token = secrets.token_urlsafe(24) if token is None else token
-        self.is_local = _is_loopback(host)
-        if not self.token and not self.is_local:
-            raise AccessDenied(f"serving on {host} without a token would open the memory to everyone who reaches it")
-        if not (self.token.isascii() and (self.token.isprintable())):
-            raise AccessDenied("a token is printable ASCII: it travels in a header")
+        self.token = choose_token(token, host)
+        if granted and not self.token:
+            raise AccessDenied("grants are by token: a server that asks for none grants all to all")
+        self.granted = granted
+        self.is_local = is_loopback(host)
         if ":" in host:
             self.address_family = socket.AF_INET6
         self.tool = MemoryTool(memory)
         self.max_body_bytes = max_body_bytes
-        super().__init__((host, port), _Handler)
+        super().__init__((host, port), _MemoryHandler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone is no error of the server; anything else is told as ever."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        host, port = self.server_address[0], self.server_address[1]
-        return f"http://[{host!s}]:{port}" if ":" in str(host) else f"http://{host!s}:{port}"
+        return server_url(str(self.server_address[0]), self.server_port)
 
 
 class _Refusal(Exception):
@@ -72,7 +76,7 @@ class _Refusal(Exception):
         self.status = status
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _MemoryHandler(BaseHTTPRequestHandler):
     server: MemoryServer
     protocol_version = "HTTP/1.1"
     server_version = "monocontext"
@@ -80,12 +84,12 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _SILENCE_SECONDS
 
     def do_GET(self) -> None:
-        self._answer("GET")
+        self._respond("GET")
 
     def do_POST(self) -> None:
-        self._answer("POST")
+        self._respond("POST")
 
-    def _answer(self, method: str) -> None:
+    def _respond(self, method: str) -> None:
         try:
             status, reply = HTTPStatus.OK, self._reply(method)
         except _Refusal as refusal:
@@ -104,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _reply(self, method: str) -> Any:
-        self._check_caller()
+        tool = self._tool_of_caller()
         path = self.path.partition("?")[0]
         expected = _ROUTES.get(path)
         if expected is None:
@@ -112,31 +116,34 @@ class _Handler(BaseHTTPRequestHandler):
         if method != expected:
             raise _Refusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} takes {expected}")
         if path == "/tools":
-            return [self.server.tool.metadata]
-        body = self._body()
+            return [tool.metadata]
+        body = self._read_body()
         if path == "/tools/list":
-            return {"tools": [self.server.tool.metadata]}
+            return {"tools": [tool.metadata]}
         try:
-            envelope = self.server.tool.execute(body.get("parameters") or {}, tool=str(body.get("tool")))
+            envelope = tool.execute(body.get("parameters") or {}, tool=str(body.get("tool")))
         except (InvalidParameters, UnknownTool) as error:
             raise _Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
         return envelope if path == "/execute" else {"result": envelope}
 
-    def _check_caller(self) -> None:
+    def _tool_of_caller(self) -> MemoryTool:
         token = self.server.token
         if not token:
-            # Without a token a web page could reach us through a browser on this machine: it says where it comes from,
-            # or it names us by a name of its own.
+            # Without a token a web page could reach us through a browser on this machine. Its requests carry an Origin,
+            # or a Host that is not ours.
             host = (self.headers.get("Host") or "").rsplit(":", 1)[0].strip("[]")
-            if self.headers.get("Origin") or not _is_loopback(host):
+            if self.headers.get("Origin") or not is_loopback(host):
                 raise _Refusal(HTTPStatus.FORBIDDEN, "without a token only programs on this machine are served")
-            return
-        kind, _, given = (self.headers.get("Authorization") or "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode(errors="surrogateescape"), token.encode())
-        if kind.lower() != "bearer" or not same:
-            raise _Refusal(HTTPStatus.UNAUTHORIZED, "expected the header Authorization: Bearer <token>")
+            return self.server.tool
+        header = (self.headers.get("Authorization") or "").encode(errors="surrogateescape")
+        if holds_token(header, token):
+            return self.server.tool
+        tool = self.server.granted.tool_of(header) if self.server.granted else None
+        if tool is None:
+            raise _Refusal(HTTPStatus.UNAUTHORIZED, EXPECTED)
+        return tool
 
-    def _body(self) -> dict[str, Any]:
+    def _read_body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length") or ""
         if not (length.isascii() and length.isdigit()):
             raise _Refusal(HTTPStatus.LENGTH_REQUIRED, "expected a Content-Length")
@@ -144,6 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
             most = self.server.max_body_bytes
             raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {most:,} bytes")
         data = self.rfile.read(int(length))
+        if len(data) < int(length):
+            raise _Refusal(HTTPStatus.BAD_REQUEST, f"the body ended after {len(data):,} of {int(length):,} bytes")
         try:
             body = json.loads(data or b"{}")
         except (ValueError, RecursionError):
@@ -154,10 +163,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Nothing: commands hold what agents remember."""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

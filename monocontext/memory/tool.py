@@ -1,4 +1,4 @@
-"""The `memory` tool that models call: one command in, one envelope out."""
+"""Run the `memory` tool that models call: one command in, one reply out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from monocontext.errors import AlreadyExists, InvalidParameters, MonocontextError, NotFound, UnknownTool
-from monocontext.memory.commands import Command, Refused, parse, without_meta
+from monocontext.memory.commands import Command, CommandRefused, key_before_meta, parse
 from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
 from monocontext.memory.prompts import SPECIFICATION
@@ -21,15 +21,17 @@ _NOT_FOUND = "ERR:NOT_FOUND"
 class MemoryTool:
     """Speaks CloudLLM's protocol over a memory. Safe for use by many threads."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, *, read_only: bool = False) -> None:
+        """`read_only`: P, D and C are refused with `ERR:READ_ONLY`."""
         self.memory = memory
+        self.read_only = read_only
 
     def __repr__(self) -> str:
         return f"<MemoryTool {self.memory!r}>"
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What a registry of tools shows to models."""
+        """The description that a registry of tools shows to models."""
         fields = (
             (
                 "command",
@@ -52,6 +54,18 @@ class MemoryTool:
         about = "A persistent key-value store with lifetimes, shared by all agents that have this tool."
         return {"name": NAME, "description": about, "parameters": parameters, "protocol_metadata": {}}
 
+    protocol_name = NAME
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The descriptions of all tools here: of this one."""
+        return [self.metadata]
+
+    def get_tool_metadata(self, name: str) -> dict[str, Any]:
+        """The description of a tool. Raises `UnknownTool`."""
+        if name != NAME:
+            raise UnknownTool(f"Tool not found: {name}")
+        return self.metadata
+
     @property
     def schema(self) -> dict[str, Any]:
         """The same as a function for chat-completion APIs."""
@@ -62,25 +76,27 @@ class MemoryTool:
         return {"type": "function", "function": function}
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str = NAME) -> dict[str, Any]:
-        """Carry out one call: `{"success", "output", "error", "metadata"}`, whatever becomes of it.
+        """Carry out one call: `{"success", "output", "error", "metadata"}`, errors included.
 
         Raises `InvalidParameters` for a call without a command and `UnknownTool` for another tool's name alone.
         """
         if tool != NAME:
             raise UnknownTool(f"Tool not found: {tool}")
         try:
-            return _reply(self._output(parse(parameters)))
-        except Refused as refused:
+            return _success(self._run(parse(parameters)))
+        except CommandRefused as refused:
             return _failure(str(refused))
         except NotFound as error:
-            return _failure(_NOT_FOUND if "no key" in str(error) else _one_line(error))
+            return _failure(_NOT_FOUND if "no key" in str(error) else _error_line(error))
         except InvalidParameters:
             raise
         except (MonocontextError, OSError) as error:
-            return _failure(_one_line(error))
+            return _failure(_error_line(error))
 
-    def _output(self, command: Command) -> dict[str, Any]:
+    def _run(self, command: Command) -> dict[str, Any]:
         memory = self.memory
+        if self.read_only and command.verb in ("P", "D", "C"):
+            raise CommandRefused("ERR:READ_ONLY")
         if command.verb == "P":
             return self._put(command)
         if command.verb == "G":
@@ -91,15 +107,15 @@ class MemoryTool:
             return {"keys": memory.list(command.prefix)}
         if command.verb == "D":
             if not memory.delete(command.key):
-                raise Refused(_NOT_FOUND)
+                raise CommandRefused(_NOT_FOUND)
             return dict(_OK)
         if command.verb == "C":
             memory.clear()
             return dict(_OK)
         if command.verb == "T":
             sizes = memory.total()
-            found = {"A": sizes.total_bytes, "K": sizes.keys_bytes, "V": sizes.values_bytes}[command.scope]
-            return {{"A": "total_bytes", "K": "keys_bytes", "V": "values_bytes"}[command.scope]: found}
+            scoped = {"A": {}, "K": {"keys_bytes": sizes.keys_bytes}, "V": {"values_bytes": sizes.values_bytes}}
+            return {**scoped[command.scope], "total_bytes": sizes.total_bytes}
         return {"specification": SPECIFICATION}
 
     def _put(self, command: Command) -> dict[str, Any]:
@@ -112,19 +128,19 @@ class MemoryTool:
                 if_match=command.if_match,
             )
         except AlreadyExists:
-            raise Refused("ERR:EXISTS" if command.if_absent else "ERR:CONFLICT") from None
+            raise CommandRefused("ERR:EXISTS" if command.if_absent else "ERR:CONFLICT") from None
         except NotFound:
             if command.if_match is None:
                 raise
-            raise Refused("ERR:CONFLICT") from None
-        return {**_OK, "expires_in": command.ttl_seconds} if command.tells_ttl else dict(_OK)
+            raise CommandRefused("ERR:CONFLICT") from None
+        return {**_OK, "expires_in": command.ttl_seconds} if command.reports_ttl else dict(_OK)
 
     def _get(self, command: Command) -> dict[str, Any]:
         meta = command.meta
         try:
             entry = self.memory.entry(command.key)
         except NotFound:
-            other = without_meta(command.key)
+            other = key_before_meta(command.key)
             if other is None:
                 raise
             entry, meta = self.memory.entry(other), True
@@ -147,7 +163,7 @@ def _rfc3339(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def _reply(output: dict[str, Any]) -> dict[str, Any]:
+def _success(output: dict[str, Any]) -> dict[str, Any]:
     return {"success": True, "output": output, "error": None, "metadata": {}}
 
 
@@ -155,5 +171,5 @@ def _failure(error: str) -> dict[str, Any]:
     return {"success": False, "output": None, "error": error, "metadata": {}}
 
 
-def _one_line(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     return f"ERR:{' '.join(str(error).split())}"

@@ -1,4 +1,4 @@
-"""Sessions of coding agents: from their transcript files into a bucket, and out of it as one text.
+"""Archive sessions of coding agents in a bucket, and read them as one text.
 
     from monocontext.sessions import Sessions, open_project
 

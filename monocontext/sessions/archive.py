@@ -1,66 +1,51 @@
-"""`Sessions`, an archive in a bucket, and `Project`, the sessions of one project as a reader sees them."""
+"""Read an archive of sessions in a bucket: `Sessions`, and `Project`, the sessions of one project."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from cachetools import LRUCache
 
+from monocontext.engine.open import TextOptions
 from monocontext.errors import InvalidUrl, NotFound
+from monocontext.format.filters.query import Literal
+from monocontext.options import StoreOptions, takes
 from monocontext.sessions import names
 from monocontext.sessions.project_text import text_of
-from monocontext.sessions.raw import read_records, turns_of
-from monocontext.sessions.session_info import SessionInfo
-from monocontext.sessions.time_span import ALWAYS, Span, inside, span_of, touches, within
-from monocontext.sessions.turn import Turn, as_blocks, parse, render
-from monocontext.spread import in_order
-from monocontext.store import ObjectInfo, Store
-from monocontext.stores import open_store
-from monocontext.text import Monocontext
+from monocontext.sessions.read_records import read_records, turns_of
+from monocontext.sessions.search_index import SearchIndex, Told
+from monocontext.sessions.session_info import MOST_BYTES, SessionInfo, TurnPiece
+from monocontext.sessions.time_span import ALWAYS, Span, inside, span_of, touches, turns_within
+from monocontext.sessions.turn import Turn, as_blocks, parse, render, tools_of
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now
+from monocontext.stores.store_user import StoreUser
+from monocontext.text.assembled import DocumentStart
+from monocontext.text.monocontext import Monocontext
 
 if TYPE_CHECKING:
     from monocontext.sessions.upload import Uploaded
+    from monocontext.text.search.ranked import Passages
 
 THREADS = 32
 """Requests at once."""
-_KEPT_TURNS = 200_000
-"""Turns that a project remembers, so that reading them one by one reads a session once."""
+_REMEMBERED_TURNS = 200_000
+"""Remembered turns of a project: reading them one by one reads a session once."""
 
 
-class Sessions:
+class Sessions(StoreUser):
     """An archive of sessions: any number of projects, users and machines under one prefix."""
 
-    def __init__(self, store: Store, *, owns_store: bool = False) -> None:
-        self.store = store
-        self._owns_store = owns_store
-
     @classmethod
-    def open(cls, url: str | os.PathLike[str] | Store, **store_options: Any) -> Self:
+    @takes(StoreOptions)
+    def open(cls, url: str | os.PathLike[str] | Store, **store_options: Unpack[StoreOptions]) -> Self:
         """Open the archive at `s3://bucket/prefix`, a directory or `memory://name`; it need not exist (no request)."""
-        if not isinstance(url, str | os.PathLike):
-            return cls(url)
-        return cls(open_store(url, **store_options), owns_store=True)
-
-    @property
-    def url(self) -> str:
-        return self.store.url
-
-    def __repr__(self) -> str:
-        return f"<Sessions {self.url}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give back connections. Idempotent."""
-        if self._owns_store:
-            self.store.close()
+        return cls._open_at(url, store_options)
 
     def projects(self) -> list[str]:
         """Projects that have sessions, sorted (1 LIST a thousand objects)."""
@@ -79,18 +64,18 @@ class Sessions:
 
         `options` and costs are those of `upload_session`, for each.
         """
-        from monocontext.sessions.readers import named
+        from monocontext.sessions.readers import find_sessions
         from monocontext.sessions.upload import upload_session
 
-        return [upload_session(self.store, file, **options) for file in named(os.fspath(session))]
+        return [upload_session(self.store, file, **options) for file in find_sessions(os.fspath(session))]
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
         """The one session whose id is or begins with `session_id`. Raises `NotFound`, also for more than one."""
         found = [
-            (each, known)
+            (each, stored)
             for each in ([project] if project else self.projects())
-            for known in self.project(each).list_sessions()
-            if known == session_id or ("/" not in known and known.startswith(session_id))
+            for stored in self.project(each).list_sessions()
+            if stored == session_id or ("/" not in stored and stored.startswith(session_id))
         ]
         exact = [pair for pair in found if pair[1] == session_id] or found
         if len(exact) != 1:
@@ -106,63 +91,106 @@ class Project:
         self.store = store
         self.name = name
         self._part = names.key_part(name, "project")
+        self._lock = threading.Lock()
         self._infos: LRUCache[tuple[str, str], SessionInfo] = LRUCache(20_000)
-        self._turns: LRUCache[tuple[str, ...], tuple[Turn, ...]] = LRUCache(_KEPT_TURNS, getsizeof=lambda t: len(t) + 1)
+        self._turns: LRUCache[tuple[str, ...], tuple[Turn, ...]] = LRUCache(
+            _REMEMBERED_TURNS, getsizeof=lambda t: len(t) + 1
+        )
 
     def __repr__(self) -> str:
         return f"<Project {self.name} of {self.store.url}>"
 
-    # -- what there is -------------------------------------------------------------------------------------------------
+    # -- descriptions -------------------------------------------------------------------------------------------------
 
-    def versions(self) -> dict[str, str]:
-        """Sessions by id, each with a word that changes when it grows (2 LISTs a thousand objects; no GET)."""
-        return {session: version for session, (version, _) in self._listed().items()}
+    def versions(self, *, resting_seconds: float = 0.0) -> dict[str, str]:
+        """Sessions by id, each with a word that changes when it grows (2 LISTs a thousand objects; no GET).
 
-    def sessions(self, since: Any = None, until: Any = None) -> list[SessionInfo]:
-        """What is known of each session, by the time it began (2 LISTs, and 1 GET a session, 32 at once).
+        `resting_seconds`: only those that have ended, or have not grown for so long by the store's clock. A session
+        ends where its agent says so: the copy of its text is then the last that is written.
+        """
+        texts = self._list(names.TRANSCRIPTS)
+        found = {}
+        for session, (version, parts) in self._list_versions(texts).items():
+            objects = texts.get(session, {})
+            last = parts[-1] if parts else objects[names.SESSION_JSON]
+            copied = objects.get(names.TRANSCRIPT)
+            has_ended = copied is not None and copied.modified_seconds >= last.modified_seconds
+            if has_ended or seconds_now(self.store, last.now_seconds) - last.modified_seconds >= resting_seconds:
+                found[session] = version
+        return found
 
-        `since` and `until`: those with a turn in that time; see `context`. Of a session that was written by the Agent
-        SDK its records are read.
+    def sessions(
+        self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
+    ) -> list[SessionInfo]:
+        """The description of each session, by the time it began (2 LISTs, and 1 GET a session, 32 at once).
+
+        `since` and `until`: those with a turn in that time; see `context`. `branch`: those that ended on that git
+        branch; `tool`: those that called a tool of that name. Of a session that was written by the Agent SDK its
+        records are read.
         """
         span = span_of(since, until)
-        return [info for info in self._known() if touches(info.started, info.ended, span)]
+        return [
+            info
+            for info in self._load_infos()
+            if touches(info.started, info.ended, span)
+            and branch in (None, info.branch)
+            and (tool is None or tool in info.tools)
+        ]
 
     def info(self, session_id: str) -> SessionInfo:
-        """What is known of one session (1 GET). Raises `NotFound`."""
+        """The description of one session (1 GET). Raises `NotFound`."""
         try:
-            return self._info(session_id, "")
+            return self._load_info(session_id, "")
         except NotFound:
-            found = self._listed().get(session_id)
+            found = self._list_versions().get(session_id)
             if found is None:
                 raise NotFound(f"No session {session_id!r} in project {self.name!r} at {self.store.url}") from None
-            return self._of_records(session_id, *found)
+            return self._make_info(session_id, *found)
 
     # -- the text ------------------------------------------------------------------------------------------------------
 
+    @takes(TextOptions)
     def context(
-        self, since: Any = None, until: Any = None, *, sessions: list[str] | None = None, **options: Any
+        self, since: Any = None, until: Any = None, *, sessions: list[str] | None = None, **options: Unpack[TextOptions]
     ) -> Monocontext:
         """All sessions as one text, by the time they began: a line that names the session, its turns, and so on.
 
+        Each is a document of the text, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`,
+        `users`, `tools` and `turns` as metadata. A search asks the filters of the sessions first, as
+        `search_transcripts` does.
+
         `since` and `until` are datetimes, seconds since 1970, or ISO 8601 (a day is the whole of it): turns of that
-        time alone. `sessions`: only these. `options` are those of `Monocontext.open`. Cost: as `sessions`, and 1 GET
-        for each piece of a session that lies partly in that time; text is read where it is looked at. Raises
-        `NotFound` where the project has no session.
+        time alone. `sessions`: only these. `options`: those of `Monocontext.open` that need no place. Cost: as
+        `sessions`, and 1 GET for each piece of a session that lies partly in that time; text is read where it is looked
+        at. Raises `NotFound` where the project has no session.
         """
         span = span_of(since, until)
-        infos = [self.info(each) for each in sessions] if sessions is not None else list(self._known())
+        infos = [self.info(each) for each in sessions] if sessions is not None else list(self._load_infos())
         if not infos:
             raise NotFound(f"no sessions of project {self.name!r} at {self.store.url}")
         items: list[Any] = []
         for info in infos:
-            body = list(self._items(info, span))
+            body = list(self._text_items(info, span))
             if body:
-                items += [self._head(info), *body]
-        return text_of(self.store, items, self.helpers(), **options)
+                items += [DocumentStart(info.session_id, _metadata(info)), self._heading(info), *body]
+        return text_of(self.store, items, self.helpers(), self._ask_filters, **options)
 
-    def _items(self, info: SessionInfo, span: Span) -> Iterator[Any]:
+    def _ask_filters(self, literals: Sequence[Literal]) -> list[Callable[[str], bool]]:
+        """For each literal whether the text of a key may hold it."""
+        root = f"{names.TRANSCRIPTS}/{self._part}/"
+
+        def by_key(told: Told) -> Callable[[str], bool]:
+            def may_hold(key: str) -> bool:
+                path, _, name = key.removeprefix(root).rpartition("/")
+                return told.may_hold((path, name))
+
+            return may_hold
+
+        return [by_key(told) for told in SearchIndex(self.store, self._part).ask_all(literals)]
+
+    def _text_items(self, info: SessionInfo, span: Span) -> Iterator[Any]:
         if not info.pieces:
-            yield render(within(self.turns(info.session_id), span))
+            yield render(turns_within(self.turns(info.session_id), span))
             return
         for piece in info.pieces:
             key = f"{self._folder(info.session_id)}/{piece.name}"
@@ -170,16 +198,16 @@ class Project:
                 yield key, piece
             elif touches(piece.started, piece.ended, span):
                 turns = parse(self.store.get(key).data.decode(), info.session_id)
-                if text := render(within(list(turns), span)):
+                if text := render(turns_within(list(turns), span)):
                     yield text
 
-    def _head(self, info: SessionInfo) -> str:
+    def _heading(self, info: SessionInfo) -> str:
         title = " ".join((info.title or info.first_prompt).split())
         by = ", ".join(info.users) or "unknown"
-        told = (
+        facts = (
             f"agent {info.agent or '?'} | by {by} | {info.started or '?'} to {info.ended or '?'} | {info.turns} turns"
         )
-        return f"=== SESSION: {info.session_id} ===\n{told}\n{title}\n\n"
+        return f"=== SESSION: {info.session_id} ===\n{facts}\n{title}\n\n"
 
     # -- DeepRecurse's helpers ----------------------------------------------------------------------------------------
 
@@ -191,11 +219,16 @@ class Project:
             "read_turn": self.read_turn,
             "read_session": self.read_session,
             "search_transcripts": self.search_transcripts,
+            "search_sessions": self.search_sessions,
         }
 
-    def list_sessions(self) -> list[str]:
-        """Ids of all sessions, sorted (2 LISTs)."""
-        return sorted(self._listed())
+    def list_sessions(
+        self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
+    ) -> list[str]:
+        """Ids of all sessions, sorted (2 LISTs); with a filter, those of `sessions`, at its cost: no text is read."""
+        if (since, until, branch, tool) == (None, None, None, None):
+            return sorted(self._list_versions())
+        return sorted(info.session_id for info in self.sessions(since, until, branch=branch, tool=tool))
 
     def list_turns(self, session_id: str) -> list[int]:
         """Numbers of a session's turns; none of a session that is not there (a GET for each of its pieces)."""
@@ -211,34 +244,101 @@ class Project:
         return as_blocks(self._turns_or_none(session_id)) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
-        """The turns that hold a text, in any case, at most `limit`; reads every session."""
-        wanted = keyword.lower()
+        """The turns that hold a text, in any case, at most `limit`, by session.
+
+        Search filters say which texts may hold it; those are read, and what has no filter (`index`), 16 at once: 2
+        LISTs a thousand objects, some 20 GETs of 1 KiB, 2 GETs a session that may hold it.
+        """
+        needle = keyword.lower()
         found: list[dict[str, Any]] = []
-        for session_id in self.list_sessions():
-            for turn in self._turns_or_none(session_id):
-                if wanted in turn.text.lower():
-                    found.append(turn.to_dict())
-                    if len(found) >= limit:
-                        return found
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
+            asking = threads.submit(SearchIndex(self.store, self._part).ask, keyword)
+            pieces, raw = self._list_pieces(threads)
+            told = asking.result()
+            wanted = {
+                session: [name for name in pieces[session] if told.may_hold((names.session_path(session), name))]
+                for session in pieces
+            } | dict.fromkeys(raw, None)
+            candidates = sorted(session for session, some in wanted.items() if some is None or some)
+            turns = in_order(threads, lambda each: self._turns_of(each, wanted[each]), candidates, THREADS // 2)
+            with closing(turns):
+                for of_session in turns:
+                    for turn in of_session:
+                        if needle in turn.text.lower():
+                            found.append(turn.to_dict())
+                            if len(found) >= limit:
+                                return found
         return found
 
+    def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
+        """The sessions that speak of some words, best first: of each the passage that scores most, `document` its id.
+
+        `words` are those of `Monocontext.search`, lines and characters those of `context()`. Search filters say which
+        texts may hold them. Cost: as `context`, some 16 GETs of 1 KiB a word, and frames of these texts. Raises
+        `NotFound` where the project has no session, `ValueError` for a query without a word to look for.
+        """
+        with self.context() as text:
+            return text.search(words, k=k, max_seconds=max_seconds, per_document=True)
+
+    def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
+        """The same for a REPL: `session_id`, `score`, `content`; behind them a dict with `note` where text was left."""
+        found = self.search(words, k)
+        rows = [{"session_id": one.document, "score": round(one.score, 2), "content": one.text} for one in found]
+        return [*rows, *([{"note": found.note}] if found.note else [])]
+
+    def index(self, *, rebuild: bool = False) -> int:
+        """Make search filters for all text that has none, `rebuild`: for all; returns the number of texts added.
+
+        Uploads do it by themselves; this is for sessions of before, and of uploads that died. Cost: as `versions`, 1
+        GET a session and a text that is new, and what the filters take. Sessions of the Agent SDK have none.
+        """
+        search = SearchIndex(self.store, self._part)
+        if rebuild:
+            search.remove()
+        return search.add(
+            (
+                (names.session_path(info.session_id), piece.name, piece.bytes)
+                for info in self._load_infos()
+                for piece in info.pieces
+            ),
+            flush=True,
+        )
+
     def turns(self, session_id: str) -> list[Turn]:
-        """All turns of a session (a GET for what is known of it, and for each of its pieces). Raises `NotFound`."""
+        """All turns of a session (a GET for its description, and for each of its pieces). Raises `NotFound`."""
         info = self.info(session_id)
-        remembered = (session_id, *(info.content_sha256 or (info.write_id,)))
-        turns = self._turns.get(remembered)
-        if turns is None:
-            if info.pieces or info.parts:
-                folder = self._folder(session_id)
-                with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
-                    keys = [f"{folder}/{piece.name}" for piece in info.pieces]
-                    texts = list(in_order(threads, lambda key: self.store.get(key).data, keys, THREADS))
-                turns = tuple(turn for data in texts for turn in parse(data.decode(), session_id))
-            else:
-                turns = tuple(turns_of(self._records(session_id), session_id)[0])
-            if len(turns) < _KEPT_TURNS:
-                self._turns[remembered] = turns
-        return list(turns)
+        if info.pieces or info.parts:
+            with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
+                texts = in_order(threads, lambda piece: self._piece_turns(session_id, piece), info.pieces, THREADS)
+                return [turn for turns in texts for turn in turns]
+        return list(
+            self._remember((session_id, info.write_id), lambda: turns_of(self._load_records(session_id), session_id)[0])
+        )
+
+    def _turns_of(self, session_id: str, pieces: list[str] | None) -> list[Turn]:
+        """The turns of these pieces of a session, of those that it names; None: all."""
+        if pieces is None:
+            return self._turns_or_none(session_id)
+        try:
+            info = self.info(session_id)
+        except NotFound:  # removed since it was listed
+            return []
+        named = [piece for piece in info.pieces if piece.name in pieces]
+        return [turn for piece in named for turn in self._piece_turns(session_id, piece)]
+
+    def _piece_turns(self, session_id: str, piece: TurnPiece) -> tuple[Turn, ...]:
+        key = f"{self._folder(session_id)}/{piece.name}"
+        return self._remember((session_id, piece.name), lambda: parse(self.store.get(key).data.decode(), session_id))
+
+    def _remember(self, key: tuple[str, ...], load: Callable[[], Iterable[Turn]]) -> tuple[Turn, ...]:
+        with self._lock:
+            found = self._turns.get(key)
+        if found is None:
+            found = tuple(load())
+            if len(found) < _REMEMBERED_TURNS:
+                with self._lock:
+                    self._turns[key] = found
+        return found
 
     def _turns_or_none(self, session_id: str) -> list[Turn]:
         try:
@@ -251,92 +351,118 @@ class Project:
     def _folder(self, session_id: str) -> str:
         return f"{names.TRANSCRIPTS}/{self._part}/{names.session_path(session_id)}"
 
-    def _listed(self) -> dict[str, tuple[str, tuple[ObjectInfo, ...]]]:
+    def _list_versions(
+        self, texts: dict[str, dict[str, ObjectInfo]] | None = None
+    ) -> dict[str, tuple[str, tuple[ObjectInfo, ...]]]:
         """Sessions by id: their version, and the records of those that only the Agent SDK wrote."""
-        found: dict[str, tuple[str, tuple[ObjectInfo, ...]]] = {}
-        root = f"{names.TRANSCRIPTS}/{self._part}/"
+        found = {
+            session: (objects[names.SESSION_JSON].etag, tuple[ObjectInfo, ...]())
+            for session, objects in (self._list(names.TRANSCRIPTS) if texts is None else texts).items()
+            if names.SESSION_JSON in objects
+        }
+        return found | self._raw_versions(found)
+
+    def _list_pieces(self, threads: ThreadPoolExecutor) -> tuple[dict[str, list[str]], Iterable[str]]:
+        """Sessions by id with their texts' names, and those that only the Agent SDK wrote (2 LISTs a thousand)."""
+        records = threads.submit(self._list, names.SESSIONS)
+        found = {
+            session: [name for name in objects if name.startswith("turns-")]
+            for session, objects in self._list(names.TRANSCRIPTS).items()
+            if names.SESSION_JSON in objects
+        }
+        return found, self._raw_versions(found, records.result())
+
+    def _raw_versions(
+        self, described: Container[str], records: dict[str, dict[str, ObjectInfo]] | None = None
+    ) -> dict[str, tuple[str, tuple[ObjectInfo, ...]]]:
+        """Sessions without a description: their version, and their records."""
+        found = {}
+        for session, objects in (self._list(names.SESSIONS) if records is None else records).items():
+            parts = tuple(info for name, info in objects.items() if names.is_part(name))
+            if parts and session not in described:
+                found[session] = f"{len(parts)}:{parts[-1].key}", parts
+        return found
+
+    def _list(self, folder: str) -> dict[str, dict[str, ObjectInfo]]:
+        """The objects of each session in a folder, by name (1 LIST a thousand objects)."""
+        found: dict[str, dict[str, ObjectInfo]] = {}
+        root = f"{folder}/{self._part}/"
         for info in self.store.list(root):
             path, _, name = info.key.removeprefix(root).rpartition("/")
-            if name == names.SESSION_JSON:
-                found[names.session_of(path)] = (info.etag, ())
-        raw: dict[str, list[ObjectInfo]] = {}
-        root = f"{names.SESSIONS}/{self._part}/"
-        for info in self.store.list(root):
-            path, _, name = info.key.removeprefix(root).rpartition("/")
-            if names.is_part(name) and (session := names.session_of(path)) not in found:
-                raw.setdefault(session, []).append(info)
-        return found | {session: (f"{len(parts)}:{parts[-1].key}", tuple(parts)) for session, parts in raw.items()}
+            if path:
+                found.setdefault(names.session_of(path), {})[name] = info
+        return found
 
-    def _known(self) -> list[SessionInfo]:
-        listed = self._listed()
+    def _load_infos(self) -> list[SessionInfo]:
+        listed = self._list_versions()
 
-        def known(session_id: str) -> SessionInfo | None:
+        def load(session_id: str) -> SessionInfo | None:
             version, parts = listed[session_id]
             try:
-                return self._of_records(session_id, version, parts) if parts else self._info(session_id, version)
+                return self._make_info(session_id, version, parts) if parts else self._load_info(session_id, version)
             except NotFound:  # removed since it was listed
                 return None
 
         with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
-            infos = [info for info in in_order(threads, known, listed, 2 * THREADS) if info]
+            infos = [info for info in in_order(threads, load, listed, 2 * THREADS) if info]
         return sorted(infos, key=lambda info: (info.started, info.session_id))
 
-    def _info(self, session_id: str, version: str) -> SessionInfo:
-        known = self._infos.get((session_id, version)) if version else None
-        if known is None:
+    def _load_info(self, session_id: str, version: str) -> SessionInfo:
+        stored = self._infos.get((session_id, version)) if version else None
+        if stored is None:
             key = f"{self._folder(session_id)}/{names.SESSION_JSON}"
-            blob = self.store.get(key)
-            known = SessionInfo.from_bytes(blob.data, f"{self.store.url}/{key}")
-            self._infos[session_id, blob.etag] = known
-        return known
+            blob = get_bounded(self.store, key, MOST_BYTES)
+            stored = SessionInfo.from_bytes(blob.data, f"{self.store.url}/{key}")
+            self._infos[session_id, blob.etag] = stored
+        return stored
 
-    def _of_records(self, session_id: str, version: str, parts: tuple[ObjectInfo, ...]) -> SessionInfo:
-        """What records say that were written without us."""
-        known = self._infos.get((session_id, version))
-        if known is None:
+    def _make_info(self, session_id: str, version: str, parts: tuple[ObjectInfo, ...]) -> SessionInfo:
+        """The description of a session that the Agent SDK wrote, made from its records."""
+        stored = self._infos.get((session_id, version))
+        if stored is None:
             records = read_records(self.store, [part.key for part in parts])
             turns, maker = turns_of(records, session_id)
-            known = self._infos[session_id, version] = SessionInfo(
+            stored = self._infos[session_id, version] = SessionInfo(
                 session_id, self.name, maker.agent, maker.title, maker.first_prompt, maker.cwd, maker.branch,
-                maker.started, maker.ended, records=len(records), turns=len(turns), write_id=version,
-                unknown=maker.unknown, is_redacted=False,
+                started=maker.started, ended=maker.ended, records=len(records), turns=len(turns), write_id=version,
+                unknown=maker.unknown, is_redacted=False, tools=tuple(sorted(tools_of(turns))),
             )  # fmt: skip
-        return known
+        return stored
 
-    def _records(self, session_id: str) -> list[dict[str, Any]]:
-        found = self._listed().get(session_id)
+    def _load_records(self, session_id: str) -> list[dict[str, Any]]:
+        found = self._list_versions().get(session_id)
         return read_records(self.store, [part.key for part in found[1]]) if found else []
 
 
+def _metadata(info: SessionInfo) -> dict[str, Any]:
+    names = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
+    return {name: getattr(info, name) for name in names} | {"users": list(info.users), "tools": list(info.tools)}
+
+
+class _ProjectOptions(TextOptions, StoreOptions, total=False):
+    """How a project is read, and how its store is reached."""
+
+
+@takes(_ProjectOptions)
 def open_project(
     url: str | os.PathLike[str] | Store,
     project: str | None = None,
     *,
     since: Any = None,
     until: Any = None,
-    **options: Any,
+    sessions: list[str] | None = None,
+    **options: Unpack[_ProjectOptions],
 ) -> Monocontext:
     """All sessions of a project as one text; without `project`, of the only one there is. See `Project.context`.
 
     Raises `NotFound` where there is no such project, or more than one to choose from.
     """
-    reading = {name: options.pop(name) for name in _READING if name in options}
-    archive = Sessions.open(url, **options)
+    reading = {name: value for name, value in options.items() if name in TextOptions.__annotations__}
+    reaching = {name: value for name, value in options.items() if name not in reading}
+    archive = Sessions.open(url, **cast(StoreOptions, reaching))
     if project is None:
         found = archive.projects()
         if len(found) != 1:
             raise NotFound(f"{archive.url}: {len(found)} projects, name one of them: {', '.join(found[:10]) or 'none'}")
         project = found[0]
-    return archive.project(project).context(since, until, **reading)
-
-
-_READING = (
-    "cache_bytes",
-    "materialize_limit",
-    "threads",
-    "hedge",
-    "cache_dir",
-    "cache_dir_bytes",
-    "workers",
-    "sessions",
-)
+    return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, reading))

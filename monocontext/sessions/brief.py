@@ -1,4 +1,4 @@
-"""The brief at the beginning of a session: one GET, or the copy of the last one, as the hooks' JSON asks for it."""
+"""Print the brief at the beginning of a session, as the JSON of a hook: one GET, or a copy of the last one."""
 
 from __future__ import annotations
 
@@ -6,38 +6,41 @@ import json
 import os
 import sys
 import time
+from typing import Any
 
 from monocontext.errors import MonocontextError, NotFound, StoreFailure
 from monocontext.sessions.names import BRIEF, COMPILED, key_part
 from monocontext.sessions.project_name import project_of
-from monocontext.sessions.spool import home, word
+from monocontext.sessions.spool import complain, home, word
+from monocontext.stores.regular_file import open_file
 
 MOST_CHARACTERS = 9_000
-"""Of all that is printed. Claude Code puts a file in the place of what is longer than 10,000 characters, as it counts
-them: in UTF-16."""
+"""Of all that is printed. Claude Code replaces an output of more than 10,000 characters, in UTF-16, by a file."""
+MOST_BYTES = 1 << 20
+"""Read of a brief; less is shown."""
 TIMEOUT_SECONDS = 1.5
-"""For a store that does not answer: somebody waits for the first prompt."""
+"""For a store that does not answer: the user waits for the first prompt."""
 
 
-def show_brief(told: dict[str, object], options: dict[str, object]) -> None:
+def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> None:
     """Print the brief of the project that the agent starts in; nothing where there is none."""
     url = str(options["url"])
-    project = str(options.get("project") or project_of(str(told.get("cwd") or os.getcwd())))
-    text, note = current(url, project, options)
+    project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
+    text, note = get_brief(url, project, options)
     if text is not None:
-        sys.stdout.write(answer(text, project, url, note) + "\n")
+        sys.stdout.write(hook_output(text, project, url, note) + "\n")
         sys.stdout.flush()
 
 
-def current(url: str, project: str, options: dict[str, object]) -> tuple[str | None, str]:
-    """The brief, and what there is to say of it; None where there is none (1 GET)."""
+def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str | None, str]:
+    """The brief, and a note on its age; None where there is none (1 GET)."""
     copy = os.path.join(home(), "briefs", f"{word(project)}-{_checksum(url, project):08x}.md")
     key = f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}"
     try:
-        found = _read(url, key, options)
+        found = _read_object(url, key, options)
     except StoreFailure as error:
-        print(f"monocontext: {' '.join(str(error).split())}", file=sys.stderr)
-        return _kept(copy)
+        complain(error)
+        return _read_copy(copy)
     if found is None:
         return None, ""
     os.makedirs(os.path.dirname(copy), mode=0o700, exist_ok=True)
@@ -48,10 +51,10 @@ def current(url: str, project: str, options: dict[str, object]) -> tuple[str | N
     return found.decode("utf-8", "replace"), ""
 
 
-def answer(text: str, project: str, url: str, note: str = "") -> str:
+def hook_output(text: str, project: str, url: str, note: str = "") -> str:
     """The JSON of a SessionStart hook around a brief, at most `MOST_CHARACTERS` long: the brief is cut at a line's end.
 
-    The brief was made of what others said and of what their tools read: it is fenced and named as such.
+    The brief holds words of other users and of what their tools read: it is fenced and named as such.
     """
     text = text.replace("</team-brief", "<\\/team-brief")
     note_cut = "[cut here; the rest is in the bucket]"
@@ -59,10 +62,10 @@ def answer(text: str, project: str, url: str, note: str = "") -> str:
     if len(text) > 2 * MOST_CHARACTERS:
         lines = [*text[: 2 * MOST_CHARACTERS].split("\n")[:-1], note_cut]
     while True:
-        shown = _around("\n".join(lines), project, url, note)
-        told = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": shown}}
-        line = json.dumps(told, ensure_ascii=False)
-        over = _length(line) - MOST_CHARACTERS
+        context = _fence("\n".join(lines), project, url, note)
+        hook_input = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
+        line = json.dumps(hook_input, ensure_ascii=False)
+        over = _utf16_length(line) - MOST_CHARACTERS
         if over <= 0:
             return line
         if lines and lines[-1] == note_cut:
@@ -70,11 +73,11 @@ def answer(text: str, project: str, url: str, note: str = "") -> str:
         if not lines:
             raise ValueError(f"the names of project and place alone take more than {MOST_CHARACTERS:,} characters")
         while lines and over > -len(note_cut) - 2:
-            over -= _length(json.dumps(lines.pop(), ensure_ascii=False))
+            over -= _utf16_length(json.dumps(lines.pop(), ensure_ascii=False))
         lines.append(note_cut)
 
 
-def _around(text: str, project: str, url: str, note: str) -> str:
+def _fence(text: str, project: str, url: str, note: str) -> str:
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in project)
     return (
         f'<team-brief project="{name}">\n'
@@ -85,7 +88,7 @@ def _around(text: str, project: str, url: str, note: str) -> str:
     )
 
 
-def _kept(copy: str) -> tuple[str | None, str]:
+def _read_copy(copy: str) -> tuple[str | None, str]:
     try:
         with open(copy, encoding="utf-8", errors="replace") as file:
             made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(os.fstat(file.fileno()).st_mtime))
@@ -94,26 +97,26 @@ def _kept(copy: str) -> tuple[str | None, str]:
         return None, ""
 
 
-def _read(url: str, key: str, options: dict[str, object]) -> bytes | None:
+def _read_object(url: str, key: str, options: dict[str, object]) -> bytes | None:
     """The object, or None where there is none (1 GET). Raises `StoreFailure` after `TIMEOUT_SECONDS` or so."""
     if "://" in url:
-        from monocontext.sessions.light_get import NotSimple, light_get
+        from monocontext.sessions.fast_get import NotSimple, get_quickly
 
         try:
-            return light_get(url, key, options, TIMEOUT_SECONDS)
+            return get_quickly(url, key, options, TIMEOUT_SECONDS, MOST_BYTES)
         except NotSimple:
-            return _by_boto3(url, key, options)
+            return _read_with_boto3(url, key, options)
     try:
-        with open(os.path.join(url, key), "rb") as file:
-            return file.read()
+        with open_file(os.path.join(url, key)) as file:
+            return file.read(MOST_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreFailure(str(error)) from None
 
 
-def _by_boto3(url: str, key: str, options: dict[str, object]) -> bytes | None:
-    """The same by the store with all its ways; in a thread, so that its patience is not ours."""
+def _read_with_boto3(url: str, key: str, options: dict[str, Any]) -> bytes | None:
+    """The object by the full store; in a thread, so that its long timeouts do not hold up the session."""
     import threading
 
     from monocontext.stores import open_store
@@ -125,7 +128,7 @@ def _by_boto3(url: str, key: str, options: dict[str, object]) -> bytes | None:
         names = ("endpoint", "region", "profile", "anonymous")
         try:
             store = open_store(url, **{name: options[name] for name in names if name in options})
-            found.append(store.get(key).data)
+            found.append(store.get(key, most_bytes=MOST_BYTES).data)
         except NotFound:
             found.append(None)
         except MonocontextError as error:
@@ -145,5 +148,5 @@ def _checksum(*parts: str) -> int:
     return zlib.crc32("\0".join(parts).encode("utf-8", "replace"))
 
 
-def _length(text: str) -> int:
+def _utf16_length(text: str) -> int:
     return len(text) + sum(c > "\uffff" for c in text)

@@ -1,9 +1,8 @@
-"""Conversations in files of no agent: chat JSON (`role`, `content`), and text with `USER:` and `ASSISTANT:` lines."""
+"""Read conversations of no agent: chat JSON (`role`, `content`), and text with `USER:` and `ASSISTANT:` lines."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,11 +10,17 @@ from typing import Any
 
 from monocontext.errors import InvalidText
 from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
-from monocontext.sessions.records import Line, Record, derived_lines, dumps, read_lines
+from monocontext.sessions.records import (
+    Record,
+    RecordLine,
+    dumps,
+    lines_of_records,
+    read_bytes,
+    read_document,
+    read_lines,
+)
 from monocontext.sessions.turn import Turn
 
-MOST_FILE_BYTES = 512 << 20
-"""A document, unlike lines, is read whole."""
 _SPEAKER = re.compile(r"^(USER|HUMAN|ASSISTANT|AI|SYSTEM|TOOL)\s*:[ \t]*", re.M | re.I)
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
 
@@ -30,21 +35,18 @@ class Chat:
         return iter(())
 
     def maker(self, session_id: str) -> TurnMaker:
-        return _Turns(session_id, self.agent)
+        return _ChatTurns(session_id, self.agent)
 
-    def lines(self, path: Path) -> Iterable[Line]:
+    def lines(self, path: Path) -> Iterable[RecordLine]:
         """Raises `InvalidText` where there is no conversation in the file."""
         if path.suffix == ".jsonl":
             return read_lines(path)
-        try:
-            found = json.loads(_read(path))
-        except (ValueError, RecursionError) as error:
-            raise InvalidText(f"{path}: not JSON: {error}") from None
+        found = read_document(path)
         if isinstance(found, dict):
             found = next((found[name] for name in ("messages", "conversation", "turns") if name in found), None)
         if not isinstance(found, list) or not found or not all(_is_message(each) for each in found):
             raise InvalidText(f"{path}: JSON, but no list of messages with `role` and `content`")
-        return derived_lines({"type": "message", **each} for each in found)
+        return lines_of_records({"type": "message", **each} for each in found)
 
 
 class PlainText:
@@ -57,32 +59,32 @@ class PlainText:
         return iter(())
 
     def maker(self, session_id: str) -> TurnMaker:
-        return _Turns(session_id, self.agent)
+        return _ChatTurns(session_id, self.agent)
 
-    def lines(self, path: Path) -> Iterable[Line]:
-        """Raises `InvalidText` where nobody speaks."""
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """Raises `InvalidText` where no line names a speaker."""
         try:
-            text = _read(path).decode("utf-8-sig")
+            text = read_bytes(path).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise InvalidText(f"{path}: not UTF-8 at byte {error.start:,}") from None
         heads = list(_SPEAKER.finditer(text))
         if not heads:
             raise InvalidText(f"{path}: no JSON, and no line that begins with USER: or ASSISTANT:")
         ends = [head.start() for head in heads[1:]] + [len(text)]
-        return derived_lines(
-            {"type": "message", "role": _role(head[1]), "content": text[head.end() : end].strip()}
+        return lines_of_records(
+            {"type": "message", "role": _normalize_role(head[1]), "content": text[head.end() : end].strip()}
             for head, end in zip(heads, ends, strict=True)
         )
 
 
-def session_id_of(path: Path, lines: Iterable[Line]) -> str:
+def session_id_of(path: Path, lines: Iterable[RecordLine]) -> str:
     """The name of the file and of its first message: two people's `chat.json` are two sessions."""
     first = next(iter(lines), None)
     digest = hashlib.sha256(dumps(first.record) if first else b"").hexdigest()
     return f"{path.name.partition('.')[0] or 'chat'}-{digest[:8]}"
 
 
-class _Turns(TurnMaker):
+class _ChatTurns(TurnMaker):
     def __init__(self, session_id: str, agent: str) -> None:
         super().__init__(session_id)
         self.agent = agent
@@ -90,11 +92,11 @@ class _Turns(TurnMaker):
     def feed(self, record: Record) -> list[Turn]:
         self._see_time(record)
         if record.get("type") == "unreadable":
-            return self._unreadable(record)
+            return self._unreadable_turn(record)
         if not _is_message(record):
             self._see_unknown(record.get("type"))
             return []
-        role = _role(str(record.get("role")))
+        role = _normalize_role(str(record.get("role")))
         text = content_text(record.get("content"))
         if role == "user":
             self._see_prompt(text)
@@ -105,8 +107,8 @@ class _Turns(TurnMaker):
         for call in calls if isinstance(calls, list) else ():
             function = call.get("function") if isinstance(call, dict) else None
             if isinstance(function, dict):
-                told = as_text(function.get("arguments"))
-                turns += self._turn("assistant", "tool_use", told, record, tool=str(function.get("name") or ""))
+                arguments = as_text(function.get("arguments"))
+                turns += self._turn("assistant", "tool_use", arguments, record, tool=str(function.get("name") or ""))
         return turns
 
 
@@ -114,13 +116,7 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("role"), str) and "content" in value
 
 
-def _role(name: str) -> str:
+def _normalize_role(name: str) -> str:
     name = name.strip().lower()
     name = _ROLES.get(name, name)
     return name if name in ("user", "assistant", "system", "tool") else "user"
-
-
-def _read(path: Path) -> bytes:
-    if (size := path.stat().st_size) > MOST_FILE_BYTES:
-        raise InvalidText(f"{path}: {size:,} bytes, more than {MOST_FILE_BYTES:,}: cut it, or write JSON lines")
-    return path.read_bytes()

@@ -1,7 +1,7 @@
-"""Sessions of Claude Code: where they lie, and what their records say.
+"""Find the sessions of Claude Code and make turns out of their records.
 
-The format is internal to Claude Code, so whatever is not known is kept in the archive and left out of the turns. The
-archive wants more than the agent shows: what compaction dropped and branches that were given up are turns as well.
+The format is internal to Claude Code, so unknown records are kept in the archive and left out of the turns. The archive
+holds more than the agent shows: what compaction dropped and branches that were given up are turns as well.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
-from monocontext.sessions.records import Line, Record, read_lines
+from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Turn
 
 _NOT_A_PROMPT = re.compile(
@@ -59,16 +59,16 @@ class ClaudeCode:
                     continue
 
     def maker(self, session_id: str) -> TurnMaker:
-        return _Turns(session_id)
+        return _ClaudeTurns(session_id)
 
-    def lines(self, path: Path) -> Iterable[Line]:
+    def lines(self, path: Path) -> Iterable[RecordLine]:
         return read_lines(path)
 
 
 def _roots() -> list[Path]:
-    told = os.environ.get("CLAUDE_CONFIG_DIR")
-    if told:
-        return [Path(told)]
+    details = os.environ.get("CLAUDE_CONFIG_DIR")
+    if details:
+        return [Path(details)]
     return [path for path in (Path.home() / ".claude", Path.home() / ".config" / "claude") if path.is_dir()]
 
 
@@ -88,7 +88,7 @@ def session_id_of(path: Path) -> str:
     return path.stem
 
 
-class _Turns(TurnMaker):
+class _ClaudeTurns(TurnMaker):
     agent = ClaudeCode.agent
 
     def __init__(self, session_id: str) -> None:
@@ -97,23 +97,23 @@ class _Turns(TurnMaker):
         self._last = ""  # uuid of the last chained record of the main conversation
 
     def feed(self, record: Record) -> list[Turn]:
-        self._see(record)
+        self._see_place(record)
         kind = record.get("type")
         marks = ("sidechain=yes",) if record.get("isSidechain") else ()
         if kind == "unreadable":
-            turns = self._unreadable(record)
+            turns = self._unreadable_turn(record)
         elif kind == "user":
-            turns = self._user(record, marks + self._back(record))
+            turns = self._user_turns(record, marks + self._back_mark(record))
         elif kind == "assistant":
-            turns = self._assistant(record, marks)
+            turns = self._assistant_turns(record, marks)
         elif kind == "system":
-            turns = self._system(record)
+            turns = self._system_turns(record)
         elif kind == "queue-operation":
             steering = record.get("content") if record.get("operation") == "remove" else None
             turns = self._turn("user", "text", content_text(steering), record)
         else:
             turns = []
-            if str(kind) not in _QUIET and not self._names(record):
+            if str(kind) not in _QUIET and not self._take_title(record):
                 self._see_unknown(kind)
         uuid = record.get("uuid")
         if isinstance(uuid, str):
@@ -124,13 +124,13 @@ class _Turns(TurnMaker):
                 self._last = uuid
         return turns
 
-    def _see(self, record: Record) -> None:
+    def _see_place(self, record: Record) -> None:
         self._see_time(record)
         for ours, theirs in (("cwd", "cwd"), ("branch", "gitBranch")):
             if isinstance(record.get(theirs), str) and record[theirs]:
                 setattr(self, ours, record[theirs])
 
-    def _names(self, record: Record) -> bool:
+    def _take_title(self, record: Record) -> bool:
         """Take the title out of a record that holds nothing else."""
         for field in ("customTitle", "aiTitle", "summary"):
             if isinstance(record.get(field), str):
@@ -138,8 +138,8 @@ class _Turns(TurnMaker):
                 return True
         return False
 
-    def _back(self, record: Record) -> tuple[str, ...]:
-        """A prompt that does not follow the last record went back: what came after its parent was given up."""
+    def _back_mark(self, record: Record) -> tuple[str, ...]:
+        """The mark of a prompt that does not follow the last record: what came after its parent was given up."""
         parent = record.get("parentUuid")
         content = (record.get("message") or {}).get("content") if isinstance(record.get("message"), dict) else None
         is_result = isinstance(content, list) and any(
@@ -150,7 +150,7 @@ class _Turns(TurnMaker):
         to = self._turn_of.get(parent)
         return (f"back_to={to}",) if to is not None and to < self.n else ()
 
-    def _user(self, record: Record, marks: tuple[str, ...]) -> list[Turn]:
+    def _user_turns(self, record: Record, marks: tuple[str, ...]) -> list[Turn]:
         if record.get("isMeta"):
             return []
         message = record.get("message")
@@ -177,7 +177,7 @@ class _Turns(TurnMaker):
                 self._see_prompt(command[1])
         return turns + self._turn("user", "text", text, record, marks=marks)
 
-    def _assistant(self, record: Record, marks: tuple[str, ...]) -> list[Turn]:
+    def _assistant_turns(self, record: Record, marks: tuple[str, ...]) -> list[Turn]:
         message = record.get("message")
         if not isinstance(message, dict):
             return []
@@ -198,12 +198,13 @@ class _Turns(TurnMaker):
                 turns += self._turn("assistant", "text", content_text([block]), record, marks=marks)
         return turns
 
-    def _system(self, record: Record) -> list[Turn]:
+    def _system_turns(self, record: Record) -> list[Turn]:
         subtype = record.get("subtype")
         if subtype == "compact_boundary":
-            told = record.get("compactMetadata")
-            told = told if isinstance(told, dict) else {}
-            text = f"[conversation compacted: {told.get('trigger', '?')}, {told.get('preTokens', '?')} tokens before]"
+            details = record.get("compactMetadata")
+            details = details if isinstance(details, dict) else {}
+            trigger, tokens = details.get("trigger", "?"), details.get("preTokens", "?")
+            text = f"[conversation compacted: {trigger}, {tokens} tokens before]"
             return self._turn("system", "summary", text, record)
         is_error = record.get("level") == "error" or "error" in str(subtype)
         if is_error:

@@ -1,4 +1,4 @@
-"""Sessions of Codex: its rollout files."""
+"""Find the sessions of Codex, its rollout files, and make turns out of their records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
-from monocontext.sessions.records import Line, Record, read_lines
+from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Turn
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -42,9 +42,9 @@ class Codex:
                         continue
 
     def maker(self, session_id: str) -> TurnMaker:
-        return _Turns(session_id)
+        return _CodexTurns(session_id)
 
-    def lines(self, path: Path) -> Iterable[Line]:
+    def lines(self, path: Path) -> Iterable[RecordLine]:
         return read_lines(path)
 
 
@@ -54,7 +54,7 @@ def session_id_of(path: Path) -> str:
     return found[-1] if found else path.name.partition(".jsonl")[0]
 
 
-class _Turns(TurnMaker):
+class _CodexTurns(TurnMaker):
     agent = Codex.agent
 
     def __init__(self, session_id: str) -> None:
@@ -65,67 +65,67 @@ class _Turns(TurnMaker):
         self._see_time(record)
         kind = record.get("type")
         if kind == "unreadable":
-            return self._unreadable(record)
+            return self._unreadable_turn(record)
         payload = record.get("payload")
         item = payload if isinstance(payload, dict) else record  # early versions had no envelope
         if kind in ("session_meta", "turn_context") or (kind is None and "id" in record):
-            self._see(item)
+            self._see_place(item)
             return []
         if kind == "compacted":
             return self._turn("system", "summary", content_text(item.get("message")) or "[compacted]", record)
         if kind == "event_msg":
-            return self._event(item, record)
+            return self._event_turns(item, record)
         if kind == "world_state":
             return []
-        return self._item(item, record)
+        return self._item_turns(item, record)
 
-    def _see(self, item: Record) -> None:
+    def _see_place(self, item: Record) -> None:
         git = item.get("git")
         branch = git.get("branch") if isinstance(git, dict) else None
         for ours, value in (("cwd", item.get("cwd")), ("branch", branch), ("model", item.get("model"))):
             if isinstance(value, str) and value:
                 setattr(self, ours, value)
 
-    def _event(self, item: Record, record: Record) -> list[Turn]:
+    def _event_turns(self, item: Record, record: Record) -> list[Turn]:
         kind = item.get("type")
         if kind == "user_message":
-            return self._said("user", content_text(item.get("message")), record)
+            return self._message_turns("user", content_text(item.get("message")), record)
         if kind == "agent_message":
-            return self._said("assistant", content_text(item.get("message")), record)
+            return self._message_turns("assistant", content_text(item.get("message")), record)
         if kind == "error":
             return self._turn("system", "text", f"[error] {content_text(item.get('message'))}", record)
         return []
 
-    def _item(self, item: Record, record: Record) -> list[Turn]:
+    def _item_turns(self, item: Record, record: Record) -> list[Turn]:
         kind = str(item.get("type"))
         call = str(item.get("call_id"))
         if kind == "message":
-            return self._said(str(item.get("role", "assistant")), content_text(item.get("content")), record)
+            return self._message_turns(str(item.get("role", "assistant")), content_text(item.get("content")), record)
         if kind in _CALLS:
             tool = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
-            told = next((item[name] for name in ("arguments", "input", "action") if name in item), "")
-            return self._turn("assistant", "tool_use", as_text(told), record, tool=tool)
+            arguments = next((item[name] for name in ("arguments", "input", "action") if name in item), "")
+            return self._turn("assistant", "tool_use", as_text(arguments), record, tool=tool)
         if kind in _RESULTS:
             return self._turn(
-                "tool", "tool_result", _output(item.get("output")), record, tool=self._tools.get(call, "")
+                "tool", "tool_result", _output_text(item.get("output")), record, tool=self._tools.get(call, "")
             )
         if kind not in ("reasoning", "ghost_snapshot"):
             self._see_unknown(kind)
         return []
 
-    def _said(self, role: str, text: str, record: Record) -> list[Turn]:
+    def _message_turns(self, role: str, text: str, record: Record) -> list[Turn]:
         is_set_up = role not in ("user", "assistant") or (role == "user" and _SET_UP.match(text))
-        said = (role, text.strip())
-        if is_set_up or said in self._recent:
+        message = (role, text.strip())
+        if is_set_up or message in self._recent:
             return []
-        self._recent.append(said)
+        self._recent.append(message)
         if role == "user":
             self._see_prompt(text)
         return self._turn(role, "text", text, record)
 
 
-def _output(output: Any) -> str:
-    """What a tool gave: text, or an object around it, which some versions write as JSON text."""
+def _output_text(output: Any) -> str:
+    """The output of a tool: text, or an object around it, which some versions write as JSON text."""
     if isinstance(output, str) and output.startswith('{"output"'):
         try:
             output = json.loads(output)

@@ -1,7 +1,7 @@
-"""The program that an agent's hooks call: `monocontext-hook session-end|stop|session-start --url URL ...`.
+"""Run as an agent's hook: `monocontext-hook session-end|stop|session-start --url URL ...`.
 
-An agent waits for it, a second at most and then kills it. So at the end of a session it writes down what is to be done
-and returns; a worker that it leaves behind does it. At the beginning it prints the brief. Nothing heavy is imported.
+An agent waits a second for it, then kills it. So at the end of a session it writes a job and returns; a worker that it
+starts uploads the session. At the beginning it prints the brief. Nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -14,42 +14,44 @@ import time
 from monocontext.sessions import spool
 
 EVENTS = ("session-start", "session-end", "stop", "pre-compact")
-OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern")
+OPTIONS = (
+    "url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars", "max-dollars-per-day"
+)  # fmt: skip
 FLAGS = ("anonymous", "no-redact", "compile")
 _MOST_BYTES = 4 << 20
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The console script. Exit 1 tells the agent's user what is wrong and stops nothing; 2 would."""
+    """The console script. Exit 1 shows the user the error and does not block the agent; exit 2 would."""
     try:
-        event, options = parse(sys.argv[1:] if arguments is None else arguments)
-        told = json.loads(sys.stdin.buffer.read(_MOST_BYTES) or b"{}")
-        if not isinstance(told, dict):
-            raise ValueError(f"expected a JSON object on stdin, found {type(told).__name__}")
+        event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+        hook_input = json.loads(sys.stdin.buffer.read(_MOST_BYTES) or b"{}")
+        if not isinstance(hook_input, dict):
+            raise ValueError(f"expected a JSON object on stdin, found {type(hook_input).__name__}")
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 
-            show_brief(told, options)
+            show_brief(hook_input, options)
             if spool.jobs():  # of a machine that was offline, or went down
                 spool.start_worker()
         else:
-            end(told, options, goes_on=event == "stop")
+            queue_upload(hook_input, options, goes_on=event == "stop")
     except (ValueError, OSError) as error:
-        print(f"monocontext: {' '.join(str(error).split())}", file=sys.stderr)
+        spool.complain(error)
         return 1
     return 0
 
 
-def end(told: dict[str, object], options: dict[str, object], *, goes_on: bool = False) -> None:
-    """Write down that a session is to be uploaded, and see that somebody does it."""
-    path = told.get("transcript_path")
-    session = told.get("session_id")
+def queue_upload(hook_input: dict[str, object], options: dict[str, object], *, goes_on: bool = False) -> None:
+    """Write the job to upload a session, and start a worker."""
+    path = hook_input.get("transcript_path")
+    session = hook_input.get("session_id")
     if not path and not session:
         raise ValueError("neither transcript_path nor session_id on stdin: nothing to upload")
     job: dict[str, object] = {
         "transcript_path": os.path.abspath(os.path.expanduser(str(path))) if path else "",
         "session_id": str(session or os.path.basename(str(path))),
-        "cwd": str(told.get("cwd") or os.getcwd()),
+        "cwd": str(hook_input.get("cwd") or os.getcwd()),
         "at": time.time(),
         **options,
     }
@@ -57,7 +59,7 @@ def end(told: dict[str, object], options: dict[str, object], *, goes_on: bool = 
     spool.start_worker()
 
 
-def parse(arguments: list[str]) -> tuple[str, dict[str, object]]:
+def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
     """The event, and options by name. Raises `ValueError`."""
     if not arguments or arguments[0] not in EVENTS:
         raise ValueError(f"usage: monocontext-hook {'|'.join(EVENTS)} --url URL")
@@ -78,7 +80,7 @@ def parse(arguments: list[str]) -> tuple[str, dict[str, object]]:
         if name == "pattern":
             patterns.append(value)
         else:
-            options[name] = value
+            options[name.replace("-", "_")] = value
     if patterns:
         options["patterns"] = patterns
     options.setdefault("url", os.environ.get("MONOCONTEXT_URL", ""))

@@ -1,4 +1,4 @@
-"""Who uploads, from where."""
+"""Tell the user and host of an upload."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import socket
 
 def user_at_machine() -> str:
     """`name@machine`: `MONOCONTEXT_USER`, else the account and the host."""
-    told = os.environ.get("MONOCONTEXT_USER")
-    if told:
-        return told
+    given = os.environ.get("MONOCONTEXT_USER")
+    if given:
+        return given
     try:
         name = getpass.getuser()
-    except (OSError, KeyError):  # no account of that number, as in containers
-        name = str(os.getuid())
+    except (OSError, KeyError, ImportError):  # no account of that number, as in containers; no `pwd`
+        name = str(os.getuid()) if hasattr(os, "getuid") else "user"
     return f"{name}@{socket.gethostname()}"

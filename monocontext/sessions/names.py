@@ -1,9 +1,10 @@
-"""Names of projects and sessions as parts of keys, and back. Pure.
+"""Turn names of projects and sessions into parts of keys, and back. Pure.
 
     sessions/<project>/<session>[/subagents/agent-x]/part-<ms, 13 digits>-<6 hex>.jsonl    records
     transcripts/<project>/<session>[/...]/{session.json, turns-*.txt, transcript.txt}      what they say
     summaries/<project>/<session>.json                                                     of the Agent SDK
     compiled/<project>/...                                                                 what `rlm compile` made
+    search/<project>/...                                                                   search filters over the texts
     locks/<name>
 
 Names come from files and other people. Whatever they hold, a part of a key has no slash, does not begin with a dot and
@@ -21,6 +22,7 @@ SESSIONS = "sessions"
 TRANSCRIPTS = "transcripts"
 SUMMARIES = "summaries"
 COMPILED = "compiled"
+SEARCH = "search"
 LOCKS = "locks"
 
 SESSION_JSON = "session.json"

@@ -1,4 +1,4 @@
-"""Which project a directory belongs to. Reads at most two small files and starts no process: hooks ask this."""
+"""Find the project of a directory. Reads at most three small files and starts no process: hooks call this."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def project_of(folder: str) -> str:
     That of the git remote (`github.com-acme-api`), so that clones of one repository on any machine share it; without
     one the name of the repository's folder, else of the directory itself. Never a credential, never empty.
     """
-    top, git = _repository(folder)
-    remote = _remote(git) if git else None
+    top, git = _find_repository(folder)
+    remote = _remote_url(git) if git else None
     if remote:
-        return slug(_without_credentials(remote))
+        return slug(_strip_credentials(remote))
     return slug(os.path.basename((top or folder or "").rstrip("/\\"))) or "unnamed"
 
 
@@ -29,7 +29,7 @@ def slug(text: str) -> str:
     return _UNFIT.sub("-", text).strip("-.")[-120:].lstrip("-.") or "unnamed"
 
 
-def _repository(folder: str) -> tuple[str, str]:
+def _find_repository(folder: str) -> tuple[str, str]:
     """The top of the working tree around a directory, and the directory that holds its configuration."""
     at = os.path.abspath(folder) if folder else ""
     while at:
@@ -37,7 +37,7 @@ def _repository(folder: str) -> tuple[str, str]:
         if os.path.isdir(git):
             return at, git
         if os.path.isfile(git):
-            return at, _linked(git)
+            return at, _follow_link(git)
         parent = os.path.dirname(at)
         if parent == at:
             break
@@ -45,19 +45,19 @@ def _repository(folder: str) -> tuple[str, str]:
     return "", ""
 
 
-def _linked(file: str) -> str:
+def _follow_link(file: str) -> str:
     """The configuration's directory of a worktree or submodule, whose `.git` is a file."""
-    told = _read(file).strip().removeprefix("gitdir:").strip()
-    git = os.path.join(os.path.dirname(file), told)
-    common = _read(os.path.join(git, "commondir")).strip()
+    target = _read_file(file).strip().removeprefix("gitdir:").strip()
+    git = os.path.join(os.path.dirname(file), target)
+    common = _read_file(os.path.join(git, "commondir")).strip()
     return os.path.join(git, common) if common else git
 
 
-def _remote(git: str) -> str | None:
+def _remote_url(git: str) -> str | None:
     """The URL of `origin`, else of the first remote."""
     found: dict[str, str] = {}
     name = ""
-    for line in _read(os.path.join(git, "config")).splitlines():
+    for line in _read_file(os.path.join(git, "config")).splitlines():
         if line.lstrip().startswith("["):
             head = _REMOTE.match(line)
             name = head[1] if head else ""
@@ -66,7 +66,7 @@ def _remote(git: str) -> str | None:
     return found.get("origin") or next(iter(found.values()), None)
 
 
-def _without_credentials(url: str) -> str:
+def _strip_credentials(url: str) -> str:
     """`https://me:token@github.com/acme/api.git` and `git@github.com:acme/api` are both `github.com/acme/api`."""
     _, scheme, rest = url.rpartition("://")
     host, slash, path = rest.partition("/" if scheme else ":")
@@ -78,7 +78,7 @@ def _without_credentials(url: str) -> str:
     return f"{host}/{path.strip('/').removesuffix('.git')}" if host else path.strip("/").removesuffix(".git")
 
 
-def _read(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(_MOST_BYTES)

@@ -1,20 +1,24 @@
-"""Sessions as one lazy text: what is known of each holds the frame records of its pieces, so no piece is read."""
+"""Join sessions into one lazy text. `session.json` holds the frame records of its pieces: no piece is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Unpack
 
-from monocontext import assembled as texts
-from monocontext.namespace import Kit
-from monocontext.sessions.session_info import Piece
-from monocontext.store import Blob, Store
-from monocontext.text import Monocontext
+from monocontext.engine.open import TextOptions
+from monocontext.format.filters.fold import fold
+from monocontext.format.filters.query import All, Literal, Query, literals
+from monocontext.sessions.session_info import TurnPiece
+from monocontext.stores.protocol import Blob, Store
+from monocontext.text import assembled as texts
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.namespace import Kit
 
 
 class ProjectText(Monocontext):
-    """A text over sessions, that brings names for a REPL along: `list_sessions`, `read_turn` and the rest."""
+    """A text over sessions, with functions for a REPL: `list_sessions`, `read_turn` and the rest."""
 
     __slots__ = ("_helpers",)
 
@@ -31,7 +35,7 @@ class ProjectText(Monocontext):
         return kit
 
 
-class _Pieces:
+class _PieceCache:
     """Pieces never change and their frames are checked, so they are known by their content and not by an ETag, which
     a copy of the archive at another place would not have."""
 
@@ -43,14 +47,49 @@ class _Pieces:
         return replace(blob, etag=etag) if etag is not None else blob
 
 
+Item = str | tuple[str, TurnPiece] | texts.DocumentStart
+
+
 def text_of(
-    store: Store, items: Iterable[str | tuple[str, Piece]], helpers: Mapping[str, Callable[..., object]], **options: Any
+    store: Store,
+    items: Sequence[Item],
+    helpers: Mapping[str, Callable[..., object]],
+    ask: Callable[[Sequence[Literal]], Sequence[Callable[[str], bool]]],
+    **options: Unpack[TextOptions],
 ) -> ProjectText:
-    """Text at hand and pieces by their key, one after another (no request). `options` as of `Monocontext.open`."""
+    """A text of strings and of pieces by their key, in this order, divided into documents (no request).
+
+    `ask` gives for each of some literals a function that tells whether the piece of a key may hold it; `options` are
+    those of `Monocontext.open`.
+    """
+
+    def may_hold(query: Query, within_line: bool) -> list[bool] | None:
+        # A match within a line lies in one item, since each ends with a newline; so do literals
+        # that begin where it does.
+        wanted = literals(query)
+        if not (within_line or all(not each.latest and "\n" not in each.text for each in wanted)):
+            return None
+        told = dict(zip(wanted, ask(wanted), strict=True))
+
+        def holds(item: Item, literal: Literal) -> bool:
+            if isinstance(item, str):  # in any case, as the filters have it
+                return fold(literal.text) in fold(item)
+            return isinstance(item, tuple) and told[literal](item[0])
+
+        return [_satisfies(query, partial(holds, item)) for item in items]
+
     places = (
-        item if isinstance(item, str) else texts.Piece(item[0], 0, item[1].frames, item[1].sha256) for item in items
+        texts.FramePiece(item[0], 0, item[1].frames, item[1].sha256) if isinstance(item, tuple) else item
+        for item in items
     )
-    text = texts.assembled(store.url, _Pieces(store), places, kind=ProjectText, **options)
+    text = texts.assemble(store.url, _PieceCache(store), places, kind=ProjectText, may_hold=may_hold, **options)
     assert isinstance(text, ProjectText)
     text._helpers = helpers
     return text
+
+
+def _satisfies(query: Query, holds: Callable[[Literal], bool]) -> bool:
+    if isinstance(query, Literal):
+        return holds(query)
+    parts = (_satisfies(part, holds) for part in query.queries)
+    return all(parts) if isinstance(query, All) else any(parts)

@@ -1,4 +1,4 @@
-"""What the readers of the agents share: a session found on this machine, and turns made out of its records."""
+"""Define how an agent's sessions are read: files on this machine, and turns made out of their records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from monocontext.sessions.records import Line, Record
+from monocontext.sessions.records import Record, RecordLine
 from monocontext.sessions.turn import Kind, Turn
 
 _TITLE_CHARACTERS = 200
@@ -27,6 +27,8 @@ class SessionFile:
     agent: str
     modified_seconds: float
     """Last written, in seconds since 1970."""
+    folder: str = ""
+    """Names its project where its records name no directory: an absolute path, or the agent's word for it."""
 
 
 class TurnMaker(ABC):
@@ -66,7 +68,7 @@ class TurnMaker(ABC):
                  _text(record.get("uuid")), _text(record.get("parentUuid")), **more)
         ]  # fmt: skip
 
-    def _unreadable(self, record: Record) -> list[Turn]:
+    def _unreadable_turn(self, record: Record) -> list[Turn]:
         problem, text = record.get("problem", "unknown"), content_text(record.get("text"))
         return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
 
@@ -85,8 +87,8 @@ class TurnMaker(ABC):
             self.first_prompt = words[:_TITLE_CHARACTERS]
 
 
-class Reader(Protocol):
-    """How the sessions of one agent are found and read."""
+class SessionReader(Protocol):
+    """Finds and reads the sessions of one agent."""
 
     agent: str
 
@@ -96,7 +98,7 @@ class Reader(Protocol):
 
     def maker(self, session_id: str) -> TurnMaker: ...
 
-    def lines(self, path: Path) -> Iterable[Line]: ...
+    def lines(self, path: Path) -> Iterable[RecordLine]: ...
 
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")

@@ -1,29 +1,44 @@
-"""All readers: which of them reads a file, and which sessions there are on this machine."""
+"""Choose the reader of a file, and find the sessions on this machine."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.sessions import chat, claude_code, codex
+from monocontext.sessions import aider, chat, claude_code, codex, cursor, gemini_cli, opencode
+from monocontext.sessions.aider import Aider
 from monocontext.sessions.chat import Chat, PlainText
 from monocontext.sessions.claude_code import ClaudeCode
 from monocontext.sessions.codex import Codex
-from monocontext.sessions.reader import Reader, SessionFile
-from monocontext.sessions.records import Record, read_lines
+from monocontext.sessions.cursor import Cursor
+from monocontext.sessions.gemini_cli import GeminiCli
+from monocontext.sessions.opencode import OpenCode
+from monocontext.sessions.reader import SessionFile, SessionReader
+from monocontext.sessions.records import Record, read_bytes, read_document, read_lines
 
-AGENTS: dict[str, Reader] = {each.agent: each for each in (ClaudeCode(), Codex(), Chat(), PlainText())}
+AGENTS: dict[str, SessionReader] = {
+    each.agent: each
+    for each in (ClaudeCode(), Codex(), GeminiCli(), OpenCode(), Cursor(), Aider(), Chat(), PlainText())
+}
+_FILES: dict[str, Callable[[Path], SessionFile]] = {
+    GeminiCli.agent: gemini_cli.session_file,
+    OpenCode.agent: opencode.session_file,
+    Cursor.agent: cursor.session_file,
+    Aider.agent: aider.session_file,
+}
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
-_LOOKED_AT = 50
+_SAMPLE_LINES = 50
+_SAMPLE_BYTES = 64 << 10
 
 
-def reader_of(file: SessionFile) -> Reader:
+def reader_of(file: SessionFile) -> SessionReader:
     return AGENTS[file.agent]
 
 
-def discovered(agent: str | None = None) -> list[SessionFile]:
+def discover_sessions(agent: str | None = None) -> list[SessionFile]:
     """The sessions on this machine, the newest first. Raises `NotFound` for an agent that is not known."""
     if agent is not None and agent not in AGENTS:
         raise NotFound(f"no agent {agent!r}: there are {', '.join(AGENTS)}")
@@ -32,16 +47,16 @@ def discovered(agent: str | None = None) -> list[SessionFile]:
     return sorted(found, key=lambda file: (-file.modified_seconds, str(file.path)))
 
 
-def named(name: str, agent: str | None = None) -> list[SessionFile]:
-    """The sessions that a word on a command line means: a file, or an id or the beginning of one.
+def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
+    """The sessions that a word of a command line names: a file, or an id or the beginning of one.
 
     A main session comes with those of its subagents. Raises `NotFound`, and `InvalidText` for a file of no known form.
     """
     if os.path.isfile(name):
-        return [recognized(Path(name), agent)]
+        return [recognize_session(Path(name), agent)]
     if os.sep in name or name.endswith((".jsonl", ".json", ".txt")):
         raise NotFound(f"no file {name}")
-    found = [file for file in discovered(agent) if file.session_id.startswith(name)]
+    found = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
     mains = {file.session_id.partition("/")[0] for file in found}
     if not found:
         raise NotFound(f"no session {name!r} on this machine")
@@ -50,10 +65,12 @@ def named(name: str, agent: str | None = None) -> list[SessionFile]:
     return found
 
 
-def recognized(path: Path, agent: str | None = None) -> SessionFile:
+def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
     """A file as a session, by its content. Raises `InvalidText` where it is none, `OSError`."""
-    kind = agent or _kind(path)
+    kind = agent or _recognize_agent(path)
     modified = path.stat().st_mtime
+    if kind in _FILES:
+        return _FILES[kind](path)
     if kind == ClaudeCode.agent:
         return SessionFile(path, claude_code.session_id_of(path), kind, modified)
     if kind == Codex.agent:
@@ -61,32 +78,45 @@ def recognized(path: Path, agent: str | None = None) -> SessionFile:
     return SessionFile(path, chat.session_id_of(path, AGENTS[kind].lines(path)), kind, modified)
 
 
-def _kind(path: Path) -> str:
+def _recognize_agent(path: Path) -> str:
     if path.suffix == ".json":
-        return Chat.agent
+        found = read_document(path)
+        if isinstance(found, dict) and gemini_cli.is_ours(found):
+            return GeminiCli.agent
+        return OpenCode.agent if opencode.is_export(found) else Chat.agent
+    if path.suffix == ".md" and aider.START.search(read_bytes(path)[:_SAMPLE_BYTES].decode("utf-8", "replace")):
+        return Aider.agent
     if not path.name.endswith((".jsonl", ".jsonl.zst")):
         return PlainText.agent
-    looked = list(islice(read_lines(path), _LOOKED_AT))
-    readable = [line.record for line in looked if not line.problem]
+    sample = list(islice(read_lines(path), _SAMPLE_LINES))
+    readable = [line.record for line in sample if not line.problem]
     for record in readable:
         if kind := kind_of(record):
             return kind
-    if not looked:
+    if not sample:
         raise InvalidText(f"{path}: an empty file")
     if not readable:
-        raise InvalidText(f"{path}: not JSON lines: line {looked[0].number}: {looked[0].problem}")
+        raise InvalidText(f"{path}: not JSON lines: line {sample[0].number}: {sample[0].problem}")
     return ClaudeCode.agent  # JSON lines of no known kind are kept as such
 
 
 def kind_of(record: Record) -> str:
-    """The agent that writes such records; empty where a record does not tell."""
+    """The agent that writes such records; empty where the record fits several."""
     kind = record.get("type")
     if (str(kind) in _CODEX_TYPES and "payload" in record) or (
         kind is None and {"id", "instructions"} <= record.keys()
     ):
         return Codex.agent
+    if kind in (opencode.SESSION, opencode.PART):
+        return OpenCode.agent
+    if str(kind).startswith("aider."):
+        return Aider.agent
+    if gemini_cli.is_ours(record):
+        return GeminiCli.agent
     if "sessionId" in record or "uuid" in record or "leafUuid" in record:
         return ClaudeCode.agent
+    if cursor.is_ours(record):
+        return Cursor.agent
     if "role" in record and "content" in record:
         return Chat.agent
     return ""

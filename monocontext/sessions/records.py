@@ -1,4 +1,4 @@
-"""A transcript file as records, in constant memory whatever is in it.
+"""Read the records of a transcript file, in constant memory for any content.
 
 A line that is no JSON object is not dropped: it becomes a record of type `unreadable` with its text. Only the text of a
 line that is too long to look at whole is cut, and the record says so.
@@ -15,17 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from monocontext.errors import InvalidText
+from monocontext.stores.regular_file import open_file
+
 Record = dict[str, Any]
 
 MOST_LINE_BYTES = 64 << 20
 """The longest lines seen in use, screenshots in base64, are below 20 MB. Reading takes some five times that."""
-_KEPT_CHARACTERS = 4096
+MOST_FILE_BYTES = 512 << 20
+"""A document, unlike lines, is read whole."""
+_LONG_LINE_CHARACTERS = 4096
 _DEEPEST = 200
-"""Levels of nesting. What goes deeper is built to break readers."""
+"""Levels of nesting. Deeper JSON is made to break readers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RecordLine:
     """One line of a file."""
 
     number: int
@@ -39,9 +44,9 @@ class Line:
     """The last line, without a newline, and not JSON: somebody may still be writing it."""
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path) -> Iterator[RecordLine]:
     """The lines of a `.jsonl` or `.jsonl.zst` file; blank ones are left out. Raises `OSError`."""
-    with _opened(path) as file:
+    with _open_lines(path) as file:
         number = 0
         while True:
             number += 1
@@ -49,15 +54,31 @@ def read_lines(path: Path) -> Iterator[Line]:
             if not data:
                 return
             if len(data) > MOST_LINE_BYTES and not data.endswith(b"\n"):
-                yield _too_long(number, data, file)
+                yield _read_long_line(number, data, file)
             elif data.strip():
-                yield _line(number, data)
+                yield _parse_line(number, data)
 
 
-def derived_lines(records: Iterable[Record]) -> Iterator[Line]:
+def read_bytes(path: Path) -> bytes:
+    """A file of another form than lines, whole. Raises `OSError`, and `InvalidText` for one that is too large."""
+    if (size := path.stat().st_size) > MOST_FILE_BYTES:
+        raise InvalidText(f"{path}: {size:,} bytes, more than {MOST_FILE_BYTES:,}: cut it, or write JSON lines")
+    with open_file(path) as file:
+        return file.read()
+
+
+def read_document(path: Path) -> Any:
+    """A file that is one JSON document. Raises as `read_bytes`, and `InvalidText` where it is none."""
+    try:
+        return json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise InvalidText(f"{path}: not JSON: {error}") from None
+
+
+def lines_of_records(records: Iterable[Record]) -> Iterator[RecordLine]:
     """Records that were made out of a file of another form."""
     for number, record in enumerate(records, 1):
-        yield Line(number, record, hashlib.sha256(dumps(record)).digest())
+        yield RecordLine(number, record, hashlib.sha256(dumps(record)).digest())
 
 
 def dumps(record: Record) -> bytes:
@@ -68,12 +89,12 @@ def dumps(record: Record) -> bytes:
         return json.dumps(record, separators=(",", ":")).encode()
 
 
-def unreadable(text: str, problem: str, **more: Any) -> Record:
-    """The record that stands for a line that cannot be read."""
+def make_unreadable(text: str, problem: str, **more: Any) -> Record:
+    """The record in place of a line that cannot be read."""
     return {"type": "unreadable", "problem": problem, "text": text, **more}
 
 
-def _line(number: int, data: bytes) -> Line:
+def _parse_line(number: int, data: bytes) -> RecordLine:
     digest = hashlib.sha256(data.rstrip(b"\r\n")).digest()  # its newline may come later
     try:
         found = json.loads(data)
@@ -83,20 +104,20 @@ def _line(number: int, data: bytes) -> Line:
     except (ValueError, RecursionError) as error:
         problem = f"not JSON: {str(error).split(':')[0][:80]}"
     if not problem:
-        return Line(number, found, digest)
+        return RecordLine(number, found, digest)
     text = data.decode("utf-8", "backslashreplace").rstrip("\r\n")
-    return Line(number, unreadable(text, problem), digest, problem, is_tail=not data.endswith(b"\n"))
+    return RecordLine(number, make_unreadable(text, problem), digest, problem, is_tail=not data.endswith(b"\n"))
 
 
-def _too_long(number: int, data: bytes, file: IO[bytes]) -> Line:
+def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
     """Read a giant line to its end without keeping it."""
-    hashed, size, head = hashlib.sha256(data), len(data), data[:_KEPT_CHARACTERS]
+    hashed, size, head = hashlib.sha256(data), len(data), data[:_LONG_LINE_CHARACTERS]
     while not data.endswith(b"\n") and (data := file.readline(1 << 20)):
         hashed.update(data)
         size += len(data)
     problem = f"{size:,} bytes long, more than {MOST_LINE_BYTES:,}: only its beginning is kept"
-    record = unreadable(head.decode("utf-8", "backslashreplace"), problem, bytes=size, sha256=hashed.hexdigest())
-    return Line(number, record, hashed.digest(), problem)
+    record = make_unreadable(head.decode("utf-8", "backslashreplace"), problem, bytes=size, sha256=hashed.hexdigest())
+    return RecordLine(number, record, hashed.digest(), problem)
 
 
 def _is_too_deep(value: Any) -> bool:
@@ -114,8 +135,8 @@ def _is_too_deep(value: Any) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    with path.open("rb") as file:
+def _open_lines(path: Path) -> Iterator[IO[bytes]]:
+    with open_file(path) as file:
         if path.suffix != ".zst":
             yield file
             return

@@ -1,7 +1,8 @@
-"""`session.json`: what is known of an uploaded session, and which objects make it up.
+"""Describe an uploaded session in `session.json`: its properties and the objects that it consists of.
 
-Writing it, by compare-and-swap, is the commit of an upload: records and texts come before it, and what it does not name
-is not there. So a machine that dies in the middle, and two that upload one session, leave each record exactly once.
+Writing it, by compare-and-swap, is the commit of an upload: records and texts come before it, and an object that it
+does not name does not count. So a machine that dies in the middle, and two that upload one session, leave each record
+exactly once.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from monocontext.errors import DamagedData, UnsupportedFormat
-from monocontext.index import FrameRecord
+from monocontext.format.index import FrameRecord
 
 FORMAT = 1
+MOST_BYTES = 32 << 20
+"""No `session.json` is larger: 100,000 uploads of a session take 30 MB."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SessionPart:
     """An object with records."""
 
     name: str
@@ -25,7 +28,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TurnPiece:
     """An object with turns as text; never changes."""
 
     name: str
@@ -38,7 +41,7 @@ class Piece:
     ended: str
     """Greatest time of a turn."""
     frames: tuple[FrameRecord, ...]
-    """So that many sessions make one text without being read."""
+    """Many sessions make one text by these, without being read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class SessionInfo:
     started: str = ""
     ended: str = ""
     users: tuple[str, ...] = ()
-    """Who uploaded it: `user@machine`."""
+    """The uploaders: `user@machine`."""
     records: int = 0
     turns: int = 0
     lines: int = 0
@@ -73,20 +76,24 @@ class SessionInfo:
     """Records of types that the uploader did not know, by type. They are in the archive."""
     unreadable: int = 0
     """Lines that were no records. They are in the archive."""
-    parts: tuple[Part, ...] = ()
-    pieces: tuple[Piece, ...] = ()
+    parts: tuple[SessionPart, ...] = ()
+    pieces: tuple[TurnPiece, ...] = ()
     write_id: str = ""
     """New with each write: equal contents would have equal ETags."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools that were called, sorted; empty for sessions that an earlier version uploaded."""
 
     @property
     def content_sha256(self) -> tuple[str, ...]:
         """Names the text."""
         return tuple(piece.sha256 for piece in self.pieces)
 
-    def grown(self, **changes: Any) -> SessionInfo:
+    def with_changes(self, **changes: Any) -> SessionInfo:
+        """The same description with some fields replaced."""
         return replace(self, **changes)
 
     def to_bytes(self) -> bytes:
+        """The object `session.json`, as it is stored."""
         fields = asdict(self)
         fields["pieces"] = [{**asdict(p), "frames": [list(frame[1:]) for frame in p.frames]} for p in self.pieces]
         return json.dumps({"format": FORMAT, **fields}, indent=1, ensure_ascii=True).encode()
@@ -99,19 +106,20 @@ class SessionInfo:
             if found["format"] > FORMAT:
                 raise UnsupportedFormat(f"{where}: format {found['format']}, this version reads {FORMAT}")
             known = {name: found[name] for name in cls.__slots__ if name in found}
-            known["parts"] = tuple(Part(**part) for part in found["parts"])
+            known["parts"] = tuple(SessionPart(**part) for part in found["parts"])
             known["pieces"] = tuple(_piece(piece) for piece in found["pieces"])
             known["users"] = tuple(found["users"])
+            known["tools"] = tuple(found.get("tools", ()))
             return cls(**known)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
             if isinstance(error, DamagedData):
                 raise
             raise DamagedData(f"{where} is no session: {error!r}") from None
 
 
-def _piece(found: dict[str, Any]) -> Piece:
+def _piece(found: dict[str, Any]) -> TurnPiece:
     frames = tuple(FrameRecord(int(row[0]), *map(int, row)) for row in found["frames"])
-    piece = Piece(**{**found, "frames": frames})
+    piece = TurnPiece(**{**found, "frames": frames})
     if sum(frame.bytes for frame in frames) != piece.bytes:
         raise ValueError(f"{piece.name}: frames of another size than {piece.bytes} bytes")
     return piece

@@ -1,11 +1,11 @@
-"""The `SessionStore` of the Claude Agent SDK on a store of ours.
+"""Keep the sessions of the Claude Agent SDK in a store: its `SessionStore`.
 
     from monocontext.sessions import SessionStore
     options = ClaudeAgentOptions(session_store=SessionStore("s3://team/agents"))
 
-Found by duck typing: nothing of the SDK is imported but `fold_session_summary`, at the first append. Keys are those of
-the SDK's own example (`{prefix}{project_key}/{session_id}[/{subpath}]/part-{ms}-{hex}.jsonl`); summaries lie elsewhere,
-because that example's `load` concatenates whatever lies beside the parts.
+It fits by duck typing: nothing of the SDK is imported but `fold_session_summary`, at the first append. Keys are those
+of the SDK's own example (`{prefix}{project_key}/{session_id}[/{subpath}]/part-{ms}-{hex}.jsonl`); summaries lie
+elsewhere, because that example's `load` concatenates all objects beside the parts.
 
 Entries are stored as they are, **without redaction**: a resumed session must find what it wrote.
 """
@@ -19,32 +19,35 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from monocontext.errors import AlreadyExists, DamagedData, InvalidUrl, NotFound, StoreFailure
+from monocontext.options import StoreOptions, takes
 from monocontext.sessions import names
-from monocontext.sessions.raw import read_records
+from monocontext.sessions.read_records import read_records
 from monocontext.sessions.records import dumps
-from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store, get_bounded, put_own
 
 Key = dict[str, str]
 """`project_key`, `session_id`, and for the stream of a subagent `subpath`."""
 Entry = dict[str, Any]
 Fold = Callable[[Any, Any, list[Any]], Any]
 _ATTEMPTS = 50
+_MOST_SUMMARY_BYTES = 1 << 20
 
 
 class SessionStore:
     """Safe for use by many tasks, threads and machines. Costs are requests."""
 
+    @takes(StoreOptions)
     def __init__(
         self,
         store: str | os.PathLike[str] | Store,
         *,
         prefix: str = names.SESSIONS,
         fold: Fold | None = None,
-        **store_options: Any,
+        **store_options: Unpack[StoreOptions],
     ) -> None:
         """`fold` makes summaries, by default the SDK's own `fold_session_summary`."""
         self.store = open_store(store, **store_options) if isinstance(store, str | os.PathLike) else store
@@ -80,11 +83,11 @@ class SessionStore:
 
     async def list_session_summaries(self, project_key: str) -> list[dict[str, Any]]:
         """`session_id`, `mtime`, `data` of each main session (1 LIST, 1 GET a session)."""
-        return await asyncio.to_thread(self._summaries, project_key)
+        return await asyncio.to_thread(self._list_summaries, project_key)
 
     async def list_subkeys(self, key: Key) -> list[str]:
         """Subpaths below a session, such as `subagents/agent-x` (1 LIST)."""
-        return await asyncio.to_thread(self._subkeys, key)
+        return await asyncio.to_thread(self._list_subkeys, key)
 
     async def delete(self, key: Key) -> None:
         """Remove a session and all below it, or with a `subpath` that alone (1 LIST, 1 request a part)."""
@@ -95,29 +98,29 @@ class SessionStore:
     def _append(self, key: Key, entries: list[Entry], at: int) -> None:
         folder = self._folder(key)
         body = b"\n".join([*(dumps(entry) for entry in entries), b""])
-        self.store.put(f"{folder}part-{at:013d}-{secrets.token_hex(3)}.jsonl", body, if_absent=True)
+        put_own(self.store, f"{folder}part-{at:013d}-{secrets.token_hex(3)}.jsonl", body)
         if "subpath" not in key:
-            self._fold_in(key, entries, at)
+            self._update_summary(key, entries, at)
 
-    def _fold_in(self, key: Key, entries: list[Entry], at: int) -> None:
-        fold = self._fold or _sdk_fold()
-        where = self._summary(key["project_key"], key["session_id"])
+    def _update_summary(self, key: Key, entries: list[Entry], at: int) -> None:
+        fold = self._fold or _import_fold()
+        where = self._summary_key(key["project_key"], key["session_id"])
         for _ in range(_ATTEMPTS):
             before, etag = None, None
             try:
-                blob = self.store.get(where)
+                blob = get_bounded(self.store, where, _MOST_SUMMARY_BYTES)
                 before, etag = json.loads(blob.data), blob.etag
             except NotFound:
                 pass  # the first one
             except ValueError as error:
                 raise DamagedData(f"{self.store.url}/{where} is no summary: {error}") from None
-            told = {name: before[name] for name in ("session_id", "mtime", "data")} if before else None
-            after = dict(fold(told, key, entries))
+            previous = {name: before[name] for name in ("session_id", "mtime", "data")} if before else None
+            after = dict(fold(previous, key, entries))
             # Of the same clock as names of parts; another machine's may be ahead of ours.
             after["mtime"] = max(at, int(before["mtime"]) if before else 0)
             token = {"write_id": secrets.token_hex(8)}  # equal contents would have equal ETags
             try:
-                self.store.put(where, json.dumps({**after, **token}).encode(), if_absent=etag is None, if_match=etag)
+                put_own(self.store, where, json.dumps({**after, **token}).encode(), if_match=etag)
                 return
             except (AlreadyExists, NotFound):
                 continue
@@ -137,15 +140,15 @@ class SessionStore:
                 found[session] = max(found.get(session, 0), names.part_ms(name))
         return [{"session_id": names.name_of(session), "mtime": ms} for session, ms in found.items()]
 
-    def _summaries(self, project_key: str) -> list[dict[str, Any]]:
+    def _list_summaries(self, project_key: str) -> list[dict[str, Any]]:
         root = f"{names.SUMMARIES}/{self._prefix}{names.key_part(project_key, 'project key')}/"
         found = []
         for info in self.store.list(root):
-            summary = json.loads(self.store.get(info.key).data)
+            summary = json.loads(get_bounded(self.store, info.key, _MOST_SUMMARY_BYTES).data)
             found.append({name: summary[name] for name in ("session_id", "mtime", "data")})
         return found
 
-    def _subkeys(self, key: Key) -> list[str]:
+    def _list_subkeys(self, key: Key) -> list[str]:
         root = self._folder({name: key[name] for name in ("project_key", "session_id")})
         paths = {info.key.removeprefix(root).rpartition("/")[::2] for info in self.store.list(root)}
         found = {path for path, name in paths if path and names.is_part(name)}
@@ -154,7 +157,7 @@ class SessionStore:
     def _delete(self, key: Key) -> None:
         folder = self._folder(key)
         if "subpath" not in key:
-            self.store.delete(self._summary(key["project_key"], key["session_id"]))
+            self.store.delete(self._summary_key(key["project_key"], key["session_id"]))
         for info in list(self.store.list(folder)):
             if "subpath" not in key or names.is_part(info.key.removeprefix(folder)):
                 self.store.delete(info.key)
@@ -168,7 +171,7 @@ class SessionStore:
             parts += [names.key_part(part, "part of a subpath") for part in key["subpath"].split("/")]
         return f"{self._prefix}{'/'.join(parts)}/"
 
-    def _summary(self, project_key: str, session_id: str) -> str:
+    def _summary_key(self, project_key: str, session_id: str) -> str:
         project, session = names.key_part(project_key, "project key"), names.key_part(session_id, "session id")
         return f"{names.SUMMARIES}/{self._prefix}{project}/{session}.json"
 
@@ -178,7 +181,7 @@ class SessionStore:
             return self._last_ms
 
 
-def _sdk_fold() -> Fold:
+def _import_fold() -> Fold:
     from claude_agent_sdk import fold_session_summary
 
     return cast(Fold, fold_session_summary)

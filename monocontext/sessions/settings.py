@@ -1,4 +1,4 @@
-"""The hooks in an agent's settings: put in, taken out, nothing else touched.
+"""Add our hooks to an agent's settings and remove them; touch nothing else.
 
 Claude Code: `.claude/settings.local.json` of the directory, of this user alone, or `~/.claude/settings.json`.
 Codex: `.codex/hooks.json`, or `$CODEX_HOME/hooks.json`. The file as it was stays beside it, once for each change.
@@ -32,7 +32,7 @@ _END_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Where an agent looks for its settings, and which of its events mean something here."""
+    """The places of an agent's settings, and the events that we hook."""
 
     name: str
     folder: str
@@ -56,8 +56,8 @@ class Agent:
         return folder / "skills" / SKILL_NAME / "SKILL.md"
 
     def _home(self) -> Path:
-        told = os.environ.get(self.home_variable)
-        return Path(told) if told else Path.home() / self.folder
+        given = os.environ.get(self.home_variable)
+        return Path(given) if given else Path.home() / self.folder
 
 
 AGENTS = {
@@ -82,11 +82,11 @@ AGENTS = {
 }  # fmt: skip
 
 
-def with_hooks(
+def add_hooks(
     settings: Settings, agent: Agent, options: Sequence[str], program: Sequence[str] | None = None
 ) -> Settings:
     """Settings with our hooks in them, those of an earlier installation replaced. Raises `MonocontextError`."""
-    merged = without_hooks(settings)
+    merged = remove_hooks(settings)
     hooks = merged.setdefault("hooks", {})
     for event, ours, matcher, more in agent.events:
         command = [*(program or hook_program()), ours, *options]
@@ -100,7 +100,7 @@ def with_hooks(
     return merged
 
 
-def without_hooks(settings: Settings) -> Settings:
+def remove_hooks(settings: Settings) -> Settings:
     """Settings without our hooks; what others put there stays as it is. Raises `MonocontextError`."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
@@ -175,7 +175,7 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
         return None
     if before is None and not settings:
         return None
-    backup, data = None, _as_it_was(path, settings) or as_text(settings).encode()
+    backup, data = None, _find_original(path, settings) or as_text(settings).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     if before is not None:
         backup = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1_000_000:06d}.bak")
@@ -188,8 +188,8 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
     return backup
 
 
-def _as_it_was(path: Path, settings: Settings) -> bytes | None:
-    """The newest copy that says the same: indents and line ends are the user's."""
+def _find_original(path: Path, settings: Settings) -> bytes | None:
+    """The newest backup with the same settings: its indents and line ends are the user's."""
     for copy in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.bak"), reverse=True):
         with contextlib.suppress(MonocontextError, OSError):
             if read_settings(copy) == settings:

@@ -1,4 +1,4 @@
-"""Spans of time, and what lies in them. Pure. Times of turns are as agents wrote them: any of them may be none."""
+"""Parse spans of time, and select turns in them. Pure. A turn may have no valid time: agents write them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _bounds(started: str, ended: str) -> Span | None:
 
 
 def touches(started: str, ended: str, span: Span) -> bool:
-    """Whether some of it may lie in a time; what has no time lies in every one."""
+    """Whether some of it may lie in a span; what has no time lies in every span."""
     bounds = _bounds(started, ended)
     return bounds is None or (bounds[0] <= span[1] and bounds[1] >= span[0])
 
@@ -57,8 +57,8 @@ def inside(started: str, ended: str, span: Span) -> bool:
     return bounds is not None and span[0] <= bounds[0] and bounds[1] <= span[1]
 
 
-def within(turns: list[Turn], span: Span) -> list[Turn]:
-    """Turns of a time; one without a time has that of the turn before it."""
+def turns_within(turns: list[Turn], span: Span) -> list[Turn]:
+    """The turns in a span; one without a time has that of the turn before it."""
     found, last = [], None
     for turn in turns:
         last = seconds_of(turn.ts) if seconds_of(turn.ts) is not None else last

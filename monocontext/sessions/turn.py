@@ -1,10 +1,10 @@
-"""A turn of a session, whichever agent it was with, and turns as text. Pure.
+"""Define a turn of a session with any agent, and write and parse turns as text. Pure.
 
     [Turn 12 - ASSISTANT] 2026-02-14T10:00:03.000Z tool_use Bash
     {"command": "make test"}
 
-A line of a turn that looks like such a head gets one more space before it, and loses it when it is read back: nobody's
-words can pass for a turn.
+A line of a turn that looks like such a head gets one more space before it, and loses it when it is read back: no text
+of a turn can pass for another turn.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def render(turns: Iterable[Turn]) -> str:
     """Turns as text, each ending in a blank line."""
     parts = []
     for turn in turns:
-        head = f"[Turn {turn.n} - {turn.role.upper()}] {_word(turn.ts)} {turn.kind} {_word(turn.tool)}"
+        head = f"[Turn {turn.n} - {turn.role.upper()}] {_one_word(turn.ts)} {turn.kind} {_one_word(turn.tool)}"
         marks = "".join(f" {mark}" for mark in turn.marks)
         text = _LIKE_HEAD.sub(r" \1", turn.text.replace("\r\n", "\n"))
         parts.append(f"{head}{marks}\n{text}\n\n")
@@ -96,10 +96,15 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
         )
 
 
+def tools_of(turns: Iterable[Turn]) -> set[str]:
+    """The names of the tools that turns call."""
+    return {turn.tool for turn in turns if turn.kind == "tool_use" and turn.tool}
+
+
 def as_blocks(turns: Iterable[Turn]) -> str:
     """DeepRecurse's `read_session`: `[Turn n - ROLE]` and the text."""
     return "\n\n".join(f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in turns)
 
 
-def _word(text: str) -> str:
+def _one_word(text: str) -> str:
     return re.sub(r"\s+", "_", text.strip()) or "-"

@@ -1,7 +1,7 @@
-"""A session from this machine into the archive: what is new of it, without its secrets, each record once.
+"""Upload a session of this machine to the archive: its new records, without secrets, each once.
 
-Records and texts are stored first, then `session.json` names them by compare-and-swap: that is the commit. Who loses
-takes back what it stored, looks at what is there now, and adds what that lacks.
+Records and texts are stored first, then `session.json` names them by compare-and-swap: that is the commit. The loser of
+a race deletes what it stored, reads what is there now, and adds what that lacks.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import secrets
 import time
 import uuid
@@ -16,18 +17,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from monocontext.codec import raw_frames
 from monocontext.errors import AlreadyExists, NotFound, StoreFailure
+from monocontext.format.codec import raw_frames
 from monocontext.sessions import names
 from monocontext.sessions.project_name import project_of, slug
-from monocontext.sessions.raw import read_records
+from monocontext.sessions.read_records import read_records
 from monocontext.sessions.reader import SessionFile, TurnMaker
 from monocontext.sessions.readers import reader_of
-from monocontext.sessions.records import Line, Record, dumps
+from monocontext.sessions.records import Record, RecordLine, dumps
 from monocontext.sessions.redaction import Finding, Redactor
-from monocontext.sessions.session_info import Part, Piece, SessionInfo
-from monocontext.sessions.turn import Turn, render
-from monocontext.store import Store
+from monocontext.sessions.session_info import MOST_BYTES, SessionInfo, SessionPart, TurnPiece
+from monocontext.sessions.turn import Turn, render, tools_of
+from monocontext.stores.protocol import Store, get_bounded, put_own
 
 PART_BYTES = 8 << 20
 """Records of one object."""
@@ -37,7 +38,7 @@ _ATTEMPTS = 30
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """What an upload did, or with `dry_run` would have done."""
+    """The result of an upload; with `dry_run`, what it would have done."""
 
     session_id: str
     project: str
@@ -60,8 +61,8 @@ class Uploaded:
 
 
 @dataclass(slots=True)
-class _New:
-    """What a file holds beyond what the archive has."""
+class _NewRecords:
+    """The records of a file that the archive lacks."""
 
     maker: TurnMaker
     records: list[bytes] = field(default_factory=list)
@@ -86,21 +87,22 @@ def upload_session(
     dry_run: bool = False,
     is_open: bool = False,
 ) -> Uploaded:
-    """Upload what is new of a session. Uploading it again does nothing (1 GET, 1 HEAD).
+    """Upload the new records of a session. Uploading it again does nothing (1 GET, 1 HEAD).
 
     `project`: by default that of the directory the agent worked in. `user`: `name@machine`, kept beside the session.
     `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; a cut last line is then left
     for later, and the copy of the text in one object (`transcript.txt`) as it is.
 
-    Cost: 1 GET, 1 PUT for each 8 MiB of records, 1 for the text, 1 to commit, and the copy. Raises what reading the
+    Cost: 1 GET, 1 PUT for each 8 MiB of records, 1 for the text, 1 to commit, the copy, and what `SearchIndex.add`
+    takes. Raises what reading the
     file and the store raise: `OSError`, `InvalidText`, `InvalidUrl`, `StoreFailure`.
     """
     for _ in range(_ATTEMPTS):
-        name = project or _project(file)
+        name = project or _find_project(file)
         root = f"{names.key_part(name, 'project')}/{names.session_path(file.session_id)}"
-        before, etag = _before(store, root, name, file)
+        before, etag = _load_info(store, root, name, file)
         redactor = Redactor(patterns, enabled=redact)
-        new = _new(store, root, file, before, redactor, is_open)
+        new = _read_new(store, root, file, before, redactor, is_open)
         report = Uploaded(
             file.session_id, name, len(new.records), len(new.turns), sum(map(len, new.records)),
             tuple(new.findings), tuple(new.problems), dry_run,
@@ -111,22 +113,23 @@ def upload_session(
         # have the rest of its lines taken once more.
         if not new.records:
             if not is_open:
-                _copy(store, root, before)
+                _copy_text(store, root, before)
             return report
         stored: list[str] = []
-        after = _store(store, root, before, new, redactor, user, stored)
+        after = _store_new(store, root, before, new, redactor, user, stored)
         # An error here leaves open whether the commit landed, so what it may name stays.
         if _commit(store, f"{names.TRANSCRIPTS}/{root}/{names.SESSION_JSON}", after, etag):
+            _add_to_search(store, name, file.session_id, after.pieces[len(before.pieces) :])
             if not is_open:
-                _copy(store, root, after)
+                _copy_text(store, root, after)
             return report
         for key in stored:
             store.delete(key)
     raise StoreFailure(f"{store.url}: {file.session_id}: others kept writing this session, {_ATTEMPTS} times in a row")
 
 
-def _project(file: SessionFile) -> str:
-    """Of the directory that the records name; the agent's own folder names are lossy."""
+def _find_project(file: SessionFile) -> str:
+    """The project of the directory that the records name; the agent's own folder names are lossy."""
     for line in reader_of(file).lines(file.path):
         payload = line.record.get("payload")
         for record in (line.record, payload if isinstance(payload, dict) else {}):
@@ -134,75 +137,82 @@ def _project(file: SessionFile) -> str:
                 return project_of(cwd)
         if line.number > 200:
             break
-    return slug(file.path.parent.name)
+    return project_of(file.folder) if os.path.isabs(file.folder) else slug(file.folder or file.path.parent.name)
 
 
-def _before(store: Store, root: str, project: str, file: SessionFile) -> tuple[SessionInfo, str | None]:
+def _load_info(store: Store, root: str, project: str, file: SessionFile) -> tuple[SessionInfo, str | None]:
     key = f"{names.TRANSCRIPTS}/{root}/{names.SESSION_JSON}"
     try:
-        blob = store.get(key)
+        blob = get_bounded(store, key, MOST_BYTES)
     except NotFound:
         return SessionInfo(file.session_id, project, file.agent), None
     return SessionInfo.from_bytes(blob.data, f"{store.url}/{key}"), blob.etag
 
 
-# -- what is new -------------------------------------------------------------------------------------------------------
+# -- new records -------------------------------------------------------------------------------------------------------
 
 
 class _Rewritten(Exception):
     """The file does not begin with the lines that were taken of it."""
 
 
-def _new(store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool) -> _New:
-    new, seen = _New(reader_of(file).maker(file.session_id)), set[str]()
+def _read_new(
+    store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool
+) -> _NewRecords:
+    new, seen = _NewRecords(reader_of(file).maker(file.session_id)), set[str]()
     try:
-        _take(file, new, redactor, is_open, before, lambda line: _unseen(line.record, seen))
+        _take_lines(file, new, redactor, is_open, before, lambda line: _is_unseen(line.record, seen))
     except _Rewritten:
-        return _merged(store, root, file, before, redactor, is_open)
+        return _merge(store, root, file, before, redactor, is_open)
     return new
 
 
-def _take(
-    file: SessionFile, new: _New, redactor: Redactor, is_open: bool, before: SessionInfo, wanted: Callable[[Line], bool]
+def _take_lines(
+    file: SessionFile,
+    new: _NewRecords,
+    redactor: Redactor,
+    is_open: bool,
+    before: SessionInfo,
+    is_wanted: Callable[[RecordLine], bool],
 ) -> None:
-    """Go through the file, whose first `before.lines` lines are in the archive, and take what is wanted of the rest.
+    """Go through the file, whose first `before.lines` lines are in the archive, and take the wanted lines of the rest.
 
     Once: it may be written to, cut or replaced meanwhile. Raises `_Rewritten`, with nothing taken.
     """
     hashed = hashlib.sha256()
     if not before.lines:
-        _go_on(new.maker, before)
+        _continue_from(new.maker, before)
     for line in reader_of(file).lines(file.path):
         if line.is_tail:
             if new.lines < before.lines:
                 raise _Rewritten
-            _tail(line, new, redactor, is_open, before, wanted)
+            _take_tail(line, new, redactor, is_open, before, is_wanted)
             break
         hashed.update(line.digest)
         new.lines += 1
-        if wanted(line):
+        if is_wanted(line):
             if new.lines > before.lines:
-                _add(line, new, redactor)
+                _add_line(line, new, redactor)
             else:
                 new.maker.feed(line.record)
         if new.lines == before.lines:
             if hashed.hexdigest() != before.digest:
                 raise _Rewritten
-            _go_on(new.maker, before)
+            _continue_from(new.maker, before)
     if new.lines < before.lines:
         raise _Rewritten
     new.digest = hashed.hexdigest()
 
 
-def _go_on(maker: TurnMaker, before: SessionInfo) -> None:
-    """What was taken before has its numbers, and its words were looked at for secrets: these count, not the file's."""
+def _continue_from(maker: TurnMaker, before: SessionInfo) -> None:
+    """Go on with the numbers and titles of the archive, which are redacted; those of the file are not."""
     maker.n = before.turns
     maker.title, maker.first_prompt, maker.cwd, maker.branch = (
         before.title, before.first_prompt, before.cwd, before.branch,
     )  # fmt: skip
 
 
-def _add(line: Line, new: _New, redactor: Redactor) -> None:
+def _add_line(line: RecordLine, new: _NewRecords, redactor: Redactor) -> None:
     found, images = len(redactor.findings), redactor.images
     record = redactor.record(line.record, line.number)
     new.findings += redactor.findings[found:]
@@ -214,40 +224,47 @@ def _add(line: Line, new: _New, redactor: Redactor) -> None:
     new.turns += new.maker.feed(record)
 
 
-def _tail(
-    line: Line, new: _New, redactor: Redactor, is_open: bool, before: SessionInfo, wanted: Callable[[Line], bool]
+def _take_tail(
+    line: RecordLine,
+    new: _NewRecords,
+    redactor: Redactor,
+    is_open: bool,
+    before: SessionInfo,
+    is_wanted: Callable[[RecordLine], bool],
 ) -> None:
     """A last line that was cut off. It is kept once, and not counted: completed, it comes again."""
     new.tail = line.digest.hex()
     if is_open:
         new.problems.append(f"line {line.number}: incomplete; left for the next upload")
         new.tail = before.tail
-    elif new.tail != before.tail and wanted(line):
-        _add(line, new, redactor)
+    elif new.tail != before.tail and is_wanted(line):
+        _add_line(line, new, redactor)
 
 
-def _merged(store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool) -> _New:
+def _merge(
+    store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool
+) -> _NewRecords:
     """Of a file that another machine went on with, or that was rewritten: the records that the archive lacks."""
-    new = _New(reader_of(file).maker(file.session_id))
+    new = _NewRecords(reader_of(file).maker(file.session_id))
     records = read_records(store, [f"{names.SESSIONS}/{root}/{part.name}" for part in before.parts])
     uuids = {record["uuid"] for record in records if isinstance(record.get("uuid"), str)}
-    others = Counter(_canonical(record) for record in records if not isinstance(record.get("uuid"), str))
+    others = Counter(_record_digest(record) for record in records if not isinstance(record.get("uuid"), str))
     for record in records:
         new.maker.feed(record)
     plain = redactor.sibling()
 
-    def is_new(line: Line) -> bool:
+    def is_new(line: RecordLine) -> bool:
         if isinstance(line.record.get("uuid"), str):
-            return _unseen(line.record, uuids)
-        same = _canonical(plain.record(line.record))
+            return _is_unseen(line.record, uuids)
+        same = _record_digest(plain.record(line.record))
         others[same] -= 1
         return others[same] < 0
 
-    _take(file, new, redactor, is_open, before.grown(lines=0), is_new)
+    _take_lines(file, new, redactor, is_open, before.with_changes(lines=0), is_new)
     return new
 
 
-def _unseen(record: Record, seen: set[str]) -> bool:
+def _is_unseen(record: Record, seen: set[str]) -> bool:
     found = record.get("uuid")
     if not isinstance(found, str):
         return True
@@ -257,24 +274,24 @@ def _unseen(record: Record, seen: set[str]) -> bool:
     return True
 
 
-def _canonical(record: Record) -> bytes:
+def _record_digest(record: Record) -> bytes:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).digest()
 
 
 # -- storing -----------------------------------------------------------------------------------------------------------
 
 
-def _store(
-    store: Store, root: str, before: SessionInfo, new: _New, redactor: Redactor, user: str, stored: list[str]
+def _store_new(
+    store: Store, root: str, before: SessionInfo, new: _NewRecords, redactor: Redactor, user: str, stored: list[str]
 ) -> SessionInfo:
     """Store records and text, and return what names them. Keys go to `stored` before they are written."""
     parts, at = list(before.parts), max([0, *(names.part_ms(part.name) for part in before.parts)])
-    for lines in _batched(new.records):
+    for lines in _make_batches(new.records):
         at = max(at + 1, time.time_ns() // 1_000_000)
         name = f"part-{at:013d}-{secrets.token_hex(3)}.jsonl"
         stored.append(f"{names.SESSIONS}/{root}/{name}")
-        store.put(stored[-1], b"\n".join([*lines, b""]), if_absent=True)
-        parts.append(Part(name, len(lines)))
+        put_own(store, stored[-1], b"\n".join([*lines, b""]))
+        parts.append(SessionPart(name, len(lines)))
     pieces = list(before.pieces)
     if new.turns:
         data = render(new.turns).encode("utf-8", "replace")
@@ -285,15 +302,18 @@ def _store(
         store.put(stored[-1], data)
         times = [turn.ts for turn in new.turns if turn.ts]
         pieces.append(
-            Piece(name, sha, len(data), new.turns[0].n, new.turns[-1].n, min(times, default=""), max(times, default=""),
-                  raw_frames(data))
+            TurnPiece(
+                name, sha, len(data), new.turns[0].n, new.turns[-1].n,
+                min(times, default=""), max(times, default=""), raw_frames(data),
+            )
         )  # fmt: skip
     maker = new.maker
-    return before.grown(
+    return before.with_changes(
         title=maker.title or before.title,
         first_prompt=maker.first_prompt or before.first_prompt,
         cwd=maker.cwd or before.cwd,
         branch=maker.branch or before.branch,
+        tools=tuple(sorted({*before.tools, *tools_of(new.turns)})),
         started=min(filter(None, (before.started, maker.started)), default=""),
         ended=max(before.ended, maker.ended),
         users=tuple(dict.fromkeys([*before.users, *([user] if user else [])])),
@@ -313,7 +333,7 @@ def _store(
     )
 
 
-def _batched(records: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _make_batches(records: Iterable[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     size = 0
     for record in records:
@@ -327,20 +347,33 @@ def _batched(records: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _commit(store: Store, key: str, info: SessionInfo, etag: str | None) -> bool:
-    """Whether it is ours that was written. A reply that was lost comes back as a conflict with ourselves."""
-    data = info.to_bytes()
+    """Whether what `info` adds is part of the session now."""
     try:
-        store.put(key, data, if_absent=etag is None, if_match=etag)
+        put_own(store, key, info.to_bytes(), if_match=etag)
         return True
     except (AlreadyExists, NotFound):
+        # Ours may have landed, its reply lost, and another may have gone on from it: then theirs names our last part.
         with contextlib.suppress(NotFound):
-            return SessionInfo.from_bytes(store.get(key).data, f"{store.url}/{key}").write_id == info.write_id
+            there = SessionInfo.from_bytes(get_bounded(store, key, MOST_BYTES).data, f"{store.url}/{key}")
+            return info.parts[-1].name in {part.name for part in there.parts}
         return False
 
 
-def _copy(store: Store, root: str, info: SessionInfo) -> None:
+def _add_to_search(store: Store, project: str, session_id: str, pieces: Sequence[TurnPiece]) -> None:
+    """Let searches know of new texts. One that dies before this leaves them to be read by each search, or to
+    `sessions index`."""
+    from monocontext.sessions.search_index import SearchIndex
+
+    if pieces:
+        path = names.session_path(session_id)
+        SearchIndex(store, names.key_part(project, "project")).add((path, each.name, each.bytes) for each in pieces)
+
+
+def _copy_text(store: Store, root: str, info: SessionInfo) -> None:
     """The whole text in one object, for people and programs that read files. No reader of ours needs it."""
     folder, size = f"{names.TRANSCRIPTS}/{root}", sum(piece.bytes for piece in info.pieces)
+    if not size:
+        return
     with contextlib.suppress(NotFound):
         if store.head(f"{folder}/{names.TRANSCRIPT}").size_bytes == size:
             return  # text only ever grows

@@ -1,6 +1,6 @@
-"""The worker that hooks leave behind: uploads what is in the spool, tries again, writes a log. One at a time a user.
+"""Upload the jobs in the spool: the worker that hooks start. Tries again, writes a log; one at a time for each user.
 
-What it cannot do now stays in the spool, and the next hook, or `monocontext sessions sync`, starts it again.
+A job that fails stays in the spool; the next hook, or `monocontext sessions sync`, starts the worker again.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotFound
 from monocontext.sessions import spool
 from monocontext.sessions.identity import user_at_machine
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS, discovered, recognized
+from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
 from monocontext.sessions.upload import Uploaded, upload_session
-from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 
 PATIENCE_SECONDS = 900.0
-"""How long a store is waited for before the worker ends."""
+"""A worker ends when a store has not answered for this long."""
 _FIRST_WAIT_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 60.0
 _MOST_ATTEMPTS_WITHOUT_FILE = 4
@@ -39,28 +40,36 @@ def main() -> None:
     work(time.time() + PATIENCE_SECONDS)
 
 
-def work(until: float, log: Callable[[str], object] | None = None) -> int:
-    """Do the jobs in the spool; return how many are left. Jobs whose store fails are tried again until `until`."""
+def work(
+    until: float,
+    log: Callable[[str], object] | None = None,
+    report_upload: Callable[[Uploaded], object] | None = None,
+) -> int:
+    """Do the jobs in the spool; return how many are left. Jobs whose store fails are tried again until `until`.
+
+    `report_upload` takes what was uploaded; without it the log does.
+    """
     log = log or _log
+    report_to = report_upload or (lambda report: log(_describe(report)))
     while True:
-        held = spool.lock()
-        if held is None:
+        descriptor = spool.try_lock()
+        if descriptor is None:
             return len(spool.jobs())
         try:
-            left = _work(until, log)
+            left = _do_jobs(until, log, report_to)
         finally:
-            os.close(held)
-        # A job that came after the last look met a lock that was held, and started nobody.
+            os.close(descriptor)
+        # A job that came after the last look found the lock taken, and started no worker.
         if left or not spool.jobs():
             return len(spool.jobs())
 
 
-def _work(until: float, log: Callable[[str], object]) -> bool:
+def _do_jobs(until: float, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> bool:
     """Whether there are jobs left that are not to be done now."""
     while paths := spool.jobs():
         waits = []
         for path in paths:
-            due = _attempt(path, log)
+            due = _try_job(path, log, report_upload)
             if due is not None:
                 waits.append(due)
         if not waits:
@@ -72,7 +81,7 @@ def _work(until: float, log: Callable[[str], object]) -> bool:
     return False
 
 
-def _attempt(path: str, log: Callable[[str], object]) -> float | None:
+def _try_job(path: str, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> float | None:
     """Do one job if it is due. When to try again, in seconds since 1970, or None when it is done with."""
     try:
         job = json.loads(Path(path).read_bytes())
@@ -86,7 +95,7 @@ def _attempt(path: str, log: Callable[[str], object]) -> float | None:
     try:
         reports = upload_job(job)
         for report in reports:
-            log(_sentence(report))
+            report_upload(report)
         if job.get("compile") and not job.get("goes_on"):
             _compile(job, reports[0].project, log)
     except (InvalidText, InvalidUrl) as error:
@@ -94,24 +103,25 @@ def _attempt(path: str, log: Callable[[str], object]) -> float | None:
     except NotFound as error:
         if job.get("attempts", 0) >= _MOST_ATTEMPTS_WITHOUT_FILE and "transcript" in str(error):
             return _give_up(path, job, str(error), log)
-        return _later(path, job, error, log)
+        return _retry_later(path, job, error, log)
     except (MonocontextError, OSError) as error:
-        return _later(path, job, error, log)
-    _done(path, job)
+        return _retry_later(path, job, error, log)
+    _finish(path, job)
     return None
 
 
 def upload_job(job: dict[str, object]) -> list[Uploaded]:
     """Upload the session of a job, and its subagents. Raises what reading and storing raise."""
     names = ("endpoint", "region", "profile", "anonymous")
-    store = open_store(str(job["url"]), **{name: job[name] for name in names if job.get(name)})
+    options: dict[str, Any] = {name: job[name] for name in names if job.get(name)}
+    store = open_store(str(job["url"]), **options)
     try:
-        return [_upload(store, file, job) for file in _files(job)]
+        return [_upload_file(store, file, job) for file in _job_files(job)]
     finally:
         store.close()
 
 
-def _upload(store: Store, file: SessionFile, job: dict[str, object]) -> Uploaded:
+def _upload_file(store: Store, file: SessionFile, job: dict[str, object]) -> Uploaded:
     patterns = job.get("patterns")
     return upload_session(
         store,
@@ -124,40 +134,42 @@ def _upload(store: Store, file: SessionFile, job: dict[str, object]) -> Uploaded
     )
 
 
-def _files(job: dict[str, object]) -> list[SessionFile]:
-    """The session's file and those of its subagents. Raises `NotFound` where the transcript is not to be found."""
+def _job_files(job: dict[str, object]) -> list[SessionFile]:
+    """The session's file and those of its subagents. Raises `NotFound` where there is no transcript."""
     original, linked = str(job.get("transcript_path") or ""), str(job.get("linked") or "")
     if not os.path.exists(linked or original):
-        found = [file for file in discovered() if file.session_id.partition("/")[0] == job.get("session_id")]
+        found = [file for file in discover_sessions() if file.session_id.partition("/")[0] == job.get("session_id")]
         if not found:
             raise NotFound(f"no transcript at {original or 'any place'} for session {job.get('session_id')}")
         return found
     agent = str(job["agent"]) if job.get("agent") in AGENTS else None
-    main = recognized(Path(original), agent) if os.path.exists(original) else None
+    main = recognize_session(Path(original), agent) if os.path.exists(original) else None
     if main is None:
-        main = recognized(Path(linked), agent)
+        main = recognize_session(Path(linked), agent)
         stem = Path(original).name.partition(".")[0]
         main = SessionFile(main.path, str(job.get("session_id") or stem), main.agent, main.modified_seconds)
     below = sorted(Path(original).with_suffix("").glob("subagents/**/*.jsonl")) if original else []
-    return [main, *(recognized(path, main.agent) for path in below)]
+    return [main, *(recognize_session(path, main.agent) for path in below)]
 
 
 def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:
-    """Let `rlm compile` digest what is new, in this worker's time; what it says goes to the log."""
+    """Let `rlm compile` digest what is new, in this worker's time; its output goes to the log."""
     program = Path(sys.executable).parent / "rlm"
     command = str(program) if os.access(program, os.X_OK) else shutil.which("rlm")
     if command is None:
         log("no command `rlm` here: pip install monocontext-rlm, or leave out --compile")
         return
-    options = [f"--{name}={job[name]}" for name in ("endpoint", "region", "profile") if job.get(name)]
+    names = ("endpoint", "region", "profile", "max_dollars", "max_dollars_per_day")
+    options = [f"--{name.replace('_', '-')}={job[name]}" for name in names if job.get(name)]
+    options += ["--anonymous"] if job.get("anonymous") else []
     done = subprocess.run(
         [command, "compile", str(job["url"]), f"--project={project}", "--quiet", *options],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    log(" ".join((done.stdout + done.stderr).split()))
+    log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with {done.returncode}")
 
 
-def _later(path: str, job: dict[str, object], error: Exception, log: Callable[[str], object]) -> float:
+def _retry_later(path: str, job: dict[str, object], error: Exception, log: Callable[[str], object]) -> float:
     attempts = int(str(job.get("attempts", 0))) + 1
     wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(attempts - 1, 10))
     log(f"{job.get('session_id')}: attempt {attempts} failed, again in {wait:.0f} s: {' '.join(str(error).split())}")
@@ -168,15 +180,15 @@ def _later(path: str, job: dict[str, object], error: Exception, log: Callable[[s
 
 
 def _give_up(path: str, job: dict[str, object], why: str, log: Callable[[str], object]) -> float | None:
-    """What will never work is put aside with its reason."""
+    """Put aside a job that can never work, with the reason."""
     log(f"{job.get('session_id', path)}: put aside: {' '.join(why.split())}")
     os.replace(path, path.removesuffix(".job") + ".failed")
     return None
 
 
-def _done(path: str, job: dict[str, object]) -> None:
+def _finish(path: str, job: dict[str, object]) -> None:
     if job.get("session_id"):
-        spool.uploaded(job)
+        spool.mark_uploaded(job)
     linked = str(job.get("linked") or "")
     if json.loads(Path(path).read_bytes()).get("at") != job.get("at"):
         return
@@ -185,7 +197,7 @@ def _done(path: str, job: dict[str, object]) -> None:
         Path(linked).unlink(missing_ok=True)
 
 
-def _sentence(report: Uploaded) -> str:
+def _describe(report: Uploaded) -> str:
     taken = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
     return (
         f"{report.session_id}: {report.records} records, {report.turns} turns to {report.project}"
@@ -195,7 +207,7 @@ def _sentence(report: Uploaded) -> str:
 
 
 def _log(text: str) -> None:
-    print(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}", file=sys.stdout, flush=True)
+    print(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {spool.one_line(text)}", file=sys.stdout, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,41 +1,52 @@
-"""Stores, opened by URL. A store's own module, and what it needs, is imported when the first of its kind is opened."""
+"""Open object stores by URL. The module of a store, with its dependencies, is imported on first use."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Unpack
 
-from monocontext.store import Store
+from monocontext.options import StoreOptions, takes
 from monocontext.stores.address import is_within, parse, split_object
+from monocontext.stores.protocol import Store
 
-__all__ = ["is_within", "open_store", "split_object"]
+_OPTIONS = {"gs": ("endpoint", "anonymous"), "az": ("endpoint", "anonymous")}
 
-_S3_OPTIONS = ("endpoint", "region", "profile", "path_style", "anonymous", "transport", "keep_alive", "client")
+__all__ = ["is_within", "open_store", "split_object", "store_at"]
 
 
-def open_store(url: str | os.PathLike[str], **options: Any) -> Store:
-    """Open the store at `s3://bucket/prefix`, `file:///directory`, a directory path (with `~`) or `memory://name`.
+@takes(StoreOptions)
+def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> Store:
+    """Open the store at `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `https://host/path`,
+    `file:///directory`, a directory path (with `~`), `memory://name`, `hf://datasets/owner/name` or any filesystem of
+    fsspec as `fsspec+PROTOCOL://place/path` (extra `fsspec`).
 
-    Costs no request: the first verb finds out whether the place is there. Options, for `s3://` alone:
+    Costs no request: the first verb finds out whether the place exists. `gs://`, `az://` (`az://container@account/...`,
+    `abfs://`) and `https://` need the extra `obstore`; they know `endpoint` and `anonymous`, and take credentials from
+    where their cloud's tools keep them. `https://` is read only. One option that is None counts as not given:
 
-    - `endpoint`: URL of a server other than AWS; without it `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL` count
-    - `region`, `profile`: as in the AWS configuration; where an endpoint is given the region defaults to `us-east-1`
-    - `path_style`: the bucket in the path instead of the host; by default so where an endpoint is given
+    - `endpoint`: URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`
+    - `region`, `profile`: as in the AWS configuration; with an endpoint the region defaults to `us-east-1`
+    - `path_style`: the bucket in the path instead of the host; the default with an endpoint
     - `anonymous`: sign nothing
-    - `transport`: what GETs travel by, `own` (the default) or `boto3`, as everything else does
-    - `keep_alive`: `False` leaves no connection of ours open between two calls
-    - `client`: a ready boto3 client, taken as it is; excludes the others
+    - `transport`: what sends GETs: `own` (the default) or `boto3`, which sends all other requests; or `obstore`, which
+      sends everything
+    - `keep_alive`: `False` leaves no connection of our transport open between two calls
+    - `client`: a boto3 client, used as it is; excludes the others
 
-    An option that is `None` counts as not given. Raises `InvalidUrl`, and `TypeError` for an option that the URL's
-    scheme does not have.
+    Raises `InvalidUrl`, and `TypeError` for an option that the URL's scheme does not have.
     """
+    return store_at(url, options)
+
+
+def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
+    """The same for options whose names are checked."""
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     address = parse(url)
-    given = {name: value for name, value in options.items() if value is not None}
-    known = _S3_OPTIONS if address.scheme == "s3" else ()
-    for name in options:
-        if name not in _S3_OPTIONS or (name in given and name not in known):
-            takes = "takes " + ", ".join(known) if known else "takes no options"
-            raise TypeError(f"unknown option {name!r} for {address}: {address.scheme} {takes}")
+    known = _OPTIONS.get(address.scheme, ())
+    for name in given:
+        if address.scheme != "s3" and name not in known:
+            options_known = f"options are {', '.join(known)}" if known else "it takes no options"
+            raise TypeError(f"unknown option {name!r} for {address}: {options_known}")
     if address.scheme == "memory":
         from monocontext.stores.memory import MemoryStore
 
@@ -44,6 +55,14 @@ def open_store(url: str | os.PathLike[str], **options: Any) -> Store:
         from monocontext.stores.local import LocalStore
 
         return LocalStore(address.path)
-    from monocontext.stores.s3 import S3Store
+    if address.scheme == "hf" or address.scheme.startswith("fsspec+"):
+        from monocontext.stores.filesystem import FilesystemStore
+
+        return FilesystemStore(address)
+    if address.scheme != "s3" or given.get("transport") == "obstore":
+        from monocontext.stores.cloud import CloudStore
+
+        return CloudStore(address, **given)
+    from monocontext.stores.s3.store import S3Store
 
     return S3Store(address.place, address.path, **given)

@@ -1,22 +1,36 @@
-"""Where a URL points: its scheme, its place, and the path inside that place. Opens nothing."""
+"""Parse the URL or path of a store into scheme, place and path. Opens nothing."""
 
 from __future__ import annotations
 
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
-from urllib.parse import unquote_to_bytes
 
 from monocontext.errors import InvalidUrl
-from monocontext.stores.checks import usable_key
+from monocontext.stores.checks import check_key
 
-Scheme = Literal["s3", "file", "memory"]
+Scheme = str
+"""`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+` and a protocol."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
-_FORMS = "s3://bucket/prefix, file:///directory, a directory path, or memory://name"
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
+"""A drive, or a share of the network."""
+_PLACES = {
+    "s3": ("bucket", r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}"),
+    "gs": ("bucket", r"[a-z0-9][a-z0-9._-]{1,221}"),
+    "az": ("container", r"[a-z0-9$][a-z0-9-]{1,62}(?:@[a-z0-9]{3,24}(?:\.[a-z0-9.-]+)?)?"),
+    "https": ("host", r"[A-Za-z0-9._-]+(?::\d{1,5})?|\[[0-9a-f:]+\](?::\d{1,5})?"),
+    "memory": ("name", r"(?s:.+)"),
+}
+_PLACES["http"] = _PLACES["https"]
+_FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
+_FSSPEC_PLACE = r"(?:[^@:]+@)?[^@]*"
+"""A host with a user, a bucket or nothing; no password."""
+_ALIASES: dict[str, Scheme] = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
+_FORMS = (
+    "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, https://host/path, file:///directory, "
+    "a directory path, memory://name, hf://datasets/owner/name, or fsspec+PROTOCOL://place/path"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,39 +39,46 @@ class Address:
 
     scheme: Scheme
     place: str
-    """The bucket, or the name in memory; empty for directories."""
+    """The bucket, the container (with `@account`), the host, or the name in memory; empty for directories."""
     path: str
     """Below the place and without slashes at its ends; for directories the absolute path."""
 
     def __str__(self) -> str:
         if self.scheme == "file":
+            from pathlib import Path  # 2 ms that `s3://` need not pay
+
             return Path(self.path).as_uri()
         return f"{self.scheme}://{self.place}/{self.path}".removesuffix("/")
 
 
 def parse(url: str | os.PathLike[str]) -> Address:
-    """Take a URL or a path apart. Raises `InvalidUrl`, in one line that names the forms there are."""
+    """Parse a URL or a path. Raises `InvalidUrl`, in one line that names the valid forms."""
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidUrl(f"not a place: {text!r}; expected {_FORMS}")
+    if _WINDOWS.match(text):
+        return _windows_directory(text, text)
     found = None if isinstance(url, os.PathLike) else _SCHEME.match(text)
     if found is None:
         return _directory(os.path.expanduser(text))
     scheme, rest = found[1].lower(), text[found.end() - 1 :]
     if scheme == "file":
         return _file_url(text, rest)
-    if scheme not in ("s3", "memory") or not rest.startswith("//"):
+    is_fsspec = _FSSPEC.fullmatch(scheme) is not None
+    name = _ALIASES.get(scheme, scheme)
+    known: Scheme | None = scheme if is_fsspec else next((each for each in _PLACES if each == name), None)
+    if known is None or not rest.startswith("//"):
         raise InvalidUrl(f"not a URL that a store can be opened on: {text!r}; expected {_FORMS}")
     place, _, path = rest[2:].partition("/")
-    if not place:
-        what = "bucket" if scheme == "s3" else "name"
+    what, valid = ("place without a password", _FSSPEC_PLACE) if is_fsspec else _PLACES[known]
+    if not place and not is_fsspec:
         raise InvalidUrl(f"no {what} in {text!r}; expected {_FORMS}")
-    if scheme == "s3" and not _BUCKET.fullmatch(place):
-        raise InvalidUrl(f"not a bucket name: {place!r} in {text!r}")
+    if not re.fullmatch(valid, place):
+        raise InvalidUrl(f"not a {what} name: {place!r} in {text!r}")
     path = path.removesuffix("/")
     if path:
-        usable_key(path)
-    return Address("s3" if scheme == "s3" else "memory", place, path)
+        check_key(path)
+    return Address(known, place, path)
 
 
 def _file_url(text: str, rest: str) -> Address:
@@ -66,12 +87,23 @@ def _file_url(text: str, rest: str) -> Address:
         if host not in ("", "localhost") or not slash:
             raise InvalidUrl(f"a file URL names no host: {text!r}; expected file:///directory")
         rest = "/" + path
-    return _directory(os.fsdecode(unquote_to_bytes(rest)))
+    from urllib.parse import unquote_to_bytes
+
+    path = os.fsdecode(unquote_to_bytes(rest))
+    return _windows_directory(path[1:], text) if _WINDOWS.match(path[1:]) else _directory(path)
+
+
+def _windows_directory(path: str, text: str) -> Address:
+    if os.name != "nt":
+        raise InvalidUrl(
+            f"a directory of Windows, which this system is not: {text!r}; a folder of that name is ./{path}"
+        )
+    return _directory(path)
 
 
 def _directory(path: str) -> Address:
-    # abspath takes `..` away as text, which is another directory than the system's where a link stands before it.
-    parts = path.split(os.sep)
+    # abspath removes `..` as text, which differs from what the system does after a symbolic link.
+    parts = path.replace(os.altsep or os.sep, os.sep).split(os.sep)
     return Address("file", "", os.path.realpath(path) if ".." in parts else os.path.abspath(path))
 
 
@@ -88,14 +120,14 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
         root = Address("file", "", folder)
     if not key or os.fspath(url).endswith("/"):
         raise InvalidUrl(f"{os.fspath(url)!r} names a place, not an object")
-    return str(root), usable_key(key)
+    return str(root), check_key(key)
 
 
 def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> bool:
     """Whether the object at `url` lies in `place`: the same bucket, the same name in memory, the same folder or below.
 
-    Folders are compared after links are followed and `..` is taken away, part by part: `/data/ctx-evil` is not in
-    `/data/ctx`. What is not a proper URL lies nowhere.
+    Folders are compared part by part after links and `..` are resolved: `/data/ctx-evil` is not in `/data/ctx`. An
+    invalid URL lies nowhere.
     """
     try:
         inner, outer = parse(url), parse(place)
@@ -103,6 +135,8 @@ def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> boo
         return False
     if inner.scheme != outer.scheme:
         return False
+    if _FSSPEC.fullmatch(inner.scheme):  # its place may be one of many, or none
+        return inner.place == outer.place and path_is_within(f"/{inner.path}", f"/{outer.path}")
     if inner.scheme != "file":
         return inner.place == outer.place
     return path_is_within(os.path.realpath(inner.path), os.path.realpath(outer.path))

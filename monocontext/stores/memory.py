@@ -1,4 +1,4 @@
-"""`memory://name`: objects that live in this process, for tests and for texts that need not outlive it."""
+"""The store at `memory://name`: objects in this process, for tests and for texts that need not outlive it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from monocontext.errors import NotPicklable
-from monocontext.store import Blob, ObjectInfo
 from monocontext.stores.address import Address
-from monocontext.stores.checks import absent, check_end, check_range, check_version, check_write, lost, usable_key
+from monocontext.stores.checks import (
+    check_key,
+    check_part,
+    check_range,
+    check_size,
+    check_write,
+    conflict_error,
+    not_found_error,
+)
+from monocontext.stores.protocol import Blob, ObjectInfo
 
 
 @dataclass(frozen=True, slots=True)
-class _Object:
+class _StoredObject:
     data: bytes
     etag: str
     modified_seconds: float
@@ -27,19 +35,19 @@ class _Space:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.objects: dict[str, _Object] = {}
+        self.objects: dict[str, _StoredObject] = {}
 
 
 _spaces: dict[str, _Space] = {}
-# One counter for all: no two versions of anything share an ETag. `next` on it and `setdefault` above are atomic.
+# One counter for all objects: no two versions share an ETag. `next` on it and `setdefault` above are atomic.
 _versions = itertools.count(1)
 
 
 class MemoryStore:
-    """Objects behind a name, shared by everyone in the process who opens that name. Requests cost nothing."""
+    """Objects below a name, shared by all stores of the process with that name."""
 
     is_near = True
-    """A second request for the same bytes would wait for the same lock: nothing is hedged."""
+    """A second request would be no faster, so requests are not hedged."""
 
     def __init__(self, name: str, prefix: str = "") -> None:
         self._address = Address("memory", name, prefix.strip("/"))
@@ -56,8 +64,9 @@ class MemoryStore:
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(f"{self.url} lives in this process alone: publish to file:// or s3:// to share it")
 
-    def get(self, key: str) -> Blob:
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         found = self._find(key)
+        check_size(self._name(key), most_bytes, len(found.data))
         return Blob(
             found.data,
             found.etag,
@@ -69,19 +78,18 @@ class MemoryStore:
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
         found = self._find(key)
-        check_version(self._name(key), etag, found.etag)
-        check_end(self._name(key), start, length, len(found.data))
+        check_part(self._name(key), etag, found.etag, start, length, len(found.data))
         return Blob(found.data[start : start + length], found.etag, len(found.data))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
-        path, new = self._root + usable_key(key), _Object(bytes(data), f"{next(_versions):x}", time.time())
+        path, new = self._root + check_key(key), _StoredObject(bytes(data), f"{next(_versions):x}", time.time())
         with self._space.lock:
             old = self._space.objects.get(path)
             if if_match is not None and old is None:
-                raise absent(self._name(key))
+                raise not_found_error(self._name(key))
             if old is not None and (if_absent or (if_match is not None and if_match != old.etag)):
-                raise lost(self._name(key), if_match, old.etag)
+                raise conflict_error(self._name(key), if_match, old.etag)
             self._space.objects[path] = new
         return new.etag
 
@@ -97,20 +105,20 @@ class MemoryStore:
         return ObjectInfo(key, len(found.data), found.etag, found.modified_seconds, time.time())
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        path = self._root + usable_key(key)
+        path = self._root + check_key(key)
         with self._space.lock:
             old = self._space.objects.get(path)
             if old is not None and if_match not in (None, old.etag):
-                raise lost(self._name(key), if_match, old.etag)
+                raise conflict_error(self._name(key), if_match, old.etag)
             self._space.objects.pop(path, None)
 
     def close(self) -> None:
-        """Nothing to give back: the objects stay with the name."""
+        """Do nothing: the objects stay below the name."""
 
-    def _find(self, key: str) -> _Object:
-        found = self._space.objects.get(self._root + usable_key(key))
+    def _find(self, key: str) -> _StoredObject:
+        found = self._space.objects.get(self._root + check_key(key))
         if found is None:
-            raise absent(self._name(key))
+            raise not_found_error(self._name(key))
         return found
 
     def _name(self, key: str) -> str:
@@ -118,5 +126,5 @@ class MemoryStore:
 
 
 def forget(name: str) -> None:
-    """Let go of the objects behind `memory://name`; stores that are open on it keep theirs."""
+    """Drop the objects of `memory://name`; open stores keep theirs."""
     _spaces.pop(name, None)

@@ -1,11 +1,11 @@
-"""Doubles to test with, for us and for users: stores that count, wait, fail or crash, S3 servers, a clock to turn.
+"""Test doubles: stores that count, wait, fail or crash, S3 servers, a virtual clock.
 
 Nothing here needs pytest.
 """
 
 from __future__ import annotations
 
-from monocontext.clock import Clock, SystemClock
+from monocontext.stores.clock import Clock, SystemClock
 from monocontext.testing.clock import VirtualClock
 from monocontext.testing.faults import (
     Crash,
@@ -13,6 +13,7 @@ from monocontext.testing.faults import (
     Fault,
     FaultPlan,
     FaultyStore,
+    LosingStore,
     fail,
     flip_byte,
     truncate,
@@ -37,6 +38,7 @@ __all__ = [
     "FaultPlan",
     "FaultyStore",
     "HttpFault",
+    "LosingStore",
     "Profile",
     "Request",
     "S3StandIn",

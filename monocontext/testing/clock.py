@@ -1,4 +1,4 @@
-"""A clock that a test turns."""
+"""A clock that only moves when a test advances it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class VirtualClock:
         self.advance(max(0.0, seconds))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass. Raises `ValueError` for less than nothing."""
+        """Let time pass. Raises `ValueError` for a negative number of seconds."""
         if seconds < 0:
             raise ValueError(f"time does not go back: {seconds} seconds")
         with self._lock:

@@ -1,4 +1,4 @@
-"""Stores that fail on purpose: wrong bytes for readers, sudden death for writers."""
+"""Wrap a store to fail on purpose: wrong bytes for readers, lost replies and crashes for writers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from monocontext.errors import StoreFailure
-from monocontext.store import Blob, ObjectInfo, Store
+from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing.stores import Request, WrappedStore
 
 Fault = Callable[[Blob], Blob]
-"""What happens to an answer on its way: another answer, or an exception."""
+"""Changes an answer on its way: returns another one, or raises."""
 FaultPlan = Sequence[Fault | None] | Callable[[int, Request], Fault | None]
-"""The fault of the n-th GET, counted from 0; `None`, and the end of a sequence, mean that all is well."""
+"""The fault of the n-th GET, counted from 0; `None`, and the end of a sequence, mean no fault."""
 
 
 def fail(error: BaseException | None = None) -> Fault:
@@ -26,7 +26,7 @@ def fail(error: BaseException | None = None) -> Fault:
 
 
 def truncate(missing_bytes: int = 1) -> Fault:
-    """The last bytes do not arrive, and nobody says so."""
+    """The last bytes do not arrive, without an error."""
     return lambda blob: replace(blob, data=blob.data[: max(0, len(blob.data) - missing_bytes)])
 
 
@@ -55,11 +55,12 @@ class FaultyStore(WrappedStore):
         self._lock = threading.Lock()
         self._next = 0
         self.faults = 0
-        """Answers that were tampered with so far."""
+        """Answers changed so far."""
 
-    def get(self, key: str) -> Blob:
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         fault = self._fault(Request("get", key))
-        return fault(super().get(key)) if fault else super().get(key)
+        blob = super().get(key, most_bytes=most_bytes)
+        return fault(blob) if fault else blob
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         fault = self._fault(Request("get_range", key, start, length))
@@ -77,12 +78,33 @@ class FaultyStore(WrappedStore):
             return fault
 
 
+class LosingStore(WrappedStore):
+    """Carries out every conditional put and loses the reply: the caller gets `error`.
+
+    A client that gives up raises `StoreFailure`; one that repeats the request finds its own object and raises
+    `AlreadyExists`.
+    """
+
+    def __init__(self, store: Store, error: type[Exception] = StoreFailure) -> None:
+        super().__init__(store)
+        self._error = error
+        self.lost = 0
+        """Replies lost so far."""
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
+        if if_absent or if_match is not None:
+            self.lost += 1
+            raise self._error(f"the reply to put {key} is lost on purpose")
+        return etag
+
+
 class Crash(BaseException):
-    """The process is dead. Not an `Exception`: no handler of the code under test may survive it."""
+    """The process dies. Not an `Exception`: no handler of the code under test may catch it."""
 
 
 class CrashingStore(WrappedStore):
-    """Lets `after_puts` puts succeed; the next one ends in `Crash`, and so does whatever is asked afterwards.
+    """Lets `after_puts` puts succeed; the next one ends in `Crash`, and so does every later request.
 
     With `landed` that put is carried out and only its answer is lost. `after_puts` over the number of puts that a run
     makes, in a loop, visits every state that a kill can leave behind.
@@ -98,7 +120,7 @@ class CrashingStore(WrappedStore):
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         with self._lock:
-            self._alive()
+            self._check_alive()
             if self._left == 0:
                 self.crashed = True
                 if self._landed:
@@ -108,26 +130,26 @@ class CrashingStore(WrappedStore):
             # Under the lock, so that with several writers the crash comes after exactly that many puts.
             return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def get(self, key: str) -> Blob:
-        self._alive()
-        return super().get(key)
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        self._check_alive()
+        return super().get(key, most_bytes=most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        self._alive()
+        self._check_alive()
         return super().get_range(key, start, length, etag=etag)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        self._alive()
+        self._check_alive()
         return super().list(prefix)
 
     def head(self, key: str) -> ObjectInfo:
-        self._alive()
+        self._check_alive()
         return super().head(key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        self._alive()
+        self._check_alive()
         super().delete(key, if_match=if_match)
 
-    def _alive(self) -> None:
+    def _check_alive(self) -> None:
         if self.crashed:
             raise Crash("after the crash")

@@ -1,4 +1,4 @@
-"""What an HTTP server may do wrong, as values, and a script that says which requests meet it. No I/O.
+"""Faults of an HTTP server as values, and a script that chooses which requests meet them. No I/O.
 
 server.faults.add(stall(at=1000), key="*/segments/*")          # the first GET of a segment
 server.faults.add(slow_down(), times=3)                        # the next three GETs
@@ -16,30 +16,30 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Literal
 
-from monocontext.testing.http_wire import Reply
+from monocontext.testing.http_wire import HttpReply
 
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
-def _as_it_is(reply: Reply) -> Reply:
+def _keep_reply(reply: HttpReply) -> HttpReply:
     return reply
 
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """What is odd about one answer."""
+    """What goes wrong with one reply."""
 
     name: str
-    instead: Reply | None = None
-    """Said without carrying the request out."""
-    change: Callable[[Reply], Reply] = _as_it_is
-    """From what would have been said to what is."""
+    instead: HttpReply | None = None
+    """The reply to send without carrying out the request."""
+    change: Callable[[HttpReply], HttpReply] = _keep_reply
+    """Turns the right reply into the wrong one."""
     rewrite: Callable[[bytes], bytes] | None = None
-    """Before it is answered, somebody replaces the object by what this makes of its bytes."""
+    """Replaces the object by what this makes of its bytes, before the reply."""
     ignores: frozenset[str] = frozenset()
-    """Headers of the request that the server does not look at, in lower case."""
+    """Request headers that the server ignores, in lower case."""
     stops: tuple[Literal["head", "body"], int] | None = None
-    """Send no more after so many bytes of the head or of the body."""
+    """Stop sending after so many bytes of the head or of the body."""
     then: Literal["close", "reset", "stall"] = "close"
     """What comes after the last byte where it `stops`; a stall ends when the client hangs up."""
     bytes_per_second: float | None = None
@@ -63,7 +63,7 @@ def cut_head() -> HttpFault:
 
 
 def lost() -> HttpFault:
-    """The request is carried out, and nothing is said about it."""
+    """The server carries out the request and sends no reply."""
     return HttpFault("lost answer", stops=("head", 0))
 
 
@@ -90,17 +90,17 @@ def stall_in_head() -> HttpFault:
 
 
 def drip(bytes_per_second: float) -> HttpFault:
-    """The body comes in drops, 50 a second: there is never silence."""
+    """The body comes in drops, 50 a second: the connection is never silent."""
     return HttpFault(f"drip of {bytes_per_second:g} B/s", bytes_per_second=bytes_per_second)
 
 
-# -- the answer is not what was asked for ---------------------------------------------------------------------------
+# -- the reply is not what was requested -----------------------------------------------------------------------------
 
 
 def short(missing_bytes: int = 1) -> HttpFault:
-    """A shorter range than was asked for, with a length and a Content-Range that agree with it."""
+    """A shorter range than the request names, with a length and a Content-Range that agree with it."""
 
-    def change(reply: Reply) -> Reply:
+    def change(reply: HttpReply) -> HttpReply:
         body = reply.body[: max(0, len(reply.body) - missing_bytes)]
         found = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
         headers = dict(reply.headers)
@@ -112,9 +112,9 @@ def short(missing_bytes: int = 1) -> HttpFault:
 
 
 def shifted(by_bytes: int = 1) -> HttpFault:
-    """Bytes of another place, under the head of the right one: those asked for, turned by some."""
+    """Bytes of another place under the right head: the right body, rotated."""
 
-    def change(reply: Reply) -> Reply:
+    def change(reply: HttpReply) -> HttpReply:
         at = by_bytes % max(1, len(reply.body))
         return replace(reply, body=reply.body[at:] + reply.body[:at])
 
@@ -124,7 +124,7 @@ def shifted(by_bytes: int = 1) -> HttpFault:
 def flipped(at: int = 0) -> HttpFault:
     """One byte of the body has all its bits turned; a negative index counts from the end."""
 
-    def change(reply: Reply) -> Reply:
+    def change(reply: HttpReply) -> HttpReply:
         body = bytearray(reply.body)
         if body:
             body[max(-len(body), min(at, len(body) - 1))] ^= 0xFF
@@ -134,9 +134,9 @@ def flipped(at: int = 0) -> HttpFault:
 
 
 def wrong_range(by_bytes: int = 1) -> HttpFault:
-    """A Content-Range that names another place than was asked for."""
+    """A Content-Range that names another place than the request did."""
 
-    def change(reply: Reply) -> Reply:
+    def change(reply: HttpReply) -> HttpReply:
         found = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
         if not found:
             return reply
@@ -147,16 +147,16 @@ def wrong_range(by_bytes: int = 1) -> HttpFault:
 
 
 def other_etag(etag: str = "another-version") -> HttpFault:
-    """The answer claims to be of another version, and If-Match is not looked at."""
+    """The reply claims to be of another version, and the server ignores If-Match."""
 
-    def change(reply: Reply) -> Reply:
+    def change(reply: HttpReply) -> HttpReply:
         return replace(reply, headers=dict(reply.headers) | {"ETag": f'"{etag}"'})
 
     return HttpFault("wrong ETag", change=change, ignores=frozenset({"if-match"}))
 
 
 def whole() -> HttpFault:
-    """The whole object with status 200, whatever range was asked for."""
+    """The whole object with status 200, whatever range the request names."""
     return HttpFault("200 for a range", ignores=frozenset({"range"}))
 
 
@@ -166,7 +166,7 @@ def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
 
 
 def replaced_unseen(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
-    """The same by a server that does not look at If-Match."""
+    """The same on a server that ignores If-Match."""
     return HttpFault("object replaced, If-Match ignored", rewrite=rewrite, ignores=frozenset({"if-match"}))
 
 
@@ -174,12 +174,12 @@ def replaced_unseen(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpF
 
 
 def refuse(status: int, code: str, headers: Mapping[str, str] | None = None) -> HttpFault:
-    """An error in XML, as S3 says it; the request is not carried out."""
+    """An error in XML as S3 sends it, instead of carrying out the request."""
     return HttpFault(f"{status} {code}", instead=error_reply(status, code, headers=headers))
 
 
 def slow_down(retry_after_seconds: int | None = None) -> HttpFault:
-    """503 SlowDown, with the time after which to come back if it is given."""
+    """503 SlowDown, with a Retry-After header where a time is given."""
     return refuse(503, "SlowDown", {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)})
 
 
@@ -188,7 +188,7 @@ def internal_error() -> HttpFault:
 
 
 def expired(status: Literal[400, 403] = 400) -> HttpFault:
-    """The credentials have expired: S3 says it with 400, other servers with 403."""
+    """The credentials have expired: S3 answers 400, other servers 403."""
     return refuse(status, "ExpiredToken")
 
 
@@ -197,17 +197,19 @@ def error_in_200(code: str = "InternalError") -> HttpFault:
     return replace(refuse(200, code), name=f"200 {code}")
 
 
-def error_reply(status: int, code: str, message: str = "on purpose", headers: Mapping[str, str] | None = None) -> Reply:
-    """An error as S3 says it."""
+def error_reply(
+    status: int, code: str, message: str = "on purpose", headers: Mapping[str, str] | None = None
+) -> HttpReply:
+    """An error in XML as S3 sends it."""
     body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
-    return Reply(status, body.encode(), {"Content-Type": "application/xml"} | dict(headers or {}))
+    return HttpReply(status, body.encode(), {"Content-Type": "application/xml"} | dict(headers or {}))
 
 
 # -- which requests meet it -----------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Rule:
+class FaultRule:
     """One line of a script."""
 
     fault: HttpFault
@@ -221,7 +223,7 @@ class Rule:
     times: int | None = 1
     """Requests that meet it after those; `None` for all."""
     share: float = 1.0
-    """Of those, so many, by chance."""
+    """The share of those that meet it, by chance."""
     seen: int = 0
     """Requests of this verb and key so far."""
     struck: int = 0
@@ -242,11 +244,11 @@ class Rule:
 
 @dataclass(slots=True)
 class Script:
-    """Rules in order: the first that strikes counts. Safe for use by many threads."""
+    """Rules in order: the first that matches a request counts. Safe for use by many threads."""
 
     seed: int = 0
-    """Of what is left to chance."""
-    rules: list[Rule] = field(default_factory=list)
+    """The seed of `share`."""
+    rules: list[FaultRule] = field(default_factory=list)
     _random: Random = field(init=False)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
@@ -262,15 +264,15 @@ class Script:
         skip: int = 0,
         times: int | None = 1,
         share: float = 1.0,
-    ) -> Rule:
+    ) -> FaultRule:
         """Append a rule; what it returns counts the requests that met it."""
-        rule = Rule(fault, verb, key, skip, times, share)
+        rule = FaultRule(fault, verb, key, skip, times, share)
         with self._lock:
             self.rules.append(rule)
         return rule
 
     def clear(self) -> None:
-        """From now on all is well."""
+        """Remove all rules."""
         with self._lock:
             self.rules.clear()
 

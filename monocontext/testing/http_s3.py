@@ -1,7 +1,7 @@
-"""An S3 server to test and measure against: real HTTP on 127.0.0.1, faults by script, distance by profile.
+"""Serve S3 over HTTP on 127.0.0.1 for tests and measurements, with faults by script and latency by profile.
 
-Threads of this process, one a connection; it starts in a millisecond, and signatures are not looked at. `SeaweedServer`
-is the real thing, for what must be believed; this one is for what must go wrong.
+The server runs in threads of this process, one a connection. It starts in a millisecond and ignores signatures. Use
+`SeaweedServer` to prove that something works with a real server, and this one to make things go wrong.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from random import Random
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from monocontext.store import Store
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
+from monocontext.stores.protocol import Store
 from monocontext.testing.http_bucket import Bucket
 from monocontext.testing.http_faults import HttpFault, Script
-from monocontext.testing.http_wire import Asked, Reply, read_body, read_head
-from monocontext.testing.link import Link
+from monocontext.testing.http_wire import HttpReply, HttpRequest, read_body, read_head
+from monocontext.testing.link import SimulatedLink
 from monocontext.testing.profiles import Profile, profile
 
 MOST_CONNECTIONS = 256
@@ -56,28 +56,28 @@ class S3StandIn:
         most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         self._memory = ""
-        self.store = self._store_of(objects)
+        self.store = self._make_store(objects)
         """Where the objects are."""
         self.bucket = bucket
         self.faults = Script(seed)
         """Which requests go wrong, and how."""
-        self._served = Bucket(bucket, self.store)
+        self._bucket = Bucket(bucket, self.store)
         self._latency = profile(latency) if isinstance(latency, str) else latency
-        self._link = Link(connection_bytes_per_second, link_bytes_per_second)
+        self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
         self._random = Random(seed)
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(most_connections)
         self._stopping = threading.Event()
         self._listener: socket.socket | None = None
-        self._open: dict[socket.socket, threading.Thread] = {}
+        self._connections: dict[socket.socket, threading.Thread] = {}
         self._accepting = threading.Thread(target=self._accept, name="stand-in", daemon=True)
         self.connections = 0
         """Accepted so far."""
         self.in_flight = 0
-        """Requests that were read and are not answered."""
+        """Requests without a reply yet."""
         self.reset_counts()
 
-    def _store_of(self, objects: Mapping[str, bytes] | str | os.PathLike[str] | Store | None) -> Store:
+    def _make_store(self, objects: Mapping[str, bytes] | str | os.PathLike[str] | Store | None) -> Store:
         if objects is None or isinstance(objects, Mapping):
             self._memory = f"stand-in-{uuid.uuid4().hex}"
             store = open_store(f"memory://{self._memory}")
@@ -101,14 +101,14 @@ class S3StandIn:
         return f"s3://{self.bucket}/{prefix}"
 
     def reset_counts(self) -> None:
-        """Start counting from nothing; connections and what is in flight stay."""
+        """Set the counts to zero; connections and requests in flight stay."""
         with self._lock:
             self.counts: Counter[str] = Counter()
             """Requests by verb; those of the bucket itself are `LIST`."""
             self.bytes_sent = 0
             """Of bodies."""
             self.most_in_flight = self.in_flight
-            self.log: deque[Asked] = deque(maxlen=_REMEMBERED)
+            self.log: deque[HttpRequest] = deque(maxlen=_REMEMBERED)
             """The last requests, without their bodies, in the order in which they came."""
 
     @property
@@ -119,9 +119,9 @@ class S3StandIn:
 
     @property
     def open_connections(self) -> int:
-        """That the other side has not closed."""
+        """Connections that the client has not closed."""
         with self._lock:
-            return len(self._open)
+            return len(self._connections)
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class S3StandIn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Hang up on everyone; all threads have ended afterwards."""
+        """Close all connections and wait for all threads to end."""
         listener, self._listener = self._listener, None
         self._stopping.set()
         if listener is not None:
@@ -147,9 +147,9 @@ class S3StandIn:
             forget(self._memory)
 
     def hang_up(self) -> list[threading.Thread]:
-        """Close all connections, as a server does with those that were idle for long; returns who served them."""
+        """Close all connections, as a server does with idle ones; returns the threads that served them."""
         with self._lock:
-            serving = dict(self._open)
+            serving = dict(self._connections)
         for each in serving:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -167,7 +167,7 @@ class S3StandIn:
             with self._lock:
                 self.connections += 1
                 serve = (sock, self.connections)
-                thread = self._open[sock] = threading.Thread(
+                thread = self._connections[sock] = threading.Thread(
                     target=self._serve, args=serve, name="stand-in", daemon=True
                 )
             thread.start()
@@ -178,73 +178,73 @@ class S3StandIn:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with suppress(OSError, AttributeError):
-                # bbr, the default on some systems, would bill the client for its pace.
+                # bbr, the default on some systems, paces what it sends, which would count as the client's time.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
             fault = self.faults.pick("CONNECT", "")
             if fault is not None:
                 self._end(sock, fault)
                 return
             with sock.makefile("rb") as file:
-                while (asked := self._next(sock, file, number)) and self._exchange(sock, asked):
+                while (request := self._next(sock, file, number)) and self._exchange(sock, request):
                     pass
-        except (OSError, ValueError):  # the client hung up, or sent what is no HTTP
+        except (OSError, ValueError):  # the client hung up, or did not send HTTP
             pass
         finally:
             with self._lock:
-                del self._open[sock]
-            # Not `close` alone: a process forked meanwhile may hold a copy, and the client would wait for ever.
+                del self._connections[sock]
+            # `close` is not enough: a process forked meanwhile may have a copy, and the client would wait for ever.
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
             self._slots.release()
 
-    def _next(self, sock: socket.socket, file: BinaryIO, connection: int) -> Asked | None:
-        asked = read_head(file)
-        if asked is None:
+    def _next(self, sock: socket.socket, file: BinaryIO, connection: int) -> HttpRequest | None:
+        request = read_head(file)
+        if request is None:
             return None
-        if asked.headers.get("expect", "").lower() == "100-continue":
+        if request.headers.get("expect", "").lower() == "100-continue":
             sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body = read_body(file, asked.headers)
-        verb, _ = self._served.place(asked)
+        body = read_body(file, request.headers)
+        verb, _ = self._bucket.place(request)
         with self._lock:
             self.counts[verb] += 1
-            asked = replace(asked, connection=connection, number=self.counts.total())
-            self.log.append(asked)
-        return replace(asked, body=body)
+            request = replace(request, connection=connection, number=self.counts.total())
+            self.log.append(request)
+        return replace(request, body=body)
 
-    def _exchange(self, sock: socket.socket, asked: Asked) -> bool:
-        """Answer one request; whether the connection goes on."""
+    def _exchange(self, sock: socket.socket, request: HttpRequest) -> bool:
+        """Answer one request; returns whether the connection goes on."""
         with self._lock:
             self.in_flight += 1
             self.most_in_flight = max(self.most_in_flight, self.in_flight)
             seconds = self._latency.seconds(self._random) if self._latency else 0.0
         begun = time.monotonic() + seconds
         try:
-            verb, key = self._served.place(asked)
+            verb, key = self._bucket.place(request)
             fault = self.faults.pick(verb, key) or _NONE
-            reply = self._reply(asked, key, fault)
+            reply = self._reply(request, key, fault)
             self._wait_until(begun)
-            if asked.method == "HEAD":
+            if request.method == "HEAD":
                 reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body))} | dict(reply.headers))
             self._send(sock, reply, fault, begun)
             if fault.stops:
                 self._end(sock, fault)
-            return not fault.stops and asked.headers.get("connection", "").lower() != "close"
+            return not fault.stops and request.headers.get("connection", "").lower() != "close"
         finally:
             with self._lock:
                 self.in_flight -= 1
 
-    def _reply(self, asked: Asked, key: str, fault: HttpFault) -> Reply:
+    def _reply(self, request: HttpRequest, key: str, fault: HttpFault) -> HttpReply:
         if fault.instead:
             return fault.instead
         if fault.rewrite:
             self.store.put(key, fault.rewrite(self.store.get(key).data))
         if fault.ignores:
-            seen = {name: value for name, value in asked.headers.items() if name not in fault.ignores}
-            asked = replace(asked, headers=seen)
-        return fault.change(self._served.answer(asked))
+            seen = {name: value for name, value in request.headers.items() if name not in fault.ignores}
+            request = replace(request, headers=seen)
+        return fault.change(self._bucket.answer(request))
 
-    def _send(self, sock: socket.socket, reply: Reply, fault: HttpFault, begun: float) -> None:
+    def _send(self, sock: socket.socket, reply: HttpReply, fault: HttpFault, begun: float) -> None:
         head, body = reply.head(), memoryview(reply.body)
         if fault.stops:
             part, at = fault.stops
@@ -276,7 +276,7 @@ class S3StandIn:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sock.close()
         elif fault.then == "stall":
-            while sock.recv(4096):  # until the client hangs up, or we do
+            while sock.recv(4096):  # until either side hangs up
                 pass
 
     def _wait_until(self, moment: float) -> None:

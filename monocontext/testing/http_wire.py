@@ -1,4 +1,4 @@
-"""HTTP/1.1 from the server's side of a socket: requests come in, replies go out. No S3 here."""
+"""Parse HTTP/1.1 requests and format replies, on the server's side of a socket. No S3 here."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from urllib.parse import parse_qsl, unquote
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One request, whole."""
+class HttpRequest:
+    """One complete request."""
 
     method: str
     path: str
-    """Decoded, with the slash it begins with."""
+    """Decoded; begins with a slash."""
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     """By name in lower case."""
@@ -27,8 +27,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """One answer, whole. `Content-Length` is that of the body unless `headers` say otherwise."""
+class HttpReply:
+    """One complete reply. `Content-Length` is the length of the body, unless `headers` say otherwise."""
 
     status: int
     body: bytes = field(default=b"", repr=False)
@@ -41,8 +41,8 @@ class Reply:
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def read_head(file: BinaryIO) -> Asked | None:
-    """The head of the next request; `None` at the end of the connection or where it makes no sense."""
+def read_head(file: BinaryIO) -> HttpRequest | None:
+    """The head of the next request; `None` at the end of the connection, or for a malformed first line."""
     first = file.readline(64 << 10).split()
     if len(first) != 3:
         return None
@@ -52,19 +52,21 @@ def read_head(file: BinaryIO) -> Asked | None:
         headers[name.lower()] = value.strip()
     target = first[1].decode("latin-1")
     path, _, query = target.partition("?")
-    return Asked(first[0].decode("latin-1"), unquote(path), dict(parse_qsl(query, keep_blank_values=True)), headers)
+    return HttpRequest(
+        first[0].decode("latin-1"), unquote(path), dict(parse_qsl(query, keep_blank_values=True)), headers
+    )
 
 
 def read_body(file: BinaryIO, headers: Mapping[str, str]) -> bytes:
-    """The body that follows a head, without the chunks of HTTP, nor those that AWS signs one by one."""
+    """The body that follows a head, with the chunks of HTTP and the signed chunks of AWS joined."""
     if "chunked" in headers.get("transfer-encoding", ""):
-        body = _unchunked(file)
+        body = _join_chunks(file)
     else:
         body = file.read(int(headers.get("content-length", 0)))
-    return _unchunked(BytesIO(body)) if "aws-chunked" in headers.get("content-encoding", "") else body
+    return _join_chunks(BytesIO(body)) if "aws-chunked" in headers.get("content-encoding", "") else body
 
 
-def _unchunked(file: BinaryIO) -> bytes:
+def _join_chunks(file: BinaryIO) -> bytes:
     pieces = []
     while size := int(file.readline().partition(b";")[0] or b"0", 16):
         pieces.append(file.read(size))

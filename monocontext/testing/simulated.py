@@ -1,51 +1,59 @@
-"""A reader's workers on a virtual clock: the same engine, no threads, exact times."""
+"""Run a reader's requests on a virtual clock: the same engine, no threads, exact times."""
 
 from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, TypeVar
 
-from monocontext.plan import Request
+from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.workers import Job, Workers
 from monocontext.testing.clock import VirtualClock
 
 T = TypeVar("T")
 
 
-class SimulatedWorkers:
-    """Carries requests out one by one, each at the moment at which it would have arrived.
+class SimulatedWorkers(Workers):
+    """Completes requests one by one, each at the moment at which its answer arrives.
 
     `seconds(request)` says how long a request takes once it has started; requests overlap. Hand it to
     `Monocontext.open(..., workers=...)`; the clock moves when a caller waits.
     """
 
-    def __init__(self, seconds: Callable[[Request], float], clock: VirtualClock | None = None, max_running: int = 64):
-        lock = threading.RLock()
-        self.lock: AbstractContextManager[Any] = lock
-        self.condition = threading.Condition(lock)
+    spares_hops = False
+    """A caller waits for its request at once."""
+
+    def __init__(
+        self, seconds: Callable[[RangeRequest], float], clock: VirtualClock | None = None, max_running: int = 64
+    ):
+        self.lock: AbstractContextManager[Any] = threading.RLock()
         self.max_running = max_running
         self.clock = clock or VirtualClock()
         self._seconds = seconds
         self._arrivals: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
 
-    def submit(self, request: Request, job: Callable[[], None]) -> None:
+    def submit(self, request: RangeRequest, job: Job) -> bool:
         arrival = self.clock.now() + self._seconds(request)
         heapq.heappush(self._arrivals, (arrival, next(self._order), job))
+        return True
 
-    def run(self, request: Request, job: Callable[[], None]) -> None:
-        self.submit(request, job)  # the caller waits for it at once, and meets it there
+    def ring(self) -> None:
+        """Does nothing: a waiting caller checks after each arrival."""
 
     def decode(self, work: Callable[[], T]) -> T:
         return work()
 
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        return [work() for work in works]
+
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         while not ready():
             if not self._arrivals:
-                raise AssertionError("a caller waits and nothing is under way")
+                raise AssertionError("a caller waits, but no request is in flight")
             moment = until() if until else None
             if moment is not None and moment < self._arrivals[0][0]:
                 self.clock.advance(max(0.0, moment - self.clock.now()))
@@ -60,7 +68,7 @@ class SimulatedWorkers:
         job()
 
     def pass_time(self, seconds: float) -> None:
-        """Let time go by while nobody waits: what arrives in it, arrives."""
+        """Let time pass while no caller waits; requests whose answers arrive in it complete."""
         until = self.clock.now() + seconds
         while self._arrivals and self._arrivals[0][0] <= until:
             self.step()

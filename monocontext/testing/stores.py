@@ -1,4 +1,4 @@
-"""Stores around a store, that count or delay, and a store whose objects are computed instead of kept."""
+"""Wrap a store to count or delay its requests, or compute the objects of one instead of storing them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from monocontext.clock import Clock, SystemClock
 from monocontext.errors import AccessDenied
-from monocontext.store import Blob, ObjectInfo, Store
-from monocontext.stores.checks import absent, check_end, check_range, check_version, usable_key
+from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
+from monocontext.stores.clock import Clock, SystemClock
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
 
 _LISTED_PER_REQUEST = 1000
 
 
 class WrappedStore:
-    """A store that passes everything on; the others change one thing each."""
+    """Passes every call on to the store below; each subclass changes one thing."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         """The store below."""
         self.is_near: bool = getattr(store, "is_near", False)
-        """Whether asking twice for what is late is of no use, as with memory and disks."""
+        """Whether hedging a late request is useless, as with memory and disks."""
 
     @property
     def url(self) -> str:
@@ -32,8 +32,8 @@ class WrappedStore:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} around {self.store!r}>"
 
-    def get(self, key: str) -> Blob:
-        return self.store.get(key)
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         return self.store.get_range(key, start, length, etag=etag)
@@ -48,7 +48,7 @@ class WrappedStore:
         return self.store.head(key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        # A condition is handed on where there is one: stores of users may know none.
+        # Without a condition no argument is passed: stores of users may not take one.
         self.store.delete(key, **({} if if_match is None else {"if_match": if_match}))
 
     def close(self) -> None:
@@ -57,16 +57,16 @@ class WrappedStore:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, as it was made."""
+    """One request to a store."""
 
     verb: str
     """`get`, `get_range`, `put`, `list`, `head` or `delete`."""
     key: str
     """The key, or the prefix of a `list`."""
     start: int | None = None
-    """First byte asked for; `None` where that means nothing."""
+    """The first byte of a range; `None` for other verbs."""
     length: int | None = None
-    """Bytes asked for, or sent by a `put`; `None` where that means nothing."""
+    """Bytes of a range, or of a `put`; `None` for other verbs."""
 
 
 class CountingStore(WrappedStore):
@@ -86,10 +86,10 @@ class CountingStore(WrappedStore):
         return f"<CountingStore {counts} | {moved} | {self.store!r}>"
 
     def reset(self) -> None:
-        """Start from nothing."""
+        """Set the log and all counts to zero."""
         with self._lock:
             self.log: list[Request] = []
-            """Every request, in the order in which they began."""
+            """Every request, in order of its beginning."""
             self.counts: Counter[str] = Counter()
             """Requests by verb."""
             self.bytes_read = 0
@@ -113,13 +113,13 @@ class CountingStore(WrappedStore):
         with self._lock:
             return self.counts.total()
 
-    def get(self, key: str) -> Blob:
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         self._count(Request("get", key))
-        return self._arrived(super().get(key))
+        return self._count_read(super().get(key, most_bytes=most_bytes))
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         self._count(Request("get_range", key, start, length))
-        return self._arrived(super().get_range(key, start, length, etag=etag))
+        return self._count_read(super().get_range(key, start, length, etag=etag))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         self._count(Request("put", key, 0, len(data)))
@@ -148,7 +148,7 @@ class CountingStore(WrappedStore):
             self.log.append(request)
             self.counts[request.verb] += 1
 
-    def _arrived(self, blob: Blob) -> Blob:
+    def _count_read(self, blob: Blob) -> Blob:
         with self._lock:
             self.bytes_read += len(blob.data)
         return blob
@@ -171,68 +171,69 @@ class SlowStore(WrappedStore):
         self._clock: Clock = clock or SystemClock()
         self._bytes_per_second = bytes_per_second
 
-    def get(self, key: str) -> Blob:
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         self._wait()
-        return self._carry(super().get(key))
+        return self._deliver(super().get(key, most_bytes=most_bytes))
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         self._wait()
-        return self._carry(super().get_range(key, start, length, etag=etag))
+        return self._deliver(super().get_range(key, start, length, etag=etag))
 
     def _wait(self) -> None:
         self._clock.sleep(self._seconds() if callable(self._seconds) else self._seconds)
 
-    def _carry(self, blob: Blob) -> Blob:
+    def _deliver(self, blob: Blob) -> Blob:
         if self._bytes_per_second:
             self._clock.sleep(len(blob.data) / self._bytes_per_second)
         return blob
 
 
 class VirtualStore:
-    """Objects of any size whose bytes are computed where they are read. Read-only.
+    """Objects of any size whose bytes are computed when they are read. Read-only.
 
     `objects` maps a key to its size in bytes and to a function that gives the bytes from `start` to `stop`.
     """
 
     is_near = True
-    """A second request for the same bytes would wait for the same processor: nothing is hedged."""
+    """A hedged request would wait for the same processor, so there are none."""
 
     def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
         self._objects = dict(objects)
         self.url = url
-        """Opens nothing: the store lives in the test that made it."""
+        """No other process can open it: the store lives in the test that made it."""
 
     def __repr__(self) -> str:
         total = sum(size for size, _ in self._objects.values())
         return f"<VirtualStore {len(self._objects):,} objects, {total:,} bytes>"
 
-    def get(self, key: str) -> Blob:
-        return self.get_range(key, 0, self.head(key).size_bytes)
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        size_bytes = self.head(key).size_bytes
+        check_size(f"{self.url}/{key}", most_bytes, size_bytes)
+        return self.get_range(key, 0, size_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
         info, url = self.head(key), f"{self.url}/{key}"
-        check_version(url, etag, info.etag)
-        check_end(url, start, length, info.size_bytes)
+        check_part(url, etag, info.etag, start, length, info.size_bytes)
         data = self._objects[key][1](start, start + length) if length else b""
         if len(data) != length:
             raise AssertionError(f"the function behind {url} gave {len(data)} bytes for {start} to {start + length}")
         return Blob(data, info.etag, info.size_bytes)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
-        raise AccessDenied(f"{self.url}/{key} is computed: nothing can be written there")
+        raise AccessDenied(f"{self.url}/{key} is computed and cannot be written")
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         return (self.head(key) for key in sorted(self._objects) if key.startswith(prefix))
 
     def head(self, key: str) -> ObjectInfo:
-        if usable_key(key) not in self._objects:
-            raise absent(f"{self.url}/{key}")
+        if check_key(key) not in self._objects:
+            raise not_found_error(f"{self.url}/{key}")
         size_bytes = self._objects[key][0]
         return ObjectInfo(key, size_bytes, f"virtual-{size_bytes}")
 
     def delete(self, key: str, *, if_match: str | None = None) -> NoReturn:
-        raise AccessDenied(f"{self.url}/{key} is computed: nothing can be removed there")
+        raise AccessDenied(f"{self.url}/{key} is computed and cannot be deleted")
 
     def close(self) -> None:
         """Nothing to give back."""

@@ -1,4 +1,4 @@
-"""A store at a distance: a wait for the first byte, then bytes at the speed of a connection and of a shared link."""
+"""Wrap a store to be far away: latency before the first byte, then the speed of a connection and of a shared link."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterator
 from random import Random
 
-from monocontext.clock import Clock, SystemClock
-from monocontext.store import Blob, ObjectInfo, Store
-from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, Link
+from monocontext.stores.clock import Clock, SystemClock
+from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 from monocontext.testing.profiles import Profile, profile
 from monocontext.testing.stores import WrappedStore
 
@@ -33,20 +33,20 @@ class ThrottledStore(WrappedStore):
         self.is_near = False
         self._profile = profile(latency) if isinstance(latency, str) else latency
         self._clock: Clock = clock or SystemClock()
-        self._link = Link(connection_bytes_per_second, link_bytes_per_second)
+        self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
         self._random = Random(seed)
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<ThrottledStore {self._profile.name} before {self.store!r}>"
 
-    def get(self, key: str) -> Blob:
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         begun = self._first_byte()
-        return self._carried(super().get(key), begun)
+        return self._deliver(super().get(key, most_bytes=most_bytes), begun)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         begun = self._first_byte()
-        return self._carried(super().get_range(key, start, length, etag=etag), begun)
+        return self._deliver(super().get_range(key, start, length, etag=etag), begun)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         self._wait_until(self._link.arrival(len(data), self._clock.now()))
@@ -66,11 +66,11 @@ class ThrottledStore(WrappedStore):
         super().delete(key, if_match=if_match)
 
     def _first_byte(self) -> float:
-        """When the answer to a request begins that is sent now."""
+        """The moment at which the answer to a request sent now begins."""
         with self._lock:
             return self._clock.now() + self._profile.seconds(self._random)
 
-    def _carried(self, blob: Blob, begun: float) -> Blob:
+    def _deliver(self, blob: Blob, begun: float) -> Blob:
         self._wait_until(begun)
         self._wait_until(self._link.arrival(len(blob.data), begun))
         return blob

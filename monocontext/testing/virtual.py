@@ -1,16 +1,25 @@
-"""A context of any size out of one repeated frame and a few planted ones, in a few megabytes of memory."""
+"""Make a context of any size from one repeated frame and a few planted ones, in a few megabytes of memory."""
 
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from monocontext.codec import describe
-from monocontext.index import FRAMES_PER_PAGE, FrameRecord, Run, encode_page, page_ref
-from monocontext.manifest import ROOT_KEY, Manifest, PageRef, generation_key
-from monocontext.segments import segment_key
+from monocontext.format import inline
+from monocontext.format.codec import describe
+from monocontext.format.document_refs import DocumentsRef
+from monocontext.format.folding import Directory, folded
+from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
+from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
+from monocontext.format.refs import PageRef
+from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing.stores import VirtualStore
 from monocontext.testing.virtual_filters import virtual_filters
+from monocontext.writing.documents import DocumentRows, join_documents
+from monocontext.writing.segments import segment_key
 
 FRAMES_PER_SEGMENT = 64
 
@@ -22,13 +31,15 @@ def virtual_context(
     *,
     filters: bool = False,
     distinct: bool = False,
+    documents: bool = False,
 ) -> VirtualStore:
     """A store that holds a context of `frames` frames: `filler` in each, except where `planted` has another text.
 
     The text is `filler * frames` with those pieces replaced. Frames are stored raw; 16 million of them (4 TiB at
-    256 KiB) take seconds and some megabytes. `filters`: with search filters, as `publish` would write. `distinct`: each
-    segment is an object of its own, as in a real text; equal ones are one object otherwise, and a request for one is a
-    request for all. A terabyte of distinct ones takes some 200 MB.
+    256 KiB) take seconds and some megabytes, 400 million (100 TB) some ten seconds and 300 MB. `filters`: with search
+    filters, as `publish` would write. `distinct`: each segment is an object of its own, as in a real text; equal ones
+    are one object otherwise, and a request for one is a request for all. A terabyte of distinct ones takes some 200 MB.
+    `documents`: each frame is a document, named `frame 17`; some microseconds and 100 bytes each.
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
     if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
@@ -38,23 +49,21 @@ def virtual_context(
     special = {number: describe(data, data) for number, data in plants.items()}
     objects: dict[str, tuple[int, Callable[[int, int], bytes]]] = {}
     pages: list[PageRef] = []
-    repeated: dict[int, tuple[bytes, list[FrameRecord]]] = {}
+    repeated: dict[int, PageRef] = {}
     for first in range(0, frames, FRAMES_PER_PAGE):
         size = min(FRAMES_PER_PAGE, frames - first)
         here = {n - first: special[n] for n in special if first <= n < first + size}
-        if here or distinct or size not in repeated:
+        own = None if here or distinct else repeated.get(size)
+        if own is None:
             records = [here.get(i, record) for i in range(size)]
-            runs = _runs(first, size, plain, plants, objects, distinct)
-            page = (encode_page(runs, records), records)
+            data = encode_page(_runs(first, size, plain, plants, objects, distinct), records)
+            own = page_ref(data, records, None)
+            objects[own.key] = _bytes(data)
             if not here and not distinct:
-                repeated[size] = page
-        else:
-            page = repeated[size]
-        data, records = page
-        ref = page_ref(data, records, pages[-1] if pages else None)
-        objects[ref.key] = (len(data), lambda start, stop, data=data: data[start:stop])  # type: ignore[misc]
-        pages.append(ref)
-    root = Manifest(
+                repeated[size] = own
+        pages.append(_behind(own, pages[-1]) if pages else own)
+    copies = inline.ends(plants.get(0, plain), plants.get(frames - 1, plain))
+    manifest = Manifest(
         generation=1,
         write_id="virtual",
         created="2026-01-01T00:00:00+00:00",
@@ -62,11 +71,39 @@ def virtual_context(
         final_newline=plants.get(frames - 1, plain).endswith(b"\n"),
         stored_bytes=pages[-1].bytes,
         codec="raw",
+        flags=flags_of_text([record, *special.values()]),
+        head=copies.head,
+        tail=copies.tail,
         filters=virtual_filters(frames, plain, plants, objects) if filters else (),
-    ).to_bytes()
+        documents=_one_each(frames, record, special, objects) if documents else None,
+    )
+
+    def put(key: str, data: bytes) -> None:
+        objects[key] = _bytes(data)
+
+    def get(ref: Directory) -> bytes:
+        size, read = objects[ref.key]
+        return read(0, size)
+
+    root = folded(manifest, put, get).to_bytes()
     for key in (ROOT_KEY, generation_key(1)):
-        objects[key] = (len(root), lambda start, stop: root[start:stop])
+        put(key, root)
     return VirtualStore(objects)
+
+
+def _bytes(data: bytes) -> tuple[int, Callable[[int, int], bytes]]:
+    return len(data), lambda start, stop: data[start:stop]
+
+
+def _behind(own: PageRef, before: PageRef) -> PageRef:
+    """The entry of a page, given as that of a first page, behind another one."""
+    return replace(
+        own,
+        frames=own.frames + before.frames,
+        bytes=own.bytes + before.bytes,
+        characters=own.characters + before.characters,
+        newlines=own.newlines + before.newlines,
+    )
 
 
 def _runs(
@@ -76,7 +113,7 @@ def _runs(
     planted: Mapping[int, bytes],
     objects: dict[str, tuple[int, Callable[[int, int], bytes]]],
     distinct: bool,
-) -> list[Run]:
+) -> list[FrameRun]:
     """Segments for the frames of one page, added to `objects`."""
     runs, digest = [], hashlib.sha256(plain).digest()
     for start in range(first, first + size, FRAMES_PER_SEGMENT):
@@ -85,13 +122,34 @@ def _runs(
         content = (start if distinct else count, count, digest, sorted(pieces.items()))
         name = hashlib.sha256(repr(content).encode()).hexdigest()
         if (key := segment_key(name)) not in objects:
-            body = _Pieces([pieces.get(i, plain) for i in range(count)])
+            body = _SegmentBytes([pieces.get(i, plain) for i in range(count)])
             objects[key] = (body.size, body)
-        runs.append(Run(key, 0, count, "raw"))
+        runs.append(FrameRun(key, 0, count, "raw"))
     return runs
 
 
-class _Pieces:
+def _one_each(
+    frames: int, record: FrameRecord, special: Mapping[int, FrameRecord], objects: dict[str, Any]
+) -> DocumentsRef | None:
+    """A document for each frame; their pages and names are added to `objects`."""
+    store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
+    try:
+        rows = DocumentRows(store)
+        each = (special.get(number, record) for number in range(frames))
+        rows.add_passed(
+            (b"frame %d" % number, b"", one.characters, one.bytes, one.newlines, 0) for number, one in enumerate(each)
+        )
+        rows.finish()
+        ref = join_documents(store, None, rows)
+        for info in store.list():
+            data = store.get(info.key).data
+            objects[info.key] = (len(data), lambda start, stop, data=data: data[start:stop])
+        return ref
+    finally:
+        forget(store.url.removeprefix("memory://"))
+
+
+class _SegmentBytes:
     """The bytes of a segment, joined only where they are read."""
 
     def __init__(self, pieces: list[bytes]):

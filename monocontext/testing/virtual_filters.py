@@ -1,4 +1,4 @@
-"""Filters of a virtual context: nearly all columns are alike, so a row is computed where it is read."""
+"""Compute the search filters of a virtual context row by row when they are read: nearly all columns are alike."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from monocontext.filters.building import GROUP_FRAMES, OVERLAP_BYTES, column, folded_head
-from monocontext.filters.fold import TABLES
-from monocontext.filters.grams import GRAM_BYTES, lowered
-from monocontext.filters.layout import CHECKSUM_BYTES, Layout
-from monocontext.manifest import FILTER_KIND, FilterRef
+from monocontext.format.filters.building import GROUP_FRAMES, OVERLAP_BYTES, compute_column, fold_head
+from monocontext.format.filters.fold import TABLES
+from monocontext.format.filters.grams import GRAM_BYTES, shrink_rows
+from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
+from monocontext.format.refs import FILTER_KIND, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,14 +25,14 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 
 
 def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects) -> tuple[FilterRef, ...]:
-    """Filters over `frames` frames that hold `plain`, or what is planted; their parts are added to `objects`."""
+    """Filters over `frames` frames that hold `plain` or a planted text; adds their parts to `objects`."""
     reach = OVERLAP_BYTES + GRAM_BYTES - 1
 
     def column_of(number: int) -> NDArray[np.uint8]:
         following = (planted.get(n, plain) for n in range(number + 1, min(frames, number + 1 + reach)))
-        return lowered(column(planted.get(number, plain), folded_head(following, reach)).rows, BITS, axis=0)
+        return shrink_rows(compute_column(planted.get(number, plain), fold_head(following, reach)).rows, BITS, axis=0)
 
-    usual = lowered(column(plain, folded_head([plain] * reach, reach)).rows, BITS, axis=0)
+    usual = shrink_rows(compute_column(plain, fold_head([plain] * reach, reach)).rows, BITS, axis=0)
     near = -(-reach // len(plain))
     changed = {n for number in planted for n in range(max(number - near, 0), number + 1)}
     changed |= set(range(max(frames - near, 0), frames))  # nothing follows the end
@@ -50,7 +50,7 @@ def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], obj
 def _add(
     ref: FilterRef, usual: NDArray[np.uint8], special: Mapping[int, NDArray[np.uint8]], objects: Objects
 ) -> FilterRef:
-    layout = Layout(ref)
+    layout = FilterLayout(ref)
     named = replace(ref, parts=tuple(_name(ref, part) for part in range(layout.parts)))
 
     def block(number: int) -> bytes:
@@ -73,7 +73,7 @@ def _add(
     return named
 
 
-def _row(layout: Layout, usual: int, special: Mapping[int, int]) -> bytes:
+def _row(layout: FilterLayout, usual: int, special: Mapping[int, int]) -> bytes:
     row = ((1 << layout.columns) - 1) * usual
     for at, bit in special.items():
         row = row | 1 << at if bit else row & ~(1 << at)

@@ -1,12 +1,14 @@
-"""New sessions of agents, digested into the brief that the next one begins with. An edge: it knows `monocontext`.
+"""Compile new sessions of agents into the brief that the next one begins with. An edge: it imports `monocontext`.
 
 | file | holds |
 |---|---|
-| `compiling.py` | one run: what is new, digests, the brief, and what is published |
-| `digest.py` | one session: by a model or by rules, each statement with the turns that it rests on |
-| `state.py` | what has been digested, committed by compare-and-swap |
-| `lease.py` | one machine pays |
-| `command.py` | `rlm compile` |
+| `compiling.py` | one run: find new sessions, digest them, merge the brief, publish |
+| `digest.py` | digest one session by a model or by rules: statements with the turns that they rest on |
+| `state.py` | the digested sessions, committed by compare-and-swap |
+| `lease.py` | let one machine compile at a time |
+| `meter.py` | write down what calls cost, and hold limits of a run and of a day |
+| `watching.py` | compile whatever comes, on any number of machines |
+| `notices.py` | wake a watcher by HTTP |
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rlm.compile.compiling import BRIEF_CHARACTERS, Compiled, compile_sessions
+    from rlm.compile.compiling import BRIEF_CHARACTERS, CompileResult, compile_sessions
+    from rlm.compile.watching import watch_sessions
 
-__all__ = ["BRIEF_CHARACTERS", "Compiled", "compile_sessions"]
+__all__ = ["BRIEF_CHARACTERS", "CompileResult", "compile_sessions", "watch_sessions"]
 
 
 def __getattr__(name: str) -> object:
     # The command line imports its part of this package at every start.
     if name in __all__:
-        return getattr(import_module("rlm.compile.compiling"), name)
+        module = "watching" if name == "watch_sessions" else "compiling"
+        return getattr(import_module(f"rlm.compile.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""What one session comes to: statements, each with the turns that it rests on. Pure, but for the turns it is given.
+"""Digest one session into statements, each with the turns that it rests on. Pure, but for the turns it is given.
 
 Models write Markdown, a line a statement, with the numbers of turns in brackets. A statement that names no turn of the
-session is dropped: nobody could look it up.
+session is dropped, since it cannot be checked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 SECTIONS = ("Summary", "Decisions", "Patterns", "Open questions")
 PROMPT_VERSION = 1
-"""Part of what a digest is cached by."""
+"""Part of the key under which a digest is stored."""
 
 QUESTION = """\
 `context` is the transcript of one session of a coding agent, as text: a line `[Turn n - ROLE] time kind tool` begins \
@@ -52,48 +52,48 @@ class Statement:
         return cls(str(row[0]), str(row[1]), tuple(map(str, row[2])))
 
 
-def statements(markdown: str, known: Callable[[str], str | None]) -> list[Statement]:
+def parse_statements(markdown: str, find_turn: Callable[[str], str | None]) -> list[Statement]:
     """The statements of a model's Markdown that rest on turns.
 
-    `known` makes a full id of what the model wrote between brackets, or None.
+    `find_turn` gives the full id for a citation between brackets, or None.
     """
     found, section = [], SECTIONS[0]
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
-            section = _section(heading[1]) or section
+            section = _match_section(heading[1]) or section
         elif bullet := _BULLET.match(line):
             turns: dict[str, None] = {}
 
-            def taken(match: re.Match[str], turns: dict[str, None] = turns) -> str:
-                cited = [known(each.strip()) for each in re.split(r"[,;]", match[1])]
+            def take_citations(match: re.Match[str], turns: dict[str, None] = turns) -> str:
+                cited = [find_turn(each.strip()) for each in re.split(r"[,;]", match[1])]
                 turns.update((turn, None) for turn in cited if turn)
                 return "" if any(cited) else match[0]
 
-            text = " ".join(_CITED.sub(taken, bullet[1]).split()).rstrip(" .") if bullet[1] else ""
+            text = " ".join(_CITED.sub(take_citations, bullet[1]).split()).rstrip(" .") if bullet[1] else ""
             if text and turns:
                 found.append(Statement(section, text[:_MOST_CHARACTERS], tuple(turns)))
     return found
 
 
-def of_session(session_id: str, turns: int) -> Callable[[str], str | None]:
+def turn_ids_of_session(session_id: str, turns: int) -> Callable[[str], str | None]:
     """What models write for a turn of one session, `12`, `turn 12`, `session:12`, as its full id."""
 
-    def known(cited: str) -> str | None:
+    def find_turn(cited: str) -> str | None:
         number = _NUMBER.fullmatch(cited.removeprefix(f"{session_id}:"))
         return f"{session_id}:{int(number[1])}" if number and 1 <= int(number[1]) <= turns else None
 
-    return known
+    return find_turn
 
 
-def of_sessions(turns: dict[str, int]) -> Callable[[str], str | None]:
+def turn_ids_of_sessions(turns: dict[str, int]) -> Callable[[str], str | None]:
     """Full ids of turns in sessions that are known, given how many each has."""
 
-    def known(cited: str) -> str | None:
+    def find_turn(cited: str) -> str | None:
         session_id, colon, number = cited.rpartition(":")
         fits = colon and number.isascii() and number.isdigit() and 1 <= int(number) <= turns.get(session_id, 0)
         return cited if fits else None
 
-    return known
+    return find_turn
 
 
 def render(found: Iterable[Statement]) -> str:
@@ -121,7 +121,7 @@ _MOST = 6
 
 
 def extract(turns: Sequence[Any], title: str) -> list[Statement]:
-    """What can be told of a session without reading it: prompts, the last word, decisions by their words, files that
+    """Statements on a session by rules: prompts, the last word, decisions by their words, files that
     were written, commits, errors."""
     found: list[Statement] = []
 
@@ -141,12 +141,12 @@ def extract(turns: Sequence[Any], title: str) -> list[Statement]:
         add("Summary", f"Last answer: {answers[-1].text[:220]}", answers[-1])
     for turn in said:
         for sentence in re.split(r"(?<=[.!?])\s+|\n", turn.text[:20_000]):
-            if _DECIDED.search(sentence) and len(sentence) < 400 and _count(found, "Decisions") < _MOST:
+            if _DECIDED.search(sentence) and len(sentence) < 400 and _count_section(found, "Decisions") < _MOST:
                 add("Decisions", sentence, turn)
     files: dict[str, Any] = {}
     for turn in turns:
         if turn.kind == "tool_use":
-            for path in _written(turn):
+            for path in _changed_paths(turn):
                 files[path] = turn
             for message in _COMMIT.findall(turn.text):
                 add("Summary", f"Committed: {message}", turn)
@@ -154,27 +154,27 @@ def extract(turns: Sequence[Any], title: str) -> list[Statement]:
         add("Patterns", f"Changed: {path}", turn)
     for turn in turns:
         if turn.kind == "tool_result" and (failed := _FAILED.search(turn.text[:20_000])):
-            if _count(found, "Open questions") >= _MOST:
+            if _count_section(found, "Open questions") >= _MOST:
                 break
             add("Open questions", f"Failed ({turn.tool or 'tool'}): {failed[1][:200]}", turn)
     return found
 
 
-def _count(found: list[Statement], section: str) -> int:
+def _count_section(found: list[Statement], section: str) -> int:
     return sum(each.section == section for each in found)
 
 
-def _written(turn: Any) -> list[str]:
+def _changed_paths(turn: Any) -> list[str]:
     if turn.tool not in _WRITERS:
         return []
     if patched := _PATCHED.findall(turn.text.replace("\\n", "\n")):
         return [str(path) for path in patched]
     try:
-        told = json.loads(turn.text)
+        fields = json.loads(turn.text)
     except ValueError:
         return []
-    return [told[name] for name in _PATH_FIELDS if isinstance(told, dict) and isinstance(told.get(name), str)]
+    return [fields[name] for name in _PATH_FIELDS if isinstance(fields, dict) and isinstance(fields.get(name), str)]
 
 
-def _section(heading: str) -> str | None:
+def _match_section(heading: str) -> str | None:
     return next((section for section in SECTIONS if section.lower()[:6] == heading.lower()[:6]), None)

@@ -1,26 +1,30 @@
-"""A lease: of several machines one compiles, so that they do not all pay for it.
+"""Take a lease, so that of several machines only one compiles and pays.
 
-It saves money and does not keep anything right: that is what the commit of the state is for. So clocks need not agree
-to better than minutes, and a machine that dies costs the others no more than the lease is long.
+It saves money; the commit of the state is what keeps data right. Who holds it renews it from a thread, three times in
+its length; a machine that dies delays the others no longer than it lasts. So clocks need to agree to a minute.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from monocontext.errors import AlreadyExists, NotFound
-from monocontext.store import Store
+from monocontext.errors import AlreadyExists, MonocontextError, NotFound
+from monocontext.stores.protocol import Store, get_bounded, put_own
 
-LEASE_SECONDS = 600.0
-"""Longer than a digest takes; it is renewed after each."""
+_MOST_BYTES = 64 << 10
+LEASE_SECONDS = 180.0
+"""Longer than clocks differ, and than a store is away."""
 
 
 class Lease:
-    """Held while a `with` block runs, if `is_held`; else `holder` says by whom."""
+    """A lease for a `with` block: ours if `is_held`, else of `holder`."""
 
     def __init__(self, store: Store, key: str, owner: str, seconds: float = LEASE_SECONDS) -> None:
         self._store = store
@@ -28,38 +32,59 @@ class Lease:
         self._owner = owner
         self._seconds = seconds
         self._etag: str | None = None
+        self._lock = threading.Lock()
         self.holder = ""
-        """Who has it, where we do not."""
+        """The owner, where it is not ours."""
 
     @property
     def is_held(self) -> bool:
         return self._etag is not None
 
     def __enter__(self) -> Self:
-        """Take it where it is free or has run out (1 PUT; 1 GET and 1 PUT where somebody had it)."""
+        """Take it if it is free or has expired (1 GET, 1 PUT)."""
+        etag, owner, until = None, "", 0.0
         try:
-            self._etag = self._store.put(self._key, self._body(), if_absent=True)
-            return self
-        except AlreadyExists:
-            pass
-        try:
-            blob = self._store.get(self._key)
-            told = json.loads(blob.data)
-            self.holder, until = str(told["owner"]), float(told["until"])
-        except NotFound:  # given back in between: next time
-            self.holder = "another machine"
-            return self
-        except (ValueError, KeyError, TypeError):
-            self.holder, until = "nobody who can be read", 0.0
-        if until < time.time():
-            self._take(blob.etag)
+            blob = get_bounded(self._store, self._key, _MOST_BYTES)
+            etag = blob.etag
+            fields = json.loads(blob.data)
+            owner, until = str(fields["owner"]), float(fields["until"])
+        except NotFound:
+            pass  # it is free
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            etag = etag or self._store.head(self._key).etag  # an unreadable owner
+        if until >= time.time():
+            self.holder = owner
+        else:
+            self._take(etag)
         return self
 
     def renew(self) -> bool:
-        """Make it last anew (1 PUT); False when somebody has taken it over."""
-        if self._etag is not None:
-            self._take(self._etag)
-        return self.is_held
+        """Extend it (1 PUT); False when another machine has taken it."""
+        with self._lock:
+            if self._etag is not None:
+                self._take(self._etag)
+            return self.is_held
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Renew it from a thread while the block runs. A store that fails meanwhile is asked again at the next beat."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(self._seconds / 3 or None):
+                try:
+                    if not self.renew():
+                        return
+                except (MonocontextError, OSError):
+                    continue  # it may be another's by then; that is seen when the store answers
+
+        thread = threading.Thread(target=beat, name="rlm-lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -70,11 +95,12 @@ class Lease:
             self._take(self._etag)
             self._etag = None
 
-    def _take(self, etag: str) -> None:
+    def _take(self, etag: str | None) -> None:
+        """Write it over this version, or create it; if another machine was faster it is theirs."""
         try:
-            self._etag = self._store.put(self._key, self._body(), if_match=etag)
+            self._etag = put_own(self._store, self._key, self._body(), if_match=etag)
         except (AlreadyExists, NotFound):
-            self._etag = None
+            self._etag, self.holder = None, "another machine"
 
     def _body(self) -> bytes:
         until = time.time() + self._seconds

@@ -1,6 +1,6 @@
-"""`state.json`: which sessions a project's compiled context is made of. Writing it is the commit.
+"""Load and commit `state.json`: the sessions that a project's compiled context covers.
 
-Everything that is published follows from it alone: a run reads it, and of the sessions those that it does not name.
+All published files follow from it alone: a run reads it, and only sessions that it does not name.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from monocontext.errors import AlreadyExists, DamagedData, NotFound, UnsupportedFormat
-from monocontext.store import Store
+from monocontext.stores.protocol import Store, get_bounded, put_own
 from rlm.compile.digest import SECTIONS, Statement
 
 FORMAT = 1
+MOST_BYTES = 64 << 20
+"""No state is larger: 100,000 sessions take 40 MB."""
 MOST_STATEMENTS = 2_000
 """Of decisions, and of patterns: the newest. All are in the digests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Digested:
+class DigestedSession:
     """A session that the compiled context covers."""
 
     session_id: str
@@ -42,7 +44,7 @@ class State:
     """One generation of a project's compiled context."""
 
     generation: int = 0
-    sessions: dict[str, Digested] = field(default_factory=dict)
+    sessions: dict[str, DigestedSession] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
     """Decisions and patterns of all sessions, the oldest session first."""
     summary: tuple[Statement, ...] = ()
@@ -52,6 +54,10 @@ class State:
     brief_etag: str = ""
     """Of `brief.md` as this generation wrote it."""
     write_id: str = ""
+    note: str = ""
+    """What the brief says of a limit that was reached."""
+    unmerged: tuple[str, ...] = ()
+    """Sessions whose statements rules put into the summary, since a limit was reached before a model did."""
 
     @property
     def turns(self) -> dict[str, int]:
@@ -61,20 +67,21 @@ class State:
     def of(self, section: str) -> list[Statement]:
         return [each for each in self.statements if each.section == section]
 
-    def with_session(self, session: Digested, found: list[Statement]) -> State:
-        """With the statements of a session in the place of those that it had."""
-        kept = [each for each in self.statements if not _is_from(each, session.session_id)]
-        both = [*kept, *(each for each in found if each.section in SECTIONS[1:3])]
+    def with_session(self, session: DigestedSession, found: list[Statement]) -> State:
+        """The state with the statements of a session in place of its earlier ones."""
+        others = [each for each in self.statements if not _is_from(each, session.session_id)]
+        both = [*others, *(each for each in found if each.section in SECTIONS[1:3])]
         sections = [[each for each in both if each.section == name][-MOST_STATEMENTS:] for name in SECTIONS[1:3]]
         return replace(
             self, sessions={**self.sessions, session.session_id: session}, statements=(*sections[0], *sections[1])
         )
 
     def without(self, gone: set[str]) -> State:
-        """Without sessions that were removed."""
+        """The state without sessions that were removed."""
         return replace(
             self,
             sessions={name: session for name, session in self.sessions.items() if name not in gone},
+            unmerged=tuple(name for name in self.unmerged if name not in gone),
             statements=tuple(each for each in self.statements if not any(_is_from(each, name) for name in gone)),
             summary=tuple(each for each in self.summary if not all(t.rpartition(":")[0] in gone for t in each.turns)),
         )
@@ -86,7 +93,11 @@ class State:
             "maker": self.maker,
             "brief_etag": self.brief_etag,
             "write_id": self.write_id,
-            "sessions": [{name: getattr(each, name) for name in Digested.__slots__} for each in self.sessions.values()],
+            "note": self.note,
+            "unmerged": self.unmerged,
+            "sessions": [
+                {name: getattr(each, name) for name in DigestedSession.__slots__} for each in self.sessions.values()
+            ],
             "summary": [each.to_list() for each in self.summary],
             "statements": [each.to_list() for each in self.statements],
         }
@@ -96,19 +107,21 @@ class State:
     def from_bytes(cls, data: bytes, where: str) -> State:
         """Raises `DamagedData`, `UnsupportedFormat`."""
         try:
-            found: dict[str, Any] = json.loads(data)
-            if found["format"] > FORMAT:
-                raise UnsupportedFormat(f"{where}: format {found['format']}, this version reads {FORMAT}")
+            fields: dict[str, Any] = json.loads(data)
+            if fields["format"] > FORMAT:
+                raise UnsupportedFormat(f"{where}: format {fields['format']}, this version reads {FORMAT}")
             return cls(
-                generation=int(found["generation"]),
-                sessions={row["session_id"]: Digested(**row) for row in found["sessions"]},
-                statements=tuple(map(Statement.of_list, found["statements"])),
-                summary=tuple(map(Statement.of_list, found["summary"])),
-                maker=str(found["maker"]),
-                brief_etag=str(found["brief_etag"]),
-                write_id=str(found["write_id"]),
+                generation=int(fields["generation"]),
+                sessions={row["session_id"]: DigestedSession(**row) for row in fields["sessions"]},
+                statements=tuple(map(Statement.of_list, fields["statements"])),
+                summary=tuple(map(Statement.of_list, fields["summary"])),
+                maker=str(fields["maker"]),
+                brief_etag=str(fields["brief_etag"]),
+                write_id=str(fields["write_id"]),
+                note=str(fields.get("note", "")),
+                unmerged=tuple(map(str, fields.get("unmerged", ()))),
             )
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
             if isinstance(error, DamagedData):
                 raise
             raise DamagedData(f"{where} is no state of a compiled context: {error!r}") from None
@@ -117,21 +130,19 @@ class State:
 def load(store: Store, key: str) -> tuple[State, str | None]:
     """The state and its version; an empty one where there is none (1 GET)."""
     try:
-        blob = store.get(key)
+        blob = get_bounded(store, key, MOST_BYTES)
     except NotFound:
         return State(), None
     return State.from_bytes(blob.data, f"{store.url}/{key}"), blob.etag
 
 
 def commit(store: Store, key: str, state: State, etag: str | None) -> bool:
-    """Whether the state is now the one that is there (1 PUT). A reply that was lost counts as what it was."""
-    state = replace(state, write_id=uuid.uuid4().hex)
+    """Write the state if no other was written since `etag`; return whether it was (1 PUT)."""
     try:
-        store.put(key, state.to_bytes(), if_absent=etag is None, if_match=etag)
+        put_own(store, key, replace(state, write_id=uuid.uuid4().hex).to_bytes(), if_match=etag)
         return True
     except (AlreadyExists, NotFound):
-        found, _ = load(store, key)
-        return found.write_id == state.write_id
+        return False
 
 
 def _is_from(statement: Statement, session_id: str) -> bool:

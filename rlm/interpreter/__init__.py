@@ -1,4 +1,4 @@
-"""A sandbox whose `/data` is a prefix of a store, in the shape of fleet-rlm's interpreter.
+"""Run code in a sandbox whose `/data` is a prefix of a store, in the shape of fleet-rlm's interpreter.
 
 | file | holds |
 |---|---|

@@ -1,4 +1,4 @@
-"""`Interpreter`: code in a sandbox with a volume that outlives it, in the shape of fleet-rlm's `ModalInterpreter`.
+"""Run code in a sandbox with a volume that outlives it, in the shape of fleet-rlm's `ModalInterpreter`.
 
     from rlm import Interpreter
 
@@ -13,28 +13,32 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from monocontext.store import Store
+from monocontext.options import StoreOptions
 from monocontext.stores import open_store
-from rlm.errors import RunnerUnavailable
+from monocontext.stores.protocol import Store
+from monocontext.stores.regular_file import open_file
+from monocontext.stores.volumes import volume_url
+from monocontext.writing.folder import Folder, describe_left_out
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+from rlm.errors import LLMError, RunnerUnavailable
 from rlm.interpreter.names import (
     get_default_volume_name,
     get_memory_path,
     get_workspace_volume_name,
     sanitize_key,
-    volume_url,
 )
-from rlm.lm import LM
-from rlm.runner import DEFAULT_RUNNER, Runner
+from rlm.models.lm import LM
+from rlm.models.scripted import ScriptedLM
 from rlm.runners import make_runner
+from rlm.runners.runner import DEFAULT_RUNNER, Runner
 from rlm.runners.values import is_data
-from rlm.scripted import ScriptedLM
-from rlm.subcalls import SubCalls
-from rlm.usage import Usage
 
 __all__ = [
     "FinalOutput",
@@ -54,7 +58,7 @@ _CELL = """
 try:
     _interpreter_session
 except NameError:
-    from rlm.interpreter.worker import Session as _Session
+    from rlm.interpreter.worker import WorkerNamespace as _Session
     _host = {name: globals()[name] for name in _interpreter_names()}
     _interpreter_session = _Session(_host, __builtins__, _interpreter_mount())
 _interpreter_session.%s()
@@ -62,7 +66,7 @@ _interpreter_session.%s()
 
 
 class FinalOutput:
-    """What code submitted: `.output`, a dict, and each of its fields as an attribute."""
+    """The submitted result: `.output`, a dict, and each of its fields as an attribute."""
 
     def __init__(self, output: dict[str, Any]) -> None:
         self.output = output
@@ -97,23 +101,23 @@ class Interpreter:
         volume_mount_path: str = "/data",
         runner: str = DEFAULT_RUNNER,
         volumes: str | None = None,
-        store_options: Mapping[str, Any] | None = None,
+        store_options: StoreOptions | None = None,
         sub_lm: LM | None = None,
         context: object = None,
         **runner_options: Any,
     ) -> None:
         """- `volume_name`: a name below `volumes` (see `volume_url`), a URL or a store; None for no volume
         - `timeout`: seconds of one `execute`
-        - `runner`: `subprocess`, `docker` or `modal`
+        - `runner`: `confined`, `subprocess`, `wasm`, `docker` or `modal`
         - `store_options`: those of `monocontext.stores.open_store`
-        - `sub_lm`: answers `llm_query`
+        - `sub_lm`: answers `llm_query`, which without one raises an `LLMError` that says so
         - `context`: the variable `context`, lazily where it is lazy
 
         Raises `RunnerUnavailable` for the runner `local`: paths cannot be mapped in the process of its caller.
         """
         if runner == "local":
             raise RunnerUnavailable(
-                "an interpreter needs a process of its own: runner 'subprocess', 'docker' or 'modal'"
+                "an interpreter needs a process of its own: runner 'subprocess', 'wasm', 'docker' or 'modal'"
             )
         if not volume_mount_path.startswith("/") or volume_mount_path.strip("/") == "":
             raise ValueError(f"volume_mount_path is an absolute path, not {volume_mount_path!r}")
@@ -123,7 +127,7 @@ class Interpreter:
         self._runner_name = runner
         self._runner_options = runner_options
         self._context = context
-        self._sub_lm = sub_lm or ScriptedLM([])
+        self._sub_lm = sub_lm or ScriptedLM(_refuse)
         self._runner: Runner | None = None
         self._code = ("", dict[str, Any]())
         self._submitted: dict[str, Any] | None = None
@@ -139,7 +143,8 @@ class Interpreter:
         if self._runner is None:
             self._runner = make_runner(
                 self._runner_name, self._context, SubCalls(self._sub_lm, Usage()), cell_timeout=self._timeout,
-                output_limit=_OUTPUT_CHARACTERS, functions=self._functions(), **self._runner_options,
+                output_limit=_OUTPUT_CHARACTERS, functions=self._functions(),
+                scratch=self.volume_mount_path if self.volume is not None else None, **self._runner_options,
             )  # fmt: skip
 
     def shutdown(self) -> None:
@@ -160,7 +165,7 @@ class Interpreter:
         self.shutdown()
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """Run code; what it submitted, else what it printed, and the traceback where it failed.
+        """Run code; return what it submitted, else what it printed, with the traceback if it failed.
 
         `variables` come into its namespace: plain data as it is, anything else as its `str`. A lazy text is refused
         with `TypeError`: give it to the interpreter as `context`.
@@ -176,41 +181,40 @@ class Interpreter:
         out, err = self._run("run")
         if self._submitted is not None:
             return FinalOutput(self._submitted)
-        return "\n".join(each for each in (_summarized(out).rstrip("\n"), err.rstrip("\n")) if each)
+        return "\n".join(each for each in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if each)
 
     async def aexecute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
         """As `execute`, in a thread."""
         return await asyncio.to_thread(self.execute, code, variables)
 
     def commit(self) -> None:
-        """Nothing: what code changed is in the store when `execute` returns."""
+        """Do nothing: changes are in the store when `execute` returns."""
 
     def reload(self) -> None:
-        """Files on the volume as they are in the store now, also those that another interpreter wrote."""
+        """Load the files of the volume from the store again, also those that another interpreter wrote."""
         if self.volume is not None and self._runner is not None:
             _, err = self._run("load")
             if err:
                 raise OSError(err.strip().splitlines()[-1])
 
     def upload_to_volume(
-        self, local_dirs: Mapping[str, str] | None = None, local_files: Mapping[str, str] | None = None
+        self,
+        local_dirs: Mapping[str, str] | None = None,
+        local_files: Mapping[str, str] | None = None,
+        *,
+        follow_links: bool = False,
     ) -> list[str]:
-        """Put folders and files of this machine on the volume; the paths that were written.
+        """Put folders and files of this machine on the volume; return the paths that were written.
 
-        What is there already with the same bytes is left as it is. Raises `ValueError` without a volume, `OSError`.
+        Files that are there already with the same bytes are not written. Links in a folder that lead out of it are left
+        out, and a warning names them, unless `follow_links`. Raises `ValueError` without a volume, `OSError`.
         """
         if self.volume is None:
             raise ValueError("No volume_name configured on this interpreter.")
-        wanted = [(Path(local), remote) for local, remote in (local_files or {}).items()]
-        for folder, remote in (local_dirs or {}).items():
-            if not Path(folder).is_dir():
-                raise NotADirectoryError(f"no folder {folder}")
-            inside = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-            wanted += [(path, f"{remote}/{path.relative_to(folder).as_posix()}") for path in inside]
         there = {info.key: info.size_bytes for info in self.volume.list()}
         written = []
-        for path, remote in wanted:
-            key, data = self._key(remote), path.read_bytes()
+        for remote, data in self._local(local_dirs or {}, local_files or {}, follow_links):
+            key = self._key(remote)
             if there.get(key) == len(data) and self.volume.get(key).data == data:
                 continue
             self.volume.put(key, data)
@@ -218,6 +222,24 @@ class Interpreter:
         if written:
             self.reload()
         return written
+
+    def _local(
+        self, folders: Mapping[str, str], files: Mapping[str, str], follow_links: bool
+    ) -> Iterator[tuple[str, bytes]]:
+        """Files of this machine with their paths on the volume."""
+        for local in folders:
+            if not Path(local).is_dir():
+                raise NotADirectoryError(f"no folder {local}")
+        for local, remote in files.items():
+            with open_file(local) as file:  # a pipe is refused, and not waited for
+                yield remote, file.read()
+        for local, remote in folders.items():
+            folder = Folder(local, follow_links=follow_links)
+            for name in folder.files():
+                with folder.open(name) as file:
+                    yield f"{remote}/{name}", file.read()
+            if folder.left_out:
+                warnings.warn(f"{local}: {describe_left_out(folder.left_out)}", stacklevel=3)
 
     # -- the worker's side ---------------------------------------------------------------------------------------------
 
@@ -265,7 +287,11 @@ def create_interpreter(
     return Interpreter(volume_name=name, timeout=timeout, **options)
 
 
-def _summarized(out: str) -> str:
+def _refuse(prompt: object) -> str:
+    raise LLMError("this interpreter has no language model: Interpreter(sub_lm=...) gives it one")
+
+
+def _summarize(out: str) -> str:
     if len(out) <= STDOUT_CHARACTERS:
         return out
     lines = len(out.splitlines())

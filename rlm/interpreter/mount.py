@@ -1,8 +1,8 @@
-"""A folder that the code of this process knows by another path. Runs in a worker, where nobody else is.
+"""Map a path to a folder for the code of this process. Runs in a worker, which runs nothing else.
 
-A worker may not mount anything, so the functions that take paths take the other path for the folder's. What code does
-by `open`, `os`, `os.path`, `shutil`, `glob` and `pathlib` is mapped; programs that it starts, and C code that opens
-files by itself, are not.
+A worker may not mount anything, so the functions that take paths map them: `open`, `os`, `os.path`, `shutil`, `glob`
+and `pathlib`. Code in C that opens files by itself (`sqlite3`, pyarrow) is not mapped: it finds them where the sandbox
+has made the path a link to the folder (`confine.view.FolderView.with_scratch`), and does not elsewhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Mount:
         self.folder = folder.rstrip("/")
 
     def real(self, path: Any) -> Any:
-        """Where a path leads; what is no path goes through."""
+        """The real path for a path; other values as they are."""
         if not isinstance(path, str | os.PathLike):
             return path
         text = os.fspath(path)
@@ -40,56 +40,56 @@ class Mount:
         return path
 
     def install(self) -> dict[str, Any]:
-        """Map paths in this process from now on; the builtins that changed, by name."""
+        """Map paths in this process from now on; return the builtins that changed, by name."""
         for name in _ONE:
             if hasattr(os, name):
-                setattr(os, name, self._mapped(getattr(os, name), 1))
+                setattr(os, name, self._map_paths(getattr(os, name), 1))
         for name in _TWO:
-            setattr(os, name, self._mapped(getattr(os, name), 2))
-        os.scandir = self._scanned(os.scandir)
-        opening = self._mapped(io.open, 1)
+            setattr(os, name, self._map_paths(getattr(os, name), 2))
+        os.scandir = self._map_scandir(os.scandir)
+        opening = self._map_paths(io.open, 1)
         io.open = builtins.open = opening
         # Those of `posixpath` that are written in C, and know no `os.stat` that could be replaced.
         for name in ("exists", "isfile", "isdir", "islink", "lexists"):
             if hasattr(os.path, name):
-                setattr(os.path, name, self._mapped(getattr(os.path, name), 1))
-        self._remind_globbers()
+                setattr(os.path, name, self._map_paths(getattr(os.path, name), 1))
+        self._patch_globbers()
         return {"open": opening}
 
-    def _remind_globbers(self) -> None:
-        """From 3.13 on the classes behind `Path.glob` keep the functions that there were when they were made."""
+    def _patch_globbers(self) -> None:
+        """From 3.13 on the classes behind `Path.glob` keep the functions that were there when they were made."""
         for kind in [each for name, each in vars(glob).items() if name.endswith(("Globber", "GlobberBase"))]:
             for name, work in (("scandir", os.scandir), ("lexists", os.path.lexists)):
                 if name in vars(kind):
                     setattr(kind, name, staticmethod(work))
 
-    def _mapped(self, work: Callable[..., Any], paths: int) -> Callable[..., Any]:
+    def _map_paths(self, work: Callable[..., Any], paths: int) -> Callable[..., Any]:
         @functools.wraps(work)
         def mapped(*given: Any, **options: Any) -> Any:
             try:
                 return work(*map(self.real, given[:paths]), *given[paths:], **options)
             except OSError as error:
-                raise self._told(error) from None
+                raise self._restore_path(error) from None
 
         for family in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
             if work in family:
                 family.add(mapped)
         return mapped
 
-    def _scanned(self, scandir: Callable[..., Any]) -> Callable[..., Any]:
-        """A `scandir` whose entries are named as the code names their folder."""
-        mapped = self._mapped(scandir, 1)
+    def _map_scandir(self, scandir: Callable[..., Any]) -> Callable[..., Any]:
+        """A `scandir` whose entries have the paths that the code knows."""
+        mapped = self._map_paths(scandir, 1)
 
         def scanned(path: Any = ".") -> Any:
-            found = mapped(path)
-            return found if self.real(path) is path else _Entries(found, os.fspath(path))
+            entries = mapped(path)
+            return entries if self.real(path) is path else _Entries(entries, os.fspath(path))
 
         if scandir in os.supports_fd:
             os.supports_fd.add(scanned)
         return scanned
 
-    def _told(self, error: OSError) -> OSError:
-        """An error that names the path as the code knows it."""
+    def _restore_path(self, error: OSError) -> OSError:
+        """The error with the path that the code knows."""
         for name in ("filename", "filename2"):
             value = getattr(error, name)
             if isinstance(value, str) and (value + "/").startswith(self.folder + "/"):
@@ -111,7 +111,7 @@ class Mount:
 
 
 class _Entries:
-    """What `scandir` gives, an iterator that is closed by `with`."""
+    """The result of `scandir`: an iterator that `with` closes."""
 
     def __init__(self, found: Any, folder: str) -> None:
         self._found, self._folder = found, folder
@@ -119,8 +119,8 @@ class _Entries:
     def __iter__(self) -> _Entries:
         return self
 
-    def __next__(self) -> _Entry:
-        return _Entry(next(self._found), self._folder)
+    def __next__(self) -> _FolderEntry:
+        return _FolderEntry(next(self._found), self._folder)
 
     def __enter__(self) -> _Entries:
         return self
@@ -132,8 +132,8 @@ class _Entries:
         self._found.close()
 
 
-class _Entry:
-    """An entry of a folder; all but its path is the true one's."""
+class _FolderEntry:
+    """An entry of a folder with a mapped path; everything else is the real one's."""
 
     def __init__(self, entry: os.DirEntry[str], folder: str) -> None:
         self._entry = entry

@@ -1,4 +1,4 @@
-"""Functions over text that code in an interpreter finds ready, in the shape of fleet-rlm. Pure."""
+"""Text functions for code in an interpreter, in the shape of fleet-rlm: search, peek, chunks. Pure."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def chunk_by_size(text: str, size: int = 200_000, overlap: int = 0) -> list[str]
 
 def chunk_by_headers(text: str, pattern: str = r"^#{1,3} ", flags: int = re.MULTILINE) -> list[dict[str, Any]]:
     """Pieces that begin with a line that matches: `header`, `content`, `start_pos`."""
-    return _chunks(text, pattern, flags, "header")
+    return _chunk_by_pattern(text, pattern, flags, "header")
 
 
 def chunk_by_timestamps(
     text: str, pattern: str = r"^\d{4}-\d{2}-\d{2}[T ]", flags: int = re.MULTILINE
 ) -> list[dict[str, Any]]:
     """Pieces that begin with a time: `timestamp`, `content`, `start_pos`."""
-    return _chunks(text, pattern, flags, "timestamp")
+    return _chunk_by_pattern(text, pattern, flags, "timestamp")
 
 
 def chunk_by_json_keys(text: str) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def chunk_by_json_keys(text: str) -> list[dict[str, Any]]:
     ]
 
 
-def _chunks(text: str, pattern: str, flags: int, name: str) -> list[dict[str, Any]]:
+def _chunk_by_pattern(text: str, pattern: str, flags: int, name: str) -> list[dict[str, Any]]:
     starts = [found.start() for found in re.finditer(pattern, text, flags)]
     chunks = [{name: "", "content": text[: starts[0]].strip(), "start_pos": 0}] if starts and starts[0] else []
     if not starts:

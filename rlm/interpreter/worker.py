@@ -1,19 +1,24 @@
-"""The worker's side of an interpreter: runs its code in a namespace of its own, and tells the host what changed on the
-volume. Imported in a worker, where `monocontext` may not be."""
+"""The worker's side of an interpreter: run its code in a namespace of its own, and send changed files to the host.
+
+A worker imports it, where `monocontext` may be missing.
+"""
 
 from __future__ import annotations
 
+import ast
 import base64
+import builtins
 import linecache
 import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from typing import Any, NoReturn
 
+from rlm.context import protocol
 from rlm.interpreter import mount, text
 from rlm.interpreter.mount import Mount
 
@@ -30,7 +35,27 @@ class Submitted(BaseException):
         self.output = output
 
 
-class Session:
+class _Preview:
+    """Stands in for a stream, and keeps the beginning of what is written."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.start = ""
+
+    def write(self, text: str) -> int:
+        count = int(self._stream.write(text))
+        self.start += text[: _SHOWN - len(self.start)]
+        return count
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class WorkerNamespace:
     """One namespace over one volume. `host` holds functions of the host by name."""
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, mount_path: str | None) -> None:
@@ -41,7 +66,7 @@ class Session:
         self._history: list[dict[str, Any]] = []
         names = dict(given_builtins if isinstance(given_builtins, dict) else vars(given_builtins))
         if mount_path:
-            self._mount = Mount(mount_path, tempfile.mkdtemp(prefix="volume-"))
+            self._mount = Mount(mount_path, _make_folder(mount_path))
             self.load()
             names |= self._mount.install()
         self.namespace: dict[str, Any] = {
@@ -51,9 +76,16 @@ class Session:
             **{name.removeprefix("_in_"): getattr(self, name) for name in dir(self) if name.startswith("_in_")},
             **{name: call for name, call in host.items() if not name.startswith("_")},
         }
+        # Its builtins are given already, in those of the runner; what is left is the pass, and what that asks.
+        kit = protocol.namespace_kit(host.get("context"))
+        self._transform: Callable[[ast.Module], ast.Module] = kit.transform if kit else lambda tree: tree
+        if tell := getattr(kit, "host", None):
+            tell(self.namespace.values())
+        if kit:
+            self.namespace |= {name: value for name, value in kit.names.items() if not hasattr(builtins, name)}
 
     def run(self) -> None:
-        """The host's code, and then what it changed."""
+        """Run the host's code, then send the files that it changed."""
         code, variables = self._host["_interpreter_code"]()
         self.namespace.update(variables)
         self.namespace.pop("Final", None)
@@ -61,14 +93,18 @@ class Session:
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         output: dict[str, Any] | None = None
         failed = ""
+        before, sys.stdout = sys.stdout, _Preview(sys.stdout)
+        shown = sys.stdout
         try:
-            exec(compile(code, file, "exec", dont_inherit=True), self.namespace)
+            tree: Any = compile(code, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+            exec(compile(self._transform(tree), file, "exec", dont_inherit=True), self.namespace)
         except Submitted as submitted:
             output = submitted.output
         except Exception:
-            failed = _told()
+            failed = _format_traceback()
             sys.stderr.write(failed)
         finally:
+            sys.stdout = before
             self.save()
         final = self.namespace.pop("Final", None)
         if output is None and isinstance(final, dict):
@@ -76,14 +112,14 @@ class Session:
         if output is not None:
             self._host["_interpreter_submit"](output)
         self._history.append({
-            "timestamp": datetime.now(UTC).isoformat(), "code_preview": code[:_SHOWN], "stdout_preview": "",
+            "timestamp": datetime.now(UTC).isoformat(), "code_preview": code[:_SHOWN], "stdout_preview": shown.start,
             "stderr_preview": failed[:_SHOWN], "had_final": output is not None, "metadata": {},
         })  # fmt: skip
 
     # -- the volume ----------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """All files as the host has them."""
+        """Load all files from the host."""
         if self._mount is None:
             return
         wanted = dict(self._host["_interpreter_files"]())
@@ -98,14 +134,14 @@ class Session:
         self._known = self._files()
 
     def save(self) -> None:
-        """What changed since, to the host."""
-        found = self._files()
-        for path, state in found.items():
+        """Send changes since the last load or save to the host."""
+        current = self._files()
+        for path, state in current.items():
             if self._known.get(path) != state:
                 self._send(path)
-        for path in self._known.keys() - found.keys():
+        for path in self._known.keys() - current.keys():
             self._host["_interpreter_drop"](path)
-        self._known = found
+        self._known = current
 
     def _send(self, path: str) -> None:
         assert self._mount is not None
@@ -207,11 +243,22 @@ class Session:
         return wrong
 
 
-def _told() -> str:
-    """The traceback of what is being handled, of the code alone: neither what called it nor what maps its paths."""
+def _make_folder(mount_path: str) -> str:
+    """The folder of the files: where the path leads, if the sandbox has made it a link, so that code in C and programs
+    find them too; else one that only the functions of Python are led to."""
+    if not os.path.islink(mount_path):
+        return tempfile.mkdtemp(prefix="volume-")
+    folder = os.readlink(mount_path)
+    os.makedirs(folder)
+    return folder
+
+
+def _format_traceback() -> str:
+    """The traceback of the handled exception: frames of the code alone, without ours."""
     kind, error, trace = sys.exc_info()
     assert kind is not None
-    told = traceback.TracebackException(kind, error or kind(), trace)
+    formatted = traceback.TracebackException(kind, error or kind(), trace)
     ours = (__file__, mount.__file__)
-    told.stack = traceback.StackSummary.from_list([frame for frame in told.stack if frame.filename not in ours])
-    return "".join(told.format())
+    frames = [frame for frame in formatted.stack if frame.filename not in ours]
+    formatted.stack = traceback.StackSummary.from_list(frames)
+    return "".join(formatted.format())

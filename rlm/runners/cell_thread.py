@@ -1,8 +1,7 @@
-"""The thread that cells run on, and the way to stop it."""
+"""Run cells on one thread, and interrupt them when their time is up."""
 
 from __future__ import annotations
 
-import ctypes
 import queue
 import threading
 import time
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-# A stopped cell gets this long to unwind; it is asked again now and then, for code that catches everything.
+# A stopped cell gets this long to unwind; the exception is raised repeatedly, for code that catches everything.
 _GRACE_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 0.25
 
@@ -23,20 +22,20 @@ class CellTimeout(BaseException):
 
 
 class CellRunner(Protocol):
-    """Where the code of cells runs, one after another, and what stops it."""
+    """Runs the code of cells, one after another, and stops it."""
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work` and wait for it. Past its time it is interrupted; False when it did not end even then."""
+        """Run `work` and wait for it. Interrupt it past its time; False when it did not end even then."""
         ...
 
-    def calm(self) -> None:
-        """Called by the work itself: from here on nothing need be interrupted."""
+    def stop_interrupts(self) -> None:
+        """The work calls this when its code has ended: interrupt nothing from here on."""
         ...
 
     def close(self) -> None: ...
 
 
-class _Job:
+class _CellJob:
     def __init__(self, work: Callable[[], None]) -> None:
         self.work = work
         self.done = threading.Event()
@@ -45,7 +44,7 @@ class _Job:
 class CellThread:
     """One daemon thread for all cells of a runner, so that what is bound to a thread (sqlite3) survives the cell.
 
-    The caller only waits, which keeps it free to watch the clock and to receive Ctrl-C.
+    The caller only waits, so it can watch the clock and receive Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -54,10 +53,10 @@ class CellThread:
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
         """Run `work` and wait for it. Past its time it is interrupted; False when it did not end even then.
 
-        `seconds_left` is asked again whenever it has passed. An exception in the caller's own thread, which is what
-        Ctrl-C is, interrupts the work too and is raised here.
+        `seconds_left` is called again whenever its time has passed. An exception in the caller's own thread (Ctrl-C)
+        interrupts the work too and is raised here.
         """
-        job = _Job(work)
+        job = _CellJob(work)
         self._jobs.put(job)
         try:
             while (seconds := seconds_left()) > 0:
@@ -65,26 +64,31 @@ class CellThread:
                     return True
             return self._stop(job)
         except BaseException:
-            self._raise_inside(CellTimeout)
-            self._replace()
+            try:
+                self._stop(job)
+            except BaseException:  # a second Ctrl-C
+                self._replace()
+                raise
             raise
 
-    def calm(self) -> None:
-        """The cell's code has ended; what comes late is caught where the thread waits for its next work."""
+    def stop_interrupts(self) -> None:
+        """Nothing to do: the thread catches a late interrupt where it waits for its next work."""
 
     def close(self) -> None:
         """Let the thread end, once it is free."""
         self._jobs.put(None)
 
-    def _stop(self, job: _Job) -> bool:
+    def _stop(self, job: _CellJob) -> bool:
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
             self._raise_inside(CellTimeout)
             if job.done.wait(_ASK_AGAIN_SECONDS):
                 self._raise_inside(None)
+                _clear_async_flag()
                 return True
         # Left behind: the exception is still pending, and ends the thread's work when its C call returns.
         self._replace()
+        _clear_async_flag()
         return False
 
     def _replace(self) -> None:
@@ -92,17 +96,35 @@ class CellThread:
         self._start()
 
     def _start(self) -> None:
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_CellJob | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="rlm-cells", daemon=True)
         self._thread.start()
 
     def _raise_inside(self, exception: type[BaseException] | None) -> None:
-        """Raise in the thread at its next bytecode; None takes back what has not been raised yet."""
-        thread = ctypes.c_ulong(self._thread.ident or 0)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(exception) if exception else None)
+        """Raise an exception in the thread at its next bytecode; None withdraws one that is still pending."""
+        _raise_in(self._thread.ident or 0, exception)
 
 
-def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
+def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+    import ctypes  # not in the runner `wasm`, which has one thread
+
+    raised = ctypes.py_object(exception) if exception else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def _clear_async_flag() -> None:
+    """Let CPython see that no exception is pending, by raising one in this thread and catching it.
+
+    Only a delivered exception clears the flag of the interpreter. While the flag is set, every thread looks for an
+    exception at every step, and on CPython 3.11 a traced call (debugger, coverage) never ends.
+    """
+    with suppress(CellTimeout):
+        _raise_in(threading.get_ident(), CellTimeout)
+        for _ in range(1_000):  # each step gives CPython a chance to raise it here
+            pass
+
+
+def _serve(jobs: queue.SimpleQueue[_CellJob | None]) -> None:
     while True:
         with suppress(CellTimeout):  # one that arrives after the last line of its cell
             job = jobs.get()

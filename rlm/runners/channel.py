@@ -1,12 +1,12 @@
-"""Messages over a pair of file descriptors: a socket pair to a process, pipes to a container.
+"""Send and receive messages over file descriptors: a socket pair to a process, pipes to a container.
 
 A message is two lengths (4 bytes each, big endian), a JSON object, and raw bytes:
 
     total of what follows the lengths | length of the object | object | bytes
 
-The host trusts nothing that arrives. Both lengths are bounded before memory is taken, the object is read by `json` and
-nothing else, and whatever is not as it should be raises `ChannelAbuse`. Reading goes on where it stopped, so a message
-that never ends costs its reader no more than the time that it is willing to wait.
+The host trusts nothing that arrives. It bounds both lengths before it allocates memory, parses the object with `json`
+alone, and raises `ChannelAbuse` for anything malformed. Reading resumes where it stopped, so a message that never ends
+costs its reader no more than the time that it is willing to wait.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 from rlm.errors import ChannelAbuse
 
 PROTOCOL = 1
-"""Of the messages; a worker in a container may be of another version than its host."""
+"""The version of the messages; a worker in a container may have another than its host."""
 HEAD_BYTES = 1 << 20
-"""Of a JSON object from a worker: small, since a megabyte of brackets takes a hundred of memory; texts are bytes."""
+"""The limit of a JSON object from a worker: a megabyte of brackets takes 100 MB of memory; texts travel as bytes."""
 MESSAGE_BYTES = 64 << 20
-"""Of a message from a worker: a batch of prompts."""
+"""The limit of a message from a worker: a batch of prompts."""
 _UNBOUNDED = (1 << 32) - 1
 _LENGTHS = 8
 
@@ -38,12 +38,12 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """One side. Many threads may send, one at a time may receive."""
+    """One end. Many threads may send, one at a time may receive."""
 
     def __init__(
         self, read_fd: int, write_fd: int, *, head_bytes: int = _UNBOUNDED, message_bytes: int = _UNBOUNDED
     ) -> None:
-        """Owns the descriptors. The bounds are those of what arrives; without them the other side is trusted."""
+        """Owns the descriptors. The bounds hold for arriving messages; without them the other side is trusted."""
         self._read_fd, self._write_fd = read_fd, write_fd
         self._head_bytes, self._message_bytes = head_bytes, message_bytes
         self._sent_head_bytes = self._sent_message_bytes = _UNBOUNDED
@@ -57,8 +57,11 @@ class Channel:
     def send(
         self, head: dict[str, Any], body: Sequence[bytes | memoryview] = (), *, seconds: float | None = None
     ) -> None:
-        """Send a message whole. Raises ChannelClosed, also when the other side does not take it in time; ValueError,
-        with nothing sent, for one that the other side would not take at all."""
+        """Send a whole message.
+
+        Raises ChannelClosed, also when the other side does not read it in time; ValueError, with nothing sent, for a
+        message above the limits of the other side.
+        """
         text = json.dumps(head, separators=(",", ":")).encode()
         total = len(text) + sum(map(len, body))
         if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
@@ -70,24 +73,27 @@ class Channel:
         left = [memoryview(part) for part in (lengths + text, *body) if len(part)]
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._sending:
-            while left:
-                self._check_open()
-                try:
-                    written = os.writev(self._write_fd, left[:64])
-                except BlockingIOError:
-                    if not self.wait(self._write_fd, select.POLLOUT, _remaining(deadline)):
-                        self._closed = True  # half a message is out: nothing can follow it
-                        raise ChannelClosed("the other side does not read") from None
-                    continue
-                except OSError as exc:
-                    raise ChannelClosed(str(exc)) from None
-                while left and written >= len(left[0]):
-                    written -= len(left.pop(0))
-                if left:
-                    left[0] = left[0][written:]
+            try:
+                while left:
+                    self._check_open()
+                    try:
+                        written = os.writev(self._write_fd, left[:64])
+                    except BlockingIOError:
+                        if not self.wait(self._write_fd, select.POLLOUT, _seconds_until(deadline)):
+                            raise ChannelClosed("the other side does not read") from None
+                        continue
+                    except OSError as exc:
+                        raise ChannelClosed(str(exc)) from None
+                    while left and written >= len(left[0]):
+                        written -= len(left.pop(0))
+                    if left:
+                        left[0] = left[0][written:]
+            except BaseException:
+                self._closed = True  # half a message may be out, as after a Ctrl-C: nothing can follow it
+                raise
 
     def receive(self, seconds: float | None = None) -> Message | None:
-        """The next message; None when it has not arrived whole in time. Raises ChannelClosed, ChannelAbuse."""
+        """The next message; None when it is not complete in time. Raises ChannelClosed, ChannelAbuse."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             while self._filled < len(self._buffer):
@@ -95,7 +101,7 @@ class Channel:
                 try:
                     count = os.readv(self._read_fd, [self._buffer[self._filled :]])
                 except BlockingIOError:
-                    if not self.wait(self._read_fd, select.POLLIN, _remaining(deadline)):
+                    if not self.wait(self._read_fd, select.POLLIN, _seconds_until(deadline)):
                         return None
                     continue
                 except OSError as exc:
@@ -104,9 +110,9 @@ class Channel:
                     raise ChannelClosed("the other side is gone")
                 self._filled += count
             if self._head_size is None:
-                self._head_size = self._checked_lengths()
+                self._head_size = self._check_lengths()
                 continue
-            message = self._parsed(self._buffer, self._head_size)
+            message = self._parse(self._buffer, self._head_size)
             self._begin(_LENGTHS)
             self._head_size = None
             return message
@@ -118,7 +124,7 @@ class Channel:
         return bool(poll.poll(None if seconds is None else max(0, seconds * 1000)))
 
     def close(self) -> None:
-        """Give the descriptors back. Idempotent."""
+        """Close the descriptors. Idempotent."""
         if self._closed and self._read_fd < 0:
             return
         self._closed = True
@@ -131,7 +137,7 @@ class Channel:
         self._buffer = memoryview(bytearray(size))
         self._filled = 0
 
-    def _checked_lengths(self) -> int:
+    def _check_lengths(self) -> int:
         total, head = (int.from_bytes(self._buffer[at : at + 4], "big") for at in (0, 4))
         if total > self._message_bytes or head > self._head_bytes or head > total:
             raise ChannelAbuse(
@@ -141,11 +147,11 @@ class Channel:
         self._begin(total)
         return head
 
-    def _parsed(self, data: memoryview, head_size: int) -> Message:
+    def _parse(self, data: memoryview, head_size: int) -> Message:
         try:
             head = json.loads(bytes(data[:head_size]))
         except (ValueError, RecursionError) as exc:
-            raise ChannelAbuse(f"the worker sent what is not JSON: {type(exc).__name__}") from None
+            raise ChannelAbuse(f"the worker sent a head that is not JSON: {type(exc).__name__}") from None
         if not isinstance(head, dict):
             raise ChannelAbuse(f"the worker sent a {type(head).__name__} where an object belongs")
         return head, data[head_size:]
@@ -155,5 +161,5 @@ class Channel:
             raise ChannelClosed("closed")
 
 
-def _remaining(deadline: float | None) -> float | None:
+def _seconds_until(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.0, deadline - time.monotonic())

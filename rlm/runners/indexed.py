@@ -1,8 +1,8 @@
-"""Any object that has a length and can be sliced, served to a worker: for lazy contexts that have no `serve()`.
+"""Serve any object with a length and slices to a worker: for lazy contexts that have no `serve()`.
 
-What crosses is `len`, items, slices, `in`, and the search methods of a `str`, each as a call on the host whose result
-is plain data; and the same of its `lines`. Nothing else of the object can be reached. Larger kinds of text, views and
-patterns take a `serve()` of the context's own.
+The worker may call `len`, items, slices, `in`, and the search methods of a `str` on it and on its `lines`, each as a
+call on the host that returns plain data. It can reach nothing else of the object. Views and patterns need a `serve()`
+of the context's own.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlm.excerpt import bounded_repr
-from rlm.runners.values import packed, unpacked
+from rlm.context.excerpt import bounded_repr
+from rlm.errors import ChannelAbuse
+from rlm.runners.values import pack, unpack
 
 _METHODS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
 _PARTS = ("", "lines")
-
-
-class BadRequest(ValueError):
-    """What no `Indexed` asks."""
 
 
 def can_serve(context: object) -> bool:
@@ -30,35 +27,36 @@ class IndexedServer:
     """Answers for one object."""
 
     entry = "rlm.runners.indexed:connect"
+    bad_request = ChannelAbuse
 
     def __init__(self, context: Any) -> None:
         self._context = context
 
     def answer(self, request: bytes) -> bytes:
-        """Raises BadRequest; what the object itself raises is raised in the worker."""
-        fields = _parsed(request)
+        """Raises ChannelAbuse for what no `Indexed` asks; what the object itself raises is raised in the worker."""
+        fields = _parse(request)
         whole = self._context
         match fields:
             case ["open"]:
                 parts = [part for part in _PARTS[1:] if hasattr(whole, part)]
                 methods = [name for name in _METHODS if callable(getattr(whole, name, None))]
-                return packed((type(whole).__name__, bounded_repr(whole), parts, methods))
+                return pack((type(whole).__name__, bounded_repr(whole), parts, methods))
             case [str(part), *rest] if part in _PARTS:
                 subject = getattr(whole, part) if part else whole
             case _:
-                raise BadRequest("no such part")
+                raise ChannelAbuse("no such part")
         match rest:
             case ["len"]:
-                return packed(len(subject))
+                return pack(len(subject))
             case ["item", int(at)]:
-                return packed(subject[at])
+                return pack(subject[at])
             case ["slice", start, stop, step] if all(bound is None or type(bound) is int for bound in rest[1:]):
-                return packed(subject[start:stop:step])
+                return pack(subject[start:stop:step])
             case ["in", str(needle)]:
-                return packed(needle in subject)
+                return pack(needle in subject)
             case [str(name), [*args]] if name in _METHODS and all(type(arg) in (str, int) for arg in args):
-                return packed(getattr(subject, name)(*args))
-        raise BadRequest("no such operation")
+                return pack(getattr(subject, name)(*args))
+        raise ChannelAbuse("no such operation")
 
     def ready(self, request: bytes) -> bool:
         return False
@@ -67,16 +65,16 @@ class IndexedServer:
         """Nothing to free."""
 
 
-def _parsed(request: bytes) -> Any:
+def _parse(request: bytes) -> Any:
     try:
         return json.loads(request)
     except (ValueError, RecursionError) as exc:
-        raise BadRequest(f"not JSON: {type(exc).__name__}") from None
+        raise ChannelAbuse(f"not JSON: {type(exc).__name__}") from None
 
 
 def connect(ask: Callable[[bytes], bytes | memoryview]) -> Indexed:
-    """In the worker: the object that stands for the host's."""
-    name, shown, parts, methods = unpacked(memoryview(ask(json.dumps(["open"]).encode())))
+    """In the worker: an object that stands for the one on the host."""
+    name, shown, parts, methods = unpack(memoryview(ask(json.dumps(["open"]).encode())))
     kind = type(name, (Indexed,), {})
     made: Indexed = kind(ask, "", shown)
     for method in methods:
@@ -87,7 +85,7 @@ def connect(ask: Callable[[bytes], bytes | memoryview]) -> Indexed:
 
 
 class Indexed(Sequence[Any]):
-    """Stands in a worker for a sequence of the host."""
+    """Stands in a worker for a sequence on the host."""
 
     def __init__(self, ask: Callable[[bytes], bytes | memoryview], part: str, shown: str) -> None:
         self._ask = ask
@@ -95,7 +93,7 @@ class Indexed(Sequence[Any]):
         self._shown = shown
 
     def _call(self, *words: Any) -> Any:
-        return unpacked(memoryview(self._ask(json.dumps([self._part, *words]).encode())))
+        return unpack(memoryview(self._ask(json.dumps([self._part, *words]).encode())))
 
     def _method(self, name: str) -> Callable[..., Any]:
         return lambda *args: self._call(name, list(args))

@@ -1,16 +1,19 @@
-"""A fresh process that confines itself and becomes a worker: `python -I -S -c ... plan`.
+"""Confine this fresh process and run a worker in it: `python -I -S -c ... plan`; or fork launchers as a template.
 
-It holds nothing of the host but the channel and the lifeline, a pipe that closes when the host ends, by whatever death.
-The first process stays outside and waits; when the lifeline closes it kills the worker. Whatever fails before the
-worker says hello is one line on stderr.
+It has nothing of the host but the channel and the lifeline, a pipe that closes however the host ends (standard input in
+a container). The first process stays outside and waits; when the lifeline closes it kills the worker. A failure before
+the worker says hello is one line on stderr.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import os
 import select
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -18,17 +21,25 @@ from typing import Any, NoReturn
 from rlm.runners import worker
 from rlm.runners.confine import bubblewrap, landlock, limits, namespaces, seccomp, system
 from rlm.runners.confine.limits import Limits
-from rlm.runners.confine.view import DEVICES, View
+from rlm.runners.confine.view import DEVICES, FolderView
+from rlm.runners.link import Link
 
 FAILED = 70
 """Exit status of a worker that could not be confined: EX_SOFTWARE of sysexits."""
+PLAN_BYTES = 64 << 10
+"""The longest plan that a template takes."""
 _LOOK_SECONDS = 0.05
 
 
 def main() -> NoReturn:
-    """What `bootstrap` calls."""
-    plan = json.loads(sys.argv[1])
-    view = View(**{**plan["view"], "links": [tuple(link) for link in plan["view"]["links"]]})
+    """Run the plan in the first argument."""
+    _carry_out(json.loads(sys.argv[1]))
+
+
+def _carry_out(plan: dict[str, Any]) -> NoReturn:
+    if plan["way"] == "template":
+        _serve_forks(plan["control"], plan["modules"])
+    view = FolderView(**{**plan["view"], "links": [tuple(link) for link in plan["view"]["links"]]})
     bounds = Limits(**plan["limits"])
     os.umask(0o022)
     try:
@@ -36,68 +47,112 @@ def main() -> NoReturn:
             case "bubblewrap":
                 inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
                 program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
-                _watch(plan["lifeline"], lambda: os.execve(program[0], program, {}))
+                _watch(plan, lambda: os.execve(program[0], program, {}))
             case "inside bubblewrap":
-                _work(plan, bounds)
+                _run_worker(plan, bounds)
             case "namespaces":
                 namespaces.enter()
-                _watch(plan["lifeline"], lambda: _in_namespaces(plan, view, bounds))
+                _watch(plan, lambda: _in_namespaces(plan, view, bounds))
             case "container":
-                _work(plan, bounds)
+                system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
+                _watch({**plan, "lifeline": os.dup(0)}, lambda: _run_worker(plan, bounds))
             case "landlock":
-                _watch(plan["lifeline"], lambda: _in_landlock(plan, view, bounds))
+                _watch(plan, lambda: _in_landlock(plan, view, bounds))
     except OSError as exc:
         _give_up(exc)
     raise SystemExit(FAILED)
 
 
-def container_plan(limits: Limits) -> str:
-    """The argument of a launcher that a container confines: it is given the channel as its standard streams."""
+def make_container_plan(limits: Limits) -> str:
+    """The argument of a launcher in a container, whose channel is its standard streams."""
     view: dict[str, Any] = {"python": "", "readable": [], "links": [], "import_path": []}
     return json.dumps({"way": "container", "channel": [0, 1], "view": view, "limits": limits.to_dict()})
 
 
-def command(python: str, plan: dict[str, Any], view: View) -> list[str]:
+def command(python: str, plan: dict[str, Any], view: FolderView) -> list[str]:
     """The command line of a launcher."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
 
 
-def _in_namespaces(plan: dict[str, Any], view: View, bounds: Limits) -> None:
+def _in_namespaces(plan: dict[str, Any], view: FolderView, bounds: Limits) -> None:
     namespaces.build_view(view, bounds)
     namespaces.become_nobody()
     namespaces.check_readable(view)
-    _work(plan, bounds)
+    _run_worker(plan, bounds)
 
 
-def _in_landlock(plan: dict[str, Any], view: View, bounds: Limits) -> None:
+def _in_landlock(plan: dict[str, Any], view: FolderView, bounds: Limits) -> None:
     os.chdir("/")
     system.no_new_privileges()
     system.drop_capabilities()
     landlock.restrict(view.readable, [path for path in DEVICES if os.path.exists(path)])
-    _work(plan, bounds)
+    _run_worker(plan, bounds)
 
 
-def _work(plan: dict[str, Any], bounds: Limits) -> NoReturn:
-    """Shut the doors that are left, and work."""
+def _run_worker(plan: dict[str, Any], bounds: Limits) -> NoReturn:
+    """Apply the remaining limits, then run the worker."""
     worker.prepare()
     system.no_new_privileges()
     system.drop_capabilities()
     system.die_with_parent()  # after the user has changed, which takes it back
+    system.no_huge_pages()
     limits.apply(bounds, counted_alone=plan["way"] in ("namespaces", "inside bubblewrap"))
     seccomp.install(has_view=plan["way"] != "landlock")
     read_fd, write_fd = plan["channel"]
     if read_fd == 0:  # pipes to a container: cells must not find them where their output would go
         read_fd, write_fd = os.dup(0), os.dup(1)
-    worker.main(read_fd, write_fd, {"confinement": plan["way"].split()[-1]})
+    link = Link(read_fd, write_fd)
+    worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
     os._exit(0)
 
 
-def _watch(lifeline: int, work: Callable[[], object]) -> NoReturn:
-    """Start the worker, and end with it, or when the host does."""
+def _serve_forks(control: int, modules: list[str]) -> NoReturn:
+    """Fork a launcher for each plan that the host sends, until it closes the socket. Runs nothing else."""
+    worker.prepare()
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()  # so that forks share its pages
+    host = socket.socket(fileno=control)
+    while True:
+        message, fds, _, _ = socket.recv_fds(host, PLAN_BYTES, 4)
+        _reap()
+        if not message:
+            os._exit(0)
+        try:
+            forked = os.fork()
+        except OSError as exc:  # no process or no memory left: this worker is lost, and no other
+            os.write(fds[2], f"cannot start a process: {exc.strerror}\n".encode())
+            forked = -1
+        if not forked:
+            host.close()
+            os.setsid()
+            channel, lifeline, complaints, status = fds
+            os.dup2(complaints, 2)
+            os.close(complaints)
+            os.write(status, b"%d\n" % os.getpid())
+            _carry_out({**json.loads(message), "channel": [channel] * 2, "lifeline": lifeline, "status": status})
+        for fd in fds:
+            os.close(fd)
+
+
+def _reap() -> None:
+    """Let the launchers go that have ended; they have told the host themselves how."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass  # there is none
+
+
+def _watch(plan: dict[str, Any], work: Callable[[], object]) -> NoReturn:
+    """Start the worker, and end with it or with the host."""
+    lifeline, status_fd = plan["lifeline"], plan.get("status")
     child = os.fork()
     if not child:
         os.close(lifeline)
+        if status_fd is not None:
+            os.close(status_fd)
         os.setsid()
         try:
             work()
@@ -105,12 +160,12 @@ def _watch(lifeline: int, work: Callable[[], object]) -> NoReturn:
             _give_up(exc)
         os._exit(FAILED)
     null = os.open("/dev/null", os.O_RDWR)
-    keep = {0, 1, 2, lifeline, null}
+    keep = {0, 1, 2, lifeline, null, status_fd}
     for fd in range(256):
         if fd not in keep:
             _close(fd)
     os.dup2(null, 2)
-    ended = _descriptor_of(child)
+    ended = _open_pidfd(child)
     poll = select.poll()
     poll.register(lifeline, select.POLLHUP)
     if ended is not None:
@@ -122,11 +177,14 @@ def _watch(lifeline: int, work: Callable[[], object]) -> NoReturn:
         done, status = os.waitpid(child, 0 if events else os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
-            os._exit(code if code >= 0 else 128 - code)
+            code = code if code >= 0 else 128 - code
+            if status_fd is not None:
+                os.write(status_fd, b"%d\n" % code)
+            os._exit(code)
 
 
-def _descriptor_of(child: int) -> int | None:
-    """What becomes readable when a process ends; None on old kernels."""
+def _open_pidfd(child: int) -> int | None:
+    """A descriptor that becomes readable when a process ends; None on old kernels."""
     try:
         return os.pidfd_open(child)
     except OSError:
@@ -137,7 +195,7 @@ def _close(fd: int) -> None:
     try:
         os.close(fd)
     except OSError:
-        pass  # there is none of this number
+        pass  # it is not open
 
 
 def _give_up(exc: BaseException) -> NoReturn:

@@ -1,8 +1,8 @@
 """The worker's end of the channel: calls of many threads, and the commands of the host, over one stream.
 
-Whoever waits reads: the first thread that waits takes the messages of all off the channel, so that a single thread has
-its answer without waking another. The main thread runs the cells and is interrupted by a signal when their time is up;
-while it moves bytes it is `shielded`, or half a message would be lost.
+A waiting thread reads the channel itself: the first one files the messages of all, so that a single thread gets its
+answer without waking another. The main thread runs the cells, and a signal interrupts it when their time is up; while
+it moves bytes it is `shielded`, or half a message would be lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from typing import Any
 
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel, Message
+from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel, ChannelClosed, Message
 
 CALLS = 32
 """Under way at once; more wait in the worker. The host ends a worker that has many more."""
@@ -21,7 +21,7 @@ _LOOK_AGAIN_SECONDS = 0.5
 
 
 class _Slot:
-    """One who waits."""
+    """A waiting thread and its message."""
 
     def __init__(self) -> None:
         self.message: Message | None = None
@@ -33,14 +33,14 @@ class _Slot:
             try:
                 self._gate.release()
             except RuntimeError:
-                pass  # somebody else did
+                pass  # another thread released it
 
     def sleep(self) -> None:
         self._gate.acquire(timeout=_LOOK_AGAIN_SECONDS)
 
 
 class Link(Channel):
-    """A channel whose answers find the one who asked. Safe for use by many threads."""
+    """A channel that hands each answer to the thread that asked. Safe for use by many threads."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
@@ -53,6 +53,7 @@ class Link(Channel):
         self._commands: deque[Message] = deque()
         self._reading = threading.Lock()
         self._room = threading.BoundedSemaphore(CALLS)
+        self._is_interrupted = False
 
     def call(self, head: dict[str, Any], body: list[bytes] | None = None) -> Message:
         """Ask the host, and wait for the answer."""
@@ -73,7 +74,7 @@ class Link(Channel):
                     self.shielded = False
 
     def command(self) -> Message:
-        """The next command of the host; in the main thread, between cells."""
+        """The next command of the host. For the main thread, between cells."""
         self.shielded = True
         slot = _Slot()
         self._waiting[0] = slot
@@ -84,6 +85,27 @@ class Link(Channel):
         finally:
             del self._waiting[0]
             self.shielded = False
+
+    def begin_cell(self) -> None:
+        """Forget an interrupt that came too late for the cell before."""
+        self._is_interrupted = False
+
+    def interrupted(self) -> bool:
+        """Whether the host wants the running cell to end.
+
+        For the main thread, also in a signal handler: files the messages that have arrived, and waits for nothing.
+        """
+        shielded = self.shielded
+        if self._reading.acquire(blocking=False):
+            try:
+                while not self._is_interrupted and (message := self.receive(0)) is not None:
+                    self._file(message)
+            except ChannelClosed:
+                pass  # the next call raises it
+            finally:
+                self._reading.release()
+                self.shielded = shielded
+        return self._is_interrupted
 
     def wait(self, fd: int, events: int, seconds: float | None) -> bool:
         if threading.get_ident() != self._main or events != select.POLLIN:
@@ -108,22 +130,25 @@ class Link(Channel):
         try:
             while slot.message is None and not (self._commands and self._waiting.get(0) is slot):
                 message = self.receive()
-                assert message is not None  # it waits without end
+                assert message is not None  # it waits without a limit
                 self._file(message)
         finally:
             self._reading.release()
             for other in list(self._waiting.values()):
                 if other is not slot and other.message is None:
-                    other.wake()  # to read in this one's place
+                    other.wake()  # that thread reads from now on
                     break
 
     def _file(self, message: Message) -> None:
+        if message[0].get("op") == "interrupt":
+            self._is_interrupted = True
+            return
         if "op" in message[0]:
             self._commands.append(message)
             number = 0
         else:
             number = message[0]["id"]
         slot = self._waiting.get(number)
-        if slot is not None:  # else nobody waits any more: its cell was interrupted
+        if slot is not None:  # else its caller is gone: the cell was interrupted
             slot.message = message
             slot.wake()

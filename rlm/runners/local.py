@@ -1,4 +1,4 @@
-"""Runs cells in this process, with the rights of its user. No sandbox."""
+"""Run cells in this process, with the rights of its user. No sandbox."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import linecache
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, Protocol
 
-from rlm import hooks
-from rlm.answers import Answers, FinalAnswer
-from rlm.capture import Buffer, captured, redirection, routed
+from rlm.calls.subcalls import SubCall
+from rlm.context import protocol
+from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import AnswerRefused, LLMError
-from rlm.excerpt import bounded_repr
-from rlm.runner import CellResult
+from rlm.runners.answers import Answers, FinalAnswer
+from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
 from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
-from rlm.subcalls import SubCall
-from rlm.syntax import parse, quiet
-from rlm.tracebacks import cell_traceback
+from rlm.runners.claims import Claim
+from rlm.runners.runner import CellResult
+from rlm.runners.syntax import hide_syntax_warnings, parse
+from rlm.runners.tracebacks import cell_traceback
 
 _runs = itertools.count(1)
 
 
-class Calls(Protocol):
-    """The model calls of a namespace: `SubCalls`, or what stands for it in a worker."""
+class ModelCalls(Protocol):
+    """The model calls of a namespace: `SubCalls`, or `RemoteCalls` in a worker."""
 
     def llm_query(self, prompt: str, model: str | None = None) -> str: ...
 
@@ -46,16 +47,15 @@ class LocalRunner:
     """One persistent namespace; `context` is in it by reference, never copied, never turned into a str.
 
     A cell may run `cell_timeout` seconds, time spent waiting for sub-calls not counted. Then an exception is raised in
-    its thread. Code that waits inside one C call (a socket, `time.sleep`) does not notice before that call returns: the
-    run goes on without it after a second, and the thread ends when the call does. A C call that never gives up the
-    interpreter (a catastrophic `re` match, `10**10**9`) stops the whole process until it returns; nothing in this
-    process can end it.
+    its thread. Code inside one C call (a socket, `time.sleep`) notices when that call returns: the run goes on without
+    it after a second, and the thread ends with the call. A C call that keeps the interpreter lock (a catastrophic `re`
+    match, `10**10**9`) stops the whole process until it returns; nothing in this process can end it.
     """
 
     def __init__(
         self,
         context: object,
-        subcalls: Calls,
+        subcalls: ModelCalls,
         *,
         cell_timeout: float | None = 120.0,
         output_limit: int = 20_000,
@@ -73,7 +73,7 @@ class LocalRunner:
         self._thread = thread or CellThread()
         self._answers = Answers(context)
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
-        kit = hooks.namespace_kit(context)
+        kit = protocol.namespace_kit(context)
         self._transform = kit.transform if kit else None
         self._ran = getattr(kit, "ran", None)
         names = dict(kit.names) if kit else {}
@@ -90,6 +90,8 @@ class LocalRunner:
             **(functions or {}),
             **self._answers.functions(self._namespace),
         }
+        if tell := getattr(kit, "host", None):
+            tell(self._reserved.values())
         self._namespace |= names | self._reserved
         self._given = frozenset(self._namespace)
 
@@ -97,39 +99,50 @@ class LocalRunner:
         """Run one cell; assignments made before an exception are kept, reserved names are put back."""
         started = time.perf_counter()
         waited = self._subcalls.waited_seconds
-        # What stands for the sub-calls in a worker knows no budget: there the host says what is left of it.
+        # Some callers' `subcalls` know no budget.
         run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
-        cell = _Cell(f"{self._files}{len(self._sources) + 1}>", code, self._output_limit)
+        cell = _RunningCell(f"{self._files}{len(self._sources) + 1}>", code, self._output_limit)
         self._sources.append(cell.file)
         self._out = cell.out
 
         def seconds_left() -> float:
             own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
-            # Past the budget of the run a cell still has a second: to end, and for the cell that asks for a draft.
+            # Past the budget of the run a cell still has a second: to end, or to give the draft of an answer.
             return min(own, max(run_left(), started + 1 - time.perf_counter()))
 
-        with routed():
-            ended = self._thread.run(lambda: self._execute(cell), seconds_left)
+        try:
+            with route_streams():
+                ended = self._thread.run(lambda: self._execute(cell), seconds_left)
+        except BaseException:
+            self._restore()
+            self._subcalls.drain()
+            raise
         if not ended:
             cell.err.write(
                 f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s and could not be stopped, because it "
                 "waits inside a C call. It is left behind until that returns; its variables may still change.\n"
             )
             self._collect(cell)
-        self._restore(cell)
+        notes = shorten(self._restore(), NOTES_CHARACTERS)
         stderr = cell.err.text()
         return CellResult(
-            stdout=cell.out.text(self._output_limit - len(stderr)),
+            stdout=cell.out.text(self._output_limit - len(stderr)) + notes,
             stderr=stderr,
             variables=cell.variables,
             calls=self._subcalls.drain(),
             final_answer=cell.final_answer,
             execution_seconds=time.perf_counter() - started,
+            claims=cell.claims,
         )
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The names of the cells, live."""
+        return self._namespace
 
     def variable(self, name: str) -> str:
         """The text of a variable, for an answer. Raises AnswerRefused."""
-        return self._answers.named(name, self._namespace)
+        return self._answers.text_of_variable(name, self._namespace)
 
     def close(self) -> None:
         """Let the thread end and forget the sources."""
@@ -151,14 +164,14 @@ class LocalRunner:
             and not isinstance(value, ModuleType)
         }
 
-    def _execute(self, cell: _Cell) -> None:
-        """On the cell's thread: run the code, then see what it left behind."""
-        with captured(cell.out, cell.err):
+    def _execute(self, cell: _RunningCell) -> None:
+        """On the cell's thread: run the code, then collect its variables and answer."""
+        with capture_thread(cell.out, cell.err):
             try:
                 try:
                     self._exec(cell)
                 finally:
-                    self._thread.calm()
+                    self._thread.stop_interrupts()
             except FinalAnswer:
                 pass
             except CellTimeout as exc:
@@ -175,50 +188,58 @@ class LocalRunner:
             except BaseException as exc:  # the cell's own `__repr__`, say, raises SystemExit
                 cell.err.write(cell_traceback(exc, self._files))
 
-    def _collect(self, cell: _Cell) -> None:
+    def _collect(self, cell: _RunningCell) -> None:
         if self._ran:
             self._ran(self._namespace)
         try:
             cell.final_answer = self._answers.collect(self._namespace)
+            if cell.final_answer is not None:
+                cell.claims = self._answers.take_claims(self._namespace)
         except AnswerRefused as exc:
             cell.err.write(f"Answer refused: {exc}\n")
 
-    def _exec(self, cell: _Cell) -> None:
+    def _exec(self, cell: _RunningCell) -> None:
         linecache.cache[cell.file] = (len(cell.code), None, cell.code.splitlines(keepends=True), cell.file)
         tree = parse(cell.code, cell.file)
         if self._transform:
             tree = ast.fix_missing_locations(self._transform(tree))
-        last = _last_expression(tree)
-        with quiet():
+        last = _pop_last_expression(tree)
+        with hide_syntax_warnings():
             body = compile(tree, cell.file, "exec", dont_inherit=True)
             tail = compile(last, cell.file, "eval", dont_inherit=True) if last else None
         exec(body, self._namespace)
         value = eval(tail, self._namespace) if tail else None
         if value is not None:
-            cell.out.write(bounded_repr(value, self._output_limit) + "\n")
+            # At least the half that shortening keeps of the end, so that its note on the middle stays.
+            room = max(self._output_limit - cell.out.total, self._output_limit // 2)
+            cell.out.write(_format_value(value, room - 1) + "\n")
 
-    def _restore(self, cell: _Cell) -> None:
-        """Put the reserved names back, and say so."""
+    def _restore(self) -> str:
+        """Put the reserved names back; give a note for the model on each, a line long."""
         missing = object()
+        notes = ""
         for name, value in self._reserved.items():
-            found = self._namespace.get(name, missing)
-            if found is value:
+            current = self._namespace.get(name, missing)
+            if current is value:
                 continue
             self._namespace[name] = value
             if name == "answer":
-                if found is not missing:
-                    self._answers.adopt(found)
-                if not isinstance(found, dict):
-                    cell.out.write('[`answer` is reserved and was restored; your value is in answer["content"]]\n')
+                if current is not missing:
+                    self._answers.adopt(current)
+                if not isinstance(current, dict):
+                    notes += '[`answer` is reserved and was restored; your value is in answer["content"]]\n'
+            elif name == "context":
+                notes += _note_on_rebound_context(value)
             elif not name.startswith("__"):
-                cell.out.write(f"[`{name}` is reserved and was restored: use another name]\n")
+                notes += f"[`{name}` is reserved and was restored: use another name]\n"
+        return notes
 
     def _builtins(self, shims: dict[str, Any]) -> dict[str, Any]:
         own = vars(builtins) | shims
         return own | {
             "print": self._printer(own["print"]),
-            "input": _nobody_there("input"),
-            "breakpoint": _nobody_there("breakpoint"),
+            "input": _make_refusal("input"),
+            "breakpoint": _make_refusal("breakpoint"),
             "exit": sys.exit,  # the ones of the interactive interpreter close the process's stdin
             "quit": sys.exit,
         }
@@ -232,7 +253,7 @@ class LocalRunner:
         return print
 
 
-class _Cell:
+class _RunningCell:
     """One cell while it runs."""
 
     def __init__(self, file: str, code: str, output_limit: int) -> None:
@@ -242,17 +263,40 @@ class _Cell:
         self.err = Buffer(output_limit // 4)  # a traceback is short, and its end is what counts
         self.variables: dict[str, str] = {}
         self.final_answer: str | None = None
+        self.claims: tuple[Claim, ...] = ()
 
 
-def _nobody_there(name: str) -> Callable[..., NoReturn]:
+def _format_value(value: object, limit: int) -> str:
+    """The value of a last expression as text. An iterator with a text of its own, as hits have, gives that."""
+    if isinstance(value, Iterator) and type(value).__str__ is not object.__str__:
+        return shorten(str(value), limit)
+    return bounded_repr(value, limit)
+
+
+def _note_on_rebound_context(context: object) -> str:
+    """The note on code that bound `context` anew: weak models type in a text of their own before they look."""
+    if context is None:
+        return "[`context` is None in this session and was restored: use another name]\n"
+    whole = "the whole text" if isinstance(context, str) or hasattr(context, "lines") else "all of it"
+    look = "list(context)[:20]" if isinstance(context, Mapping) else "context[:1000]"
+    is_list = isinstance(context, Sequence) and not isinstance(context, str) and not hasattr(context, "lines")
+    look = "context[:3]" if is_list else look
+    look = look if hasattr(context, "__getitem__") else "context"
+    return (
+        f"[You assigned to `context`, so what is printed above is of your own making. `context` holds {whole} again: "
+        f"never assign it. Look at it as it is, with print({look}), and use other names for values of your own]\n"
+    )
+
+
+def _make_refusal(name: str) -> Callable[..., NoReturn]:
     def refuse(*args: object, **options: object) -> NoReturn:
         raise RuntimeError(f"{name}() waits for a person, and nobody is there")
 
     return refuse
 
 
-def _last_expression(tree: ast.Module) -> ast.Expression | None:
-    """Taken out of the tree, so that it is evaluated once."""
+def _pop_last_expression(tree: ast.Module) -> ast.Expression | None:
+    """The last expression, removed from the tree so that it is evaluated once."""
     if not tree.body or not isinstance(last := tree.body[-1], ast.Expr):
         return None
     tree.body.pop()

@@ -1,4 +1,4 @@
-"""A worker in a Modal sandbox: the runner `modal` (needs the package `modal` and an account).
+"""Run cells in a Modal sandbox: the runner `modal` (needs the package `modal` and an account).
 
 The worker is the one of `subprocess`, at the end of a process's standard streams in the sandbox; two threads carry its
 bytes. The image must hold `monocontext-rlm` of this version; by default one is made with pip.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Unpack
 
+from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
 from rlm.runners.confine.limits import Limits
-from rlm.runners.launcher import container_plan
-from rlm.runners.remote import RemoteRunner, hello_of
-from rlm.subcalls import SubCalls
+from rlm.runners.launcher import make_container_plan
+from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
 
 _CHUNK_BYTES = 1 << 16
 LIFE_SECONDS = 4 * 3600
@@ -31,19 +31,15 @@ class ModalRunner(RemoteRunner):
         context: object,
         subcalls: SubCalls,
         *,
-        cell_timeout: float | None = 120.0,
-        output_limit: int = 20_000,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
         limits: Limits | None = None,
         app: str = "monocontext-rlm",
         image: Any = None,
         modal: Any = None,
+        **shared: Unpack[SharedOptions],
     ) -> None:
-        """`image`: a `modal.Image`; `modal`: the package, or what stands for it. Raises RunnerUnavailable."""
+        """`image`: a `modal.Image`; `modal`: the package, or a double of it. Raises RunnerUnavailable."""
         place = ModalPlace(limits or Limits(), app, image, modal)
-        super().__init__(
-            place, context, subcalls, cell_timeout=cell_timeout, output_limit=output_limit, functions=functions
-        )
+        super().__init__(place, context, subcalls, **shared)
 
 
 class ModalPlace:
@@ -57,7 +53,7 @@ class ModalPlace:
         self._image = image
         self._modal = modal
 
-    def start(self) -> tuple[ModalSandbox, Mapping[str, Any]]:
+    def start(self, modules: Sequence[str]) -> tuple[ModalSandbox, Mapping[str, Any]]:
         """Raises RunnerUnavailable."""
         if self._modal is None:
             try:
@@ -74,11 +70,13 @@ class ModalPlace:
                 memory=max(self._limits.memory_bytes >> 20, 128),
                 timeout=LIFE_SECONDS,
             )
-            process = made.exec("python", "-I", "-m", "rlm.runners.launcher", container_plan(self._limits), text=False)
-        except Exception as exc:  # whatever the service says no with
+            process = made.exec(
+                "python", "-I", "-m", "rlm.runners.launcher", make_container_plan(self._limits), text=False
+            )
+        except Exception as exc:  # any refusal of the service
             raise RunnerUnavailable(f"runner 'modal': {type(exc).__name__}: {exc}") from exc
         sandbox = ModalSandbox(made, process)
-        hello = hello_of(sandbox.channel)
+        hello = receive_hello(sandbox.channel)
         if hello is None:
             sandbox.end()
             raise RunnerUnavailable("runner 'modal': the worker did not start; does its image hold monocontext-rlm?")

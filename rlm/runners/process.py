@@ -1,4 +1,4 @@
-"""A worker in a process of this machine, kept in by the strongest way that the machine has."""
+"""Run cells in a confined process of this machine: the runner `subprocess`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import os
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Unpack
 
+from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
+from rlm.models.log import INFO, log
 from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
 from rlm.runners.confine import WAYS, bubblewrap
+from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
-from rlm.runners.confine.view import View, python_view
+from rlm.runners.confine.view import FolderView, python_view
 from rlm.runners.launcher import command
-from rlm.runners.remote import RemoteRunner, hello_of
-from rlm.subcalls import SubCalls
+from rlm.runners.remote import RemoteRunner, SharedOptions, packages_of, receive_hello
+from rlm.runners.runner import NothingConfines
+from rlm.runners.started import wait_for_exit
+from rlm.runners.template import FORKED_WAYS, Forked, warm_template
 
 _END_SECONDS = 5.0
 _BUFFER_BYTES = 4 << 20
 _lock = threading.Lock()
-_chosen: dict[tuple[str, ...], str] = {}
-"""The way that worked, for each list of ways: asked once in a process."""
+_working_way: dict[tuple[str, ...], str] = {}
+"""The way of confining that worked, for each list of ways: tried once in a process."""
 
 
 class ProcessPlace:
@@ -31,34 +36,45 @@ class ProcessPlace:
 
     name = "subprocess"
 
-    def __init__(self, *, limits: Limits, ways: Sequence[str] = WAYS, packages: tuple[str, ...] = ("rlm",)) -> None:
-        """`packages`: that a worker must be able to import, beside what is installed."""
+    def __init__(
+        self,
+        *,
+        limits: Limits,
+        ways: Sequence[str] = WAYS,
+        packages: tuple[str, ...] = ("rlm",),
+        scratch: str | None = None,
+    ) -> None:
+        """`packages`: those that a worker must be able to import, beside installed ones; `scratch`: a path that it may
+        write below, where the way of confining has paths of its own."""
         self._limits = limits
         self._ways = tuple(ways)
         self._packages = packages
+        self._scratch = scratch
 
-    def start(self) -> tuple[Process, Mapping[str, Any]]:
+    def start(self, modules: Sequence[str] = ()) -> tuple[Process, Mapping[str, Any]]:
         """A worker, in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
         view = python_view(self._packages)
+        if self._scratch:
+            view = view.with_scratch(self._scratch)
         with _lock:
-            known = _chosen.get(self._ways)
+            known = _working_way.get(self._ways)
         reasons = []
-        for way in [known] if known else self._ordered():
+        for way in [known] if known else self._order_ways():
             try:
-                process, hello = _started(way, view, self._limits)
+                process, hello = _start_worker(way, view, self._limits, tuple(modules))
             except RunnerUnavailable as exc:
                 reasons.append(f"{way}: {exc}")
                 continue
             with _lock:
-                _chosen[self._ways] = way
+                _working_way[self._ways] = way
             return process, hello
-        raise RunnerUnavailable(
+        raise NothingConfines(
             f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights say "
             f"--runner local"
         )
 
-    def _ordered(self) -> list[str]:
-        """Root makes its own namespaces first: its worker is then a user that nobody else is, not a mapped root."""
+    def _order_ways(self) -> list[str]:
+        """Try namespaces first for root: its worker is then a user of its own, not a mapped root."""
         ways = list(self._ways)
         if os.geteuid() == 0 and "namespaces" in ways:
             ways.remove("namespaces")
@@ -67,41 +83,38 @@ class ProcessPlace:
 
 
 class ProcessRunner(RemoteRunner):
-    """Runs cells in a confined process of this machine: the runner `subprocess`."""
+    """Runs cells in a process of this machine, confined in the strongest way that works here."""
 
     def __init__(
         self,
         context: object,
         subcalls: SubCalls,
         *,
-        cell_timeout: float | None = 120.0,
-        output_limit: int = 20_000,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
         limits: Limits | None = None,
         ways: Sequence[str] = WAYS,
+        scratch: str | None = None,
+        **shared: Unpack[SharedOptions],
     ) -> None:
-        """`limits`: what the worker may use up; `ways`: of confining it, the first that works is taken."""
-        place = ProcessPlace(limits=limits or Limits(), ways=ways, packages=_packages_of(context))
-        super().__init__(
-            place, context, subcalls, cell_timeout=cell_timeout, output_limit=output_limit, functions=functions
-        )
+        """`ways`: of confining, tried in order; `scratch`: see `ProcessPlace`."""
+        place = ProcessPlace(limits=limits or Limits(), ways=ways, packages=packages_of(context), scratch=scratch)
+        super().__init__(place, context, subcalls, **shared)
 
 
 class Process:
     """A worker's process and its channel."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], channel: Channel, lifeline: int) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes] | Forked, channel: Channel, lifeline: int) -> None:
         self.channel = channel
         self._popen = popen
         self._lifeline = lifeline
         self._how = "ended"
 
     def end(self, *, gone: bool = False) -> str:
-        """Let go of the lifeline, upon which the launcher ends the worker."""
+        """Close the lifeline, so that the launcher ends the worker."""
         self.channel.close()
         if self._lifeline >= 0:
             lifeline, self._lifeline = self._lifeline, -1
-            died_by_itself = gone and _exited(self._popen)
+            died_by_itself = gone and wait_for_exit(self._popen)
             os.close(lifeline)
             try:
                 self._popen.wait(_END_SECONDS)
@@ -110,11 +123,11 @@ class Process:
                 self._popen.wait()
             if self._popen.stderr:
                 self._popen.stderr.close()
-            self._how = _ending(self._popen.returncode) if died_by_itself else "ended"
+            self._how = _describe_exit(self._popen.returncode) if died_by_itself else "ended"
         return self._how
 
     def complaint(self) -> str:
-        """What it wrote on stderr before it gave up, in one line."""
+        """The last line on its stderr."""
         if not self._popen.stderr:
             return ""
         os.set_blocking(self._popen.stderr.fileno(), False)
@@ -122,18 +135,10 @@ class Process:
         return said.strip().splitlines()[-1] if said.strip() else ""
 
 
-def _exited(popen: subprocess.Popen[bytes]) -> bool:
-    """Whether it ended by itself; it gets a moment, since its channel closes a little earlier."""
-    try:
-        popen.wait(1.0)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def _ending(code: int) -> str:
+def _describe_exit(code: int | None) -> str:
     import signal
 
+    assert code is not None  # it has ended
     number = code - 128 if code > 128 else -code
     if code > 128 or code < 0:
         try:
@@ -145,30 +150,24 @@ def _ending(code: int) -> str:
     return f"exit status {code}"
 
 
-def _started(way: str, view: View, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
+def _start_worker(
+    way: str, view: FolderView, limits: Limits, modules: tuple[str, ...]
+) -> tuple[Process, Mapping[str, Any]]:
     """Raises RunnerUnavailable, with the reason alone."""
     program = bubblewrap.find() if way == "bubblewrap" else None
     if way == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
+    kills = memory_kills()
     ours, theirs = socket.socketpair()
-    held, lifeline = os.pipe()
+    lifeline_end, lifeline = os.pipe()
     try:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         plan = {
-            "way": way, "channel": [theirs.fileno()] * 2, "lifeline": held, "bwrap": program,
+            "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program,
             "view": asdict(view), "limits": limits.to_dict(),
         }  # fmt: skip
-        popen = subprocess.Popen(
-            command(view.python, plan, view),
-            env={},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            pass_fds=(theirs.fileno(), held),
-            start_new_session=True,
-        )
+        popen = _launch(plan, view, modules, theirs.fileno(), lifeline_end)
     except BaseException as exc:
         ours.close()
         os.close(lifeline)
@@ -177,20 +176,37 @@ def _started(way: str, view: View, limits: Limits) -> tuple[Process, Mapping[str
         raise
     finally:
         theirs.close()
-        os.close(held)
+        os.close(lifeline_end)
     fd = ours.detach()
     process = Process(popen, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
-    hello = hello_of(process.channel)
+    hello = receive_hello(process.channel)
     if hello is None:
-        _exited(popen)  # so that all it has to say is there
+        wait_for_exit(popen)  # so that its stderr is complete
         said = process.complaint()
         how = process.end(gone=True)
+        if how.startswith("SIGKILL"):
+            how += f" from outside, {why_killed(kills)}"
         raise RunnerUnavailable(said or f"it did not start ({how})")
     return process, hello
 
 
-def _packages_of(context: object) -> tuple[str, ...]:
-    """Ours, and the package that makes the worker's context."""
-    serving = getattr(type(context), "serve", None)
-    home = type(context).__module__.partition(".")[0] if callable(serving) else "rlm"
-    return ("rlm", home) if home != "rlm" else ("rlm",)
+def _launch(
+    plan: Mapping[str, Any], view: FolderView, modules: tuple[str, ...], channel: int, lifeline: int
+) -> subprocess.Popen[bytes] | Forked:
+    """A launcher: forked where workers are kept warm, else a new Python. Raises OSError."""
+    template = warm_template(view, modules) if plan["way"] in FORKED_WAYS else None
+    if template:
+        try:
+            return template.fork(plan, channel, lifeline)
+        except BrokenPipeError:
+            log(INFO, "the template of workers has died; this worker starts without it")
+    return subprocess.Popen(
+        command(view.python, dict(plan), view),
+        env={},
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=(channel, lifeline),
+        start_new_session=True,
+    )

@@ -1,8 +1,8 @@
-"""The host's side of a worker, wherever it runs: cells out, requests in, results back.
+"""The host's side of a worker, wherever it runs: send cells, answer requests, receive results.
 
-The thread that calls `run` reads the channel while a cell runs. What can be answered at once it answers itself; what
-may wait (a sub-call, storage) goes to a few threads. Between cells nothing is answered, so code that a cell left behind
-in the worker spends nothing.
+The thread that calls `run` reads the channel while a cell runs. It answers at once where no wait is needed; requests
+that may wait (a sub-call, storage) run on threads. Between cells it answers nothing, so code that a cell left behind in
+the worker spends nothing.
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypedDict
 
-from rlm import hooks
+from rlm.calls.subcalls import SubCalls
+from rlm.context import protocol
+from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import AnswerRefused, ChannelAbuse, LLMError, RunnerUnavailable
-from rlm.excerpt import bounded_repr, cut
-from rlm.runner import CellResult
+from rlm.models.log import INFO, log
+from rlm.runners.capture import NOTES_CHARACTERS, SLACK
 from rlm.runners.channel import HEAD_BYTES, PROTOCOL, Channel, ChannelClosed, Message
+from rlm.runners.claims import check_claims
 from rlm.runners.indexed import IndexedServer, can_serve
-from rlm.runners.values import incoming, is_data, packed, split_texts
-from rlm.subcalls import SubCalls
+from rlm.runners.runner import CellResult
+from rlm.runners.values import decode_value, is_data, pack, split_texts
 
 MOST_CALLS = 64
-"""Of a worker under way at once: twice what an honest one has."""
+"""Requests of a worker under way at once: twice what an honest one has."""
 MOST_BYTES = 128 << 20
-"""Of their messages together."""
-START_SECONDS = 30.0
-"""A machine may be busy; half a second is usual."""
+"""The bytes of those requests together."""
+START_SECONDS = 120.0
+"""A machine may be busy; half a second is usual, and three in the runner `wasm`."""
 _GRACE_SECONDS = 3.0
-"""Beyond a cell's time, in which the worker interrupts it by itself and keeps its variables."""
+"""Time beyond a cell's limit, in which the worker interrupts it by itself and keeps its variables."""
 _LOOK_SECONDS = 0.25
 _SEND_SECONDS = 30.0
 _SHOWN = 400
-"""Characters of one variable, whatever the worker sends."""
+"""The most characters of one variable, whatever the worker sends."""
 
 
 class Worker(Protocol):
@@ -47,19 +50,27 @@ class Worker(Protocol):
 
 
 class Place(Protocol):
-    """Where workers can be started."""
+    """Starts workers."""
 
     name: str
 
-    def start(self) -> tuple[Worker, Mapping[str, Any]]:
-        """A worker, and what it says of itself in its hello. Raises RunnerUnavailable."""
+    def start(self, modules: Sequence[str]) -> tuple[Worker, Mapping[str, Any]]:
+        """A worker, and what it says of itself in its hello; it will import `modules`. Raises RunnerUnavailable."""
         ...
+
+
+class SharedOptions(TypedDict, total=False):
+    """Options of every runner with a worker."""
+
+    cell_timeout: float | None
+    output_limit: int
+    functions: Mapping[str, Callable[..., Any]] | None
 
 
 class RemoteRunner:
     """One namespace in a worker. A worker that dies is replaced by another, without the variables of the first.
 
-    Raises ChannelAbuse when the worker sends what no worker sends.
+    Raises ChannelAbuse when the worker breaks the protocol.
     """
 
     def __init__(
@@ -76,38 +87,40 @@ class RemoteRunner:
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        self._more = dict(functions or {})
+        self._custom = dict(functions or {})
         self._functions: dict[str, Callable[..., Any]] = {
             "llm_query": subcalls.llm_query,
             "llm_query_batched": subcalls.llm_query_batched,
-            **self._more,
+            **self._custom,
         }
         self._context = context
-        self._shown_context = bounded_repr(context)
-        self._server = hooks.server(context)
+        self._context_repr = bounded_repr(context)
+        self._server = protocol.make_server(context)
         if self._server is None and not is_data(context) and can_serve(context):
             self._server = IndexedServer(context)
-        self._data = None if self._server else _as_data(context, place.name)
+        self._data = None if self._server else _pack_context(context, place.name)
         self._lock = threading.Lock()
         self._under_way = self._under_way_bytes = 0
         self._failure: BaseException | None = None
         self._variables: Mapping[str, str] = {}
+        self._pending_note = ""
+        """A note for the stderr of the next cell: on the worker that ended after the last one."""
         self._cells = 0
         self._worker: Worker | None = None
         self.confinement = "none"
-        """The way in which the worker is kept in, as it says itself before any code runs."""
+        """The way of confining, as the worker reports it before any code runs."""
         try:
-            self._begin()
+            self._start_worker()
         except BaseException:
             self.close()
             raise
 
     def run(self, code: str) -> CellResult:
-        """Run one cell; what was lost with a worker is told on stderr."""
+        """Run one cell; stderr says what was lost with a worker."""
+        if self._worker is None:
+            self._start_worker()  # not in the time of the cell
         started = time.perf_counter()
         waited = self._subcalls.waited_seconds
-        if self._worker is None:
-            self._begin()
         self._cells += 1
 
         run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
@@ -120,25 +133,31 @@ class RemoteRunner:
             left = run_left()
             seconds = None if math.isinf(left) else left
             self._send({"op": "cell", "id": self._cells, "code": code, "seconds": seconds})
-            message = self._pump(self._cells, seconds_left)
+            message = self._await_reply(self._cells, seconds_left)
             if message is None:
-                result = self._lost(f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, inside a call "
-                                    "that nothing interrupts, and was ended with its process.")  # fmt: skip
+                result = self._report_loss(
+                    f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, inside a call that nothing "
+                    "interrupts, and was ended with its process."
+                )
                 self._end()
             else:
                 result = self._result(message)
         except ChannelClosed:
-            result = self._lost(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
-        except BaseException:
-            self._end()
+            result = self._report_loss(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
+        except BaseException as exc:
+            if not (isinstance(exc, KeyboardInterrupt) and self._interrupt()):
+                self._pending_note = self._report_loss("The cell before was broken off with its process.").stderr
+                self._end()
             raise
+        note, self._pending_note = self._pending_note, ""
         return CellResult(
             stdout=result.stdout,
-            stderr=result.stderr,
+            stderr=note + result.stderr,
             variables=result.variables,
             calls=self._subcalls.drain(),
             final_answer=result.final_answer,
             execution_seconds=time.perf_counter() - started,
+            claims=result.claims,
         )
 
     def variable(self, name: str) -> str:
@@ -149,7 +168,7 @@ class RemoteRunner:
         deadline = time.monotonic() + min(self._cell_timeout, START_SECONDS)
         try:
             self._send({"op": "variable", "id": self._cells, "name": name})
-            message = self._pump(self._cells, lambda: deadline - time.monotonic())
+            message = self._await_reply(self._cells, lambda: deadline - time.monotonic())
         except ChannelClosed:
             message = None
         except BaseException:
@@ -162,21 +181,21 @@ class RemoteRunner:
         texts = split_texts(head.get("texts"), body)
         if head["op"] not in ("text", "refused") or len(texts) != 1:
             self._end()
-            raise ChannelAbuse("the worker answered what was not asked")
+            raise ChannelAbuse("the worker sent a reply to another command")
         if head["op"] == "refused":
             raise AnswerRefused(texts[0])
         return texts[0]
 
     def close(self) -> None:
-        """End the worker and free what is held. Idempotent."""
+        """End the worker and free its context. Idempotent."""
         self._end()
         if self._server:
             self._server.close()
 
     # -- the worker ------------------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        self._worker, hello = self._place.start()
+    def _start_worker(self) -> None:
+        self._worker, hello = self._place.start(getattr(self._server, "modules", ()))
         if hello.get("protocol") != PROTOCOL:
             self._end()
             raise RunnerUnavailable(
@@ -188,7 +207,7 @@ class RemoteRunner:
             "op": "start",
             "cell_timeout": None if math.isinf(self._cell_timeout) else self._cell_timeout,
             "output_limit": self._output_limit,
-            "functions": {name: str(call.__doc__ or "")[:2000] for name, call in self._more.items()},
+            "functions": {name: str(call.__doc__ or "")[:2000] for name, call in self._custom.items()},
             "entry": self._server.entry if self._server else None,
         }
         deadline = time.monotonic() + START_SECONDS
@@ -209,15 +228,33 @@ class RemoteRunner:
             pass
         raise RunnerUnavailable(f"runner {self._place.name!r}: the worker did not start ({self._end(gone=True)})")
 
+    def _interrupt(self) -> bool:
+        """End the running cell and keep its variables, as a Ctrl-C asks; False when it does not end soon."""
+        deadline = time.monotonic() + _GRACE_SECONDS
+        self._subcalls.abandon()
+        try:
+            self._send({"op": "interrupt"})
+            message = self._await_reply(self._cells, lambda: deadline - time.monotonic())
+            if message is not None:
+                self._result(message)
+        except (ChannelClosed, ChannelAbuse):
+            return False
+        except BaseException:  # a second Ctrl-C
+            self._end()
+            raise
+        self._subcalls.drain()
+        return message is not None
+
     def _end(self, *, gone: bool = False) -> str:
         worker, self._worker = self._worker, None
         self._subcalls.abandon()
         return worker.end(gone=gone) if worker else "ended"
 
-    def _lost(self, why: str) -> CellResult:
+    def _report_loss(self, why: str) -> CellResult:
+        log(INFO, "%s; a new worker takes its place, without the variables", why.partition(":")[0].partition(".")[0])
         names = [name for name in self._variables if name != "context"]
         lost = f"The variables are lost: {', '.join(names)[:1000]}." if names else "There were no variables to lose."
-        self._variables = {"context": self._shown_context}
+        self._variables = {"context": self._context_repr}
         stderr = f"{why} {lost} `context` and the functions are there again in a new process.\n"
         return CellResult(stderr=stderr, variables=self._variables)
 
@@ -227,7 +264,7 @@ class RemoteRunner:
         assert self._worker is not None
         self._worker.channel.send(head, seconds=_SEND_SECONDS)
 
-    def _pump(self, number: int, seconds_left: Callable[[], float]) -> Message | None:
+    def _await_reply(self, number: int, seconds_left: Callable[[], float]) -> Message | None:
         """Answer the worker until the reply to a command comes; None when its time is up."""
         assert self._worker is not None
         channel = self._worker.channel
@@ -242,7 +279,7 @@ class RemoteRunner:
             if op in ("done", "text", "refused"):
                 if message[0].get("id") == number:
                     return message
-                raise ChannelAbuse("the worker answered what was not asked")
+                raise ChannelAbuse("the worker sent a reply to another command")
             self._handle(message)
         return None
 
@@ -259,24 +296,26 @@ class RemoteRunner:
                 if len(body) > HEAD_BYTES:  # it is JSON to read, as heads are
                     raise ChannelAbuse(f"the worker asks the text with {len(body):,} bytes: at most {HEAD_BYTES:,}")
                 request, server = bytes(body), self._server
-                work = lambda: self._answer(channel, number, lambda: ({}, server.answer(request)))  # noqa: E731
+                work = lambda: self._answer(  # noqa: E731
+                    channel, number, lambda: ({}, server.answer(request)), server.bad_request
+                )
                 try:
                     ready = server.ready(request)
-                except ValueError as exc:
-                    raise ChannelAbuse(f"the worker asked for what there is not: {exc}") from None
+                except server.bad_request as exc:
+                    raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
                 if ready:
                     work()
                     return
             case "call":
-                given = incoming(head.get("given"), split_texts(head.get("texts"), body), self._context)
+                given = decode_value(head.get("given"), split_texts(head.get("texts"), body), self._context)
                 match given:
                     case [[*args], dict(options)] if (
                         isinstance(name := head.get("name"), str) and name in self._functions
                     ):
                         call = self._functions[name]
-                        work = lambda: self._answer(channel, number, lambda: _called(call, args, options))  # noqa: E731
+                        work = lambda: self._answer(channel, number, lambda: _call_function(call, args, options))  # noqa: E731
                     case _:
-                        raise ChannelAbuse(f"the worker calls what there is not: {str(head.get('name'))[:50]!r}")
+                        raise ChannelAbuse(f"the worker calls an unknown function: {str(head.get('name'))[:50]!r}")
             case op:
                 raise ChannelAbuse(f"the worker sent an unknown message: {str(op)[:50]!r}")
         with self._lock:
@@ -299,50 +338,62 @@ class RemoteRunner:
                     self._under_way -= 1
                     self._under_way_bytes -= size
 
-        # Nobody waits for it when the process ends: a call of a model may take ten minutes.
+        # A daemon: a call of a model may take ten minutes, and the process must be able to end.
         threading.Thread(target=done, name="rlm-worker-call", daemon=True).start()
 
-    def _answer(self, channel: Channel, number: int, make: Callable[[], tuple[dict[str, Any], bytes]]) -> None:
+    def _answer(
+        self,
+        channel: Channel,
+        number: int,
+        make: Callable[[], tuple[dict[str, Any], bytes]],
+        bad_request: type[Exception] | tuple[()] = (),
+    ) -> None:
+        """Send what `make` gives, or its error. Raises ChannelAbuse for a `bad_request`."""
         try:
             head, body = make()
-        except LLMError as exc:
-            head, body = {"error": ["LLMError", str(exc)[:10_000]]}, b""
-        except ValueError as exc:
-            if type(exc).__name__ == "BadRequest":
-                raise ChannelAbuse(f"the worker asked for what there is not: {exc}") from None
-            head, body = {"error": [type(exc).__name__, str(exc)[:10_000]]}, b""
+        except bad_request as exc:
+            raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
         except Exception as exc:
-            head, body = {"error": [type(exc).__name__, str(exc)[:10_000]]}, b""
+            name = "LLMError" if isinstance(exc, LLMError) else type(exc).__name__
+            head, body = {"error": [name, str(exc)[:10_000]]}, b""
         try:
             channel.send({**head, "id": number}, [body], seconds=_SEND_SECONDS)
         except ChannelClosed:
-            pass  # the worker is gone, and who runs the cell sees it too
+            pass  # the worker is gone; the thread that runs the cell sees it too
 
     def _result(self, message: Message) -> CellResult:
-        """What a worker says of a cell, brought to the lengths that it should have had. Raises ChannelAbuse."""
+        """The result of a cell as the worker reports it, shortened to our limits. Raises ChannelAbuse."""
         head, body = message
-        told = incoming(head.get("result"), split_texts(head.get("texts"), body))
-        match told:
-            case {"stdout": str(out), "stderr": str(err), "variables": [*pairs], "final_answer": answer} if (
-                answer is None or isinstance(answer, str)
-            ):
+        fields = decode_value(head.get("result"), split_texts(head.get("texts"), body))
+        match fields:
+            case {
+                "stdout": str(out),
+                "stderr": str(err),
+                "variables": [*pairs],
+                "final_answer": answer,
+                "claims": said,
+            } if answer is None or isinstance(answer, str):
                 pass
             case _:
-                raise ChannelAbuse("the worker sent a result that is none")
+                raise ChannelAbuse("the worker sent a malformed result")
+        try:
+            claims = check_claims(said)
+        except ValueError:
+            raise ChannelAbuse("the worker sent malformed claims") from None
         variables: dict[str, str] = {}
         for pair in pairs:
             match pair:
                 case [str(name), str(shown)]:
                     variables[name[:200]] = shown[:_SHOWN]
                 case _:
-                    raise ChannelAbuse("the worker sent a variable that is none")
+                    raise ChannelAbuse("the worker sent a malformed variable")
         self._variables = variables
-        room = self._output_limit + 200  # the note about what was cut, and what the runner adds
-        return CellResult(cut(out, room), cut(err, room), variables, (), answer)
+        room = self._output_limit + 2 * SLACK + NOTES_CHARACTERS  # the runner's own notes are not cut again
+        return CellResult(shorten(out, room), shorten(err, room), variables, (), answer, claims=claims)
 
 
-def hello_of(channel: Channel) -> Mapping[str, Any] | None:
-    """The first message of a worker; None when it does not come."""
+def receive_hello(channel: Channel) -> Mapping[str, Any] | None:
+    """The first message of a worker; None if none arrives in time."""
     try:
         message = channel.receive(START_SECONDS)
     except (ChannelClosed, ChannelAbuse):
@@ -350,7 +401,14 @@ def hello_of(channel: Channel) -> Mapping[str, Any] | None:
     return message[0] if message and message[0].get("op") == "hello" else None
 
 
-def _called(call: Callable[..., Any], args: list[Any], options: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def packages_of(context: object) -> tuple[str, ...]:
+    """`rlm`, and the package that makes the worker's context."""
+    serving = getattr(type(context), "serve", None)
+    home = type(context).__module__.partition(".")[0] if callable(serving) else "rlm"
+    return ("rlm", home) if home != "rlm" else ("rlm",)
+
+
+def _call_function(call: Callable[..., Any], args: list[Any], options: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     value = call(*args, **options)
     head: dict[str, Any] = {}
     if isinstance(value, list):
@@ -358,16 +416,16 @@ def _called(call: Callable[..., Any], args: list[Any], options: dict[str, Any]) 
             (at, [type(item).__name__, str(item)]) for at, item in enumerate(value) if isinstance(item, Exception)
         ]
         if failed:
-            head["errors"] = [(at, ["LLMError" if isinstance(value[at], LLMError) else told[0], told[1]])
-                              for at, told in failed]  # fmt: skip
+            head["errors"] = [(at, ["LLMError" if isinstance(value[at], LLMError) else error[0], error[1]])
+                              for at, error in failed]  # fmt: skip
             value = [None if isinstance(item, Exception) else item for item in value]
-    return head, packed(value)
+    return head, pack(value)
 
 
-def _as_data(context: object, runner: str) -> bytes:
+def _pack_context(context: object, runner: str) -> bytes:
     if is_data(context):
         try:
-            return packed(context)
+            return pack(context)
         except TypeError as exc:
             reason = str(exc)
     else:

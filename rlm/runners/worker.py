@@ -1,4 +1,4 @@
-"""Inside: the namespace that cells run in, and what of the host is in it by way of the channel."""
+"""Run cells inside a confined worker, with the host's context and functions called over the channel."""
 
 from __future__ import annotations
 
@@ -11,50 +11,51 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, NoReturn
 
-from rlm import hooks
+from rlm.calls.waiting import WaitClock
+from rlm.context import protocol
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, PROTOCOL, ChannelClosed, Message
+from rlm.runners.channel import HEAD_BYTES, PROTOCOL, ChannelClosed, Message
 from rlm.runners.link import Link
 from rlm.runners.local import LocalRunner
-from rlm.runners.values import outgoing, unpacked
+from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_value, unpack
 
 _SHIELDED_SECONDS = 0.02
 _ASK_AGAIN_SECONDS = 1.0
-_ANSWER_BYTES = MESSAGE_BYTES - (1 << 20)
-"""Beside an answer there is what a cell printed."""
+_LOOK_SECONDS = 0.2
+"""How often a running cell checks whether the host wants it to end."""
 
 
 def prepare() -> None:
-    """What is imported before the doors shut, since some modules look at what is then out of reach."""
+    """Import, before the confinement is complete, modules that look at files which are then out of reach."""
+    import selectors
     import tempfile
 
     tempfile.tempdir = "/tmp"
+    selectors.DefaultSelector = selectors.PollSelector  # type: ignore[misc,assignment] # `epoll` is refused
 
 
-def main(read_fd: int, write_fd: int, hello: dict[str, Any]) -> None:
-    """Say hello, receive the context, and run cells until the host goes."""
+def main(link: Link, thread: MainThread, hello: dict[str, Any]) -> None:
+    """Say hello, receive the context, and run cells on `thread` until the host goes."""
     os.environ.clear()
-    link = Link(read_fd, write_fd)
     try:
         link.send({"op": "hello", "protocol": PROTOCOL, "python": sys.version.split()[0], **hello})
-        _hush()
+        _silence_standard_streams()
         head, body = link.command()
-        _serve(link, head, body)
+        _serve(link, thread, head, body)
     except ChannelClosed:
         pass
-    os._exit(0)  # threads of cells must not keep it
+    os._exit(0)  # threads of cells must not keep the process
 
 
-def _serve(link: Link, start: dict[str, Any], body: memoryview) -> NoReturn:
+def _serve(link: Link, thread: MainThread, start: dict[str, Any], body: memoryview) -> NoReturn:
     try:
         calls = RemoteCalls(link)
-        runner = _runner(link, calls, start, body)
+        runner = _make_runner(link, thread, calls, start, body)
     except Exception as exc:
         link.send({"op": "failed", "message": f"{type(exc).__name__}: {exc}"[:1000]})
         raise ChannelClosed from exc
@@ -64,34 +65,40 @@ def _serve(link: Link, start: dict[str, Any], body: memoryview) -> NoReturn:
     while True:
         head, _ = link.command()
         if head["op"] == "variable":
-            _reply(link, head["id"], lambda head=head: runner.variable(head["name"]))  # type: ignore[misc]
+            _reply_with_text(link, head["id"], lambda head=head: runner.variable(head["name"]))  # type: ignore[misc]
         else:
-            _run(link, runner, calls, head)
+            _run_cell(link, runner, calls, head)
 
 
-def _run(link: Link, runner: LocalRunner, calls: RemoteCalls, head: dict[str, Any]) -> None:
+def _run_cell(link: Link, runner: LocalRunner, calls: RemoteCalls, head: dict[str, Any]) -> None:
     calls.limit(head["seconds"])
     result = runner.run(head["code"])
     answer, refused = result.final_answer, ""
-    if answer is not None and (why := _too_long(answer.encode("utf-8", "surrogatepass"))):
+    if answer is not None and (why := _why_too_broken([answer.encode("utf-8", "surrogatepass")])):
         answer, refused = None, f"Answer refused: {why}\n"
-    texts: list[bytes] = []
-    fields = outgoing(
-        {
-            "stdout": result.stdout,
-            "stderr": result.stderr + refused,
-            "variables": [[name[:200], shown] for name, shown in list(result.variables.items())[-1000:]],
-            "final_answer": answer,
-        },
-        texts,
-    )
+    for shown in (str, _escape_surrogates):
+        texts: list[bytes] = []
+        fields = encode_value(
+            {
+                "stdout": shown(result.stdout),
+                "stderr": shown(result.stderr + refused),
+                "variables": [
+                    [shown(name[:200]), shown(text)] for name, text in list(result.variables.items())[-1000:]
+                ],
+                "final_answer": answer,
+                "claims": [shown(each) if isinstance(each, str) else each and list(each) for each in result.claims],
+            },
+            texts,
+        )
+        if count_lone_surrogates(texts) <= MOST_SURROGATES:
+            break
     link.send({"op": "done", "id": head["id"], "result": fields, "texts": [len(text) for text in texts]}, texts)
 
 
-def _reply(link: Link, number: int, make: Callable[[], str]) -> None:
+def _reply_with_text(link: Link, number: int, make: Callable[[], str]) -> None:
     try:
         text = make().encode("utf-8", "surrogatepass")
-        if why := _too_long(text):
+        if why := _why_too_broken([text]):
             raise AnswerRefused(why)
     except AnswerRefused as exc:
         text = str(exc)[:10_000].encode("utf-8", "surrogatepass")
@@ -100,15 +107,22 @@ def _reply(link: Link, number: int, make: Callable[[], str]) -> None:
         link.send({"op": "text", "id": number, "texts": [len(text)]}, [text])
 
 
-def _too_long(answer: bytes) -> str:
-    if len(answer) <= _ANSWER_BYTES:
+def _why_too_broken(texts: list[bytes]) -> str:
+    count = count_lone_surrogates(texts)
+    if count <= MOST_SURROGATES:
         return ""
-    return f"an answer of {len(answer):,} bytes is too long to leave the sandbox: at most {_ANSWER_BYTES:,}"
+    return f"{count:,} lone surrogates cannot leave the sandbox at once: at most {MOST_SURROGATES:,}"
 
 
-def _runner(link: Link, calls: RemoteCalls, start: dict[str, Any], body: memoryview) -> LocalRunner:
+def _escape_surrogates(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _make_runner(
+    link: Link, thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview
+) -> LocalRunner:
     entry = start.get("entry")
-    context = unpacked(body) if entry is None else _made_by(entry, link)
+    context = unpack(body) if entry is None else _make_served_context(entry, link)
     calls.context = context
     functions = {name: calls.function(name, about) for name, about in start["functions"].items()}
     return LocalRunner(
@@ -116,33 +130,33 @@ def _runner(link: Link, calls: RemoteCalls, start: dict[str, Any], body: memoryv
         calls,
         cell_timeout=start["cell_timeout"],
         output_limit=start["output_limit"],
-        thread=MainThread(link),
+        thread=thread,
         functions=functions,
     )
 
 
-def _made_by(entry: str, link: Link) -> Any:
-    """The context that a function of another package makes of a way to ask the host."""
+def _make_served_context(entry: str, link: Link) -> Any:
+    """The context that the function `entry`, `module:name`, makes; it asks the host over the link."""
     module, _, name = entry.partition(":")
     make = getattr(importlib.import_module(module), name)
 
     def ask(request: bytes) -> memoryview:
         if len(request) > HEAD_BYTES:
             raise ValueError(f"a question of {len(request):,} bytes to the context: at most {HEAD_BYTES:,}")
-        return _answered(link.call({"op": "context"}, [request]))
+        return _read_answer(link.call({"op": "context"}, [request]))
 
     return make(ask)
 
 
-def _answered(message: Message) -> memoryview:
+def _read_answer(message: Message) -> memoryview:
     head, body = message
     if "error" in head:
-        raise _error(*head["error"])
+        raise _make_error(*head["error"])
     return body
 
 
-def _error(name: str, text: str) -> Exception:
-    """What a call on the host raised: ours, or a builtin of that name."""
+def _make_error(name: str, text: str) -> Exception:
+    """The error of a call on the host: LLMError, or a builtin of that name, else a RuntimeError."""
     if name == "LLMError":
         return LLMError(text)
     kind = getattr(builtins, name, None)
@@ -155,17 +169,14 @@ def _error(name: str, text: str) -> Exception:
 
 
 class RemoteCalls:
-    """Stands in for the host's `SubCalls`."""
+    """Stands in a worker for the host's `SubCalls`."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self.context: object = None
         """Crosses by name."""
-        self._lock = threading.Lock()
         self._run_ends_at = math.inf
-        self._open = 0
-        self._opened_at = 0.0
-        self._waited_seconds = 0.0
+        self._waited = WaitClock()
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
@@ -179,13 +190,13 @@ class RemoteCalls:
         When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
         its LLMError instead.
         """
-        is_text = isinstance(prompts, str) or hooks.passes_for_str(prompts)  # which the host refuses
-        asked = prompts if is_text else list(prompts)
-        answers: list[str | LLMError] = self.call("llm_query_batched", asked, model, return_exceptions)
+        is_text = isinstance(prompts, str) or protocol.passes_for_str(prompts)  # which the host refuses
+        given = prompts if is_text else list(prompts)
+        answers: list[str | LLMError] = self.call("llm_query_batched", given, model, return_exceptions)
         return answers
 
     def function(self, name: str, about: str) -> Callable[..., Any]:
-        """A function of the host by its name."""
+        """A function that calls the host's function of this name."""
 
         def remote(*args: Any, **options: Any) -> Any:
             return self.call(name, *args, **options)
@@ -196,19 +207,21 @@ class RemoteCalls:
 
     def call(self, name: str, *args: Any, **options: Any) -> Any:
         texts: list[bytes] = []
-        given = outgoing([list(args), options], texts, context=self.context)
-        with self._waiting():
+        given = encode_value([list(args), options], texts, context=self.context)
+        if why := _why_too_broken(texts):
+            raise ValueError(why)
+        with (mine := threading.Lock()), self._waited.running(mine):
             sizes = [len(text) for text in texts]
             head, body = self._link.call({"op": "call", "name": name, "given": given, "texts": sizes}, texts)
         if "error" in head:
-            raise _error(*head["error"])
-        value = unpacked(body)
+            raise _make_error(*head["error"])
+        value = unpack(body)
         for at, error in head.get("errors", []):
-            value[at] = _error(*error)
+            value[at] = _make_error(*error)
         return value
 
     def limit(self, seconds: float | None) -> None:
-        """What the budget of the run leaves, as the host says at the beginning of a cell."""
+        """Set the seconds that the budget of the run leaves, as the host says when a cell begins."""
         self._run_ends_at = math.inf if seconds is None else time.monotonic() + seconds
 
     def seconds_left(self) -> float:
@@ -217,30 +230,15 @@ class RemoteCalls:
     @property
     def waited_seconds(self) -> float:
         """Time so far during which at least one call was under way."""
-        with self._lock:
-            return self._waited_seconds + (time.perf_counter() - self._opened_at if self._open else 0.0)
+        return self._waited.seconds
 
     def drain(self) -> tuple[()]:
-        """The host keeps the books."""
+        """Nothing: the host keeps the records."""
         return ()
-
-    @contextmanager
-    def _waiting(self) -> Iterator[None]:
-        with self._lock:
-            if not self._open:
-                self._opened_at = time.perf_counter()
-            self._open += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._open -= 1
-                if not self._open:
-                    self._waited_seconds += time.perf_counter() - self._opened_at
 
 
 class MainThread:
-    """Runs cells in the main thread, where a signal interrupts what another thread could not: `time.sleep`, a wait for
+    """Runs cells in the main thread, where a signal interrupts more than another thread could: `time.sleep`, a wait for
     the host, a pattern that backtracks."""
 
     def __init__(self, link: Link) -> None:
@@ -249,42 +247,45 @@ class MainThread:
         self._armed = False
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work`; past its time it is interrupted, and asked again now and then. Always returns True, if at all."""
+        """Run `work`; past its time interrupt it, again and again. Returns True."""
         self._left = seconds_left
         self._armed = True
+        self._link.begin_cell()
         signal.signal(signal.SIGALRM, self._ring)
-        if (seconds := seconds_left()) < 1e9:
-            signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+        self._set_timer(min(max(seconds_left(), 0.001), _LOOK_SECONDS))
         try:
             work()
         except CellTimeout:
             pass  # it came between the cell's last line and here
         finally:
-            self.calm()
+            self.stop_interrupts()
         return True
 
-    def calm(self) -> None:
-        """The cell's code has ended: nothing is interrupted any more."""
+    def stop_interrupts(self) -> None:
+        """The cell's code has ended: interrupt nothing from here on."""
         self._armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._set_timer(0)
 
     def close(self) -> None:
         """Nothing to end."""
+
+    def _set_timer(self, seconds: float) -> None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if not self._armed:
             return
         if self._link.shielded:
-            signal.setitimer(signal.ITIMER_REAL, _SHIELDED_SECONDS)
-        elif (seconds := self._left()) > 0:
-            signal.setitimer(signal.ITIMER_REAL, max(seconds, _SHIELDED_SECONDS))
+            self._set_timer(_SHIELDED_SECONDS)
+        elif not self._link.interrupted() and (seconds := self._left()) > 0:
+            self._set_timer(min(max(seconds, _SHIELDED_SECONDS), _LOOK_SECONDS))
         else:
-            signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN_SECONDS)
+            self._set_timer(_ASK_AGAIN_SECONDS)
             raise CellTimeout
 
 
-def _hush() -> None:
-    """Nobody reads the descriptors 0, 1 and 2 from here on."""
+def _silence_standard_streams() -> None:
+    """Point the descriptors 0, 1 and 2 at /dev/null."""
     null = os.open("/dev/null", os.O_RDWR)
     for fd in range(3):
         os.dup2(null, fd)

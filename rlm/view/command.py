@@ -1,4 +1,4 @@
-"""What `rlm view` does: finds the trajectory, serves it or writes it down."""
+"""Find a trajectory, and serve its page or write it to a file, for `rlm view`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from rlm.errors import RLMError, TrajectoryError
-from rlm.view.feed import Feed
+from rlm.view.feed import RowFeed
 from rlm.view.page import export
 from rlm.view.server import ViewServer, is_loopback
 
@@ -25,20 +25,20 @@ def trajectory(run: str) -> Path:
 
 
 def write(path: Path, target: str) -> None:
-    """The page as a file. Raises TrajectoryError, RLMError, OSError."""
-    export(Feed(path), Path(target))
+    """Write the page to a file. Raises TrajectoryError, RLMError, OSError."""
+    export(RowFeed(path), Path(target))
 
 
 def serve(path: Path, host: str, port: int, *, open_browser: bool) -> None:
     """Serve until Ctrl-C; the address goes to stdout. Raises TrajectoryError, and RLMError for an address in use."""
-    feed = Feed(path)
+    feed = RowFeed(path)
     try:
         server = ViewServer(feed, host, port)
     except (OSError, OverflowError) as exc:
         raise RLMError(f"cannot serve at {host} port {port}: {exc}") from exc
     with server:
         if not is_loopback(host):
-            typer.echo(f"warning: whoever reaches {host} can read this run", err=True)
+            typer.echo(f"warning: anyone who reaches {host} can read this run", err=True)
         print(server.url, flush=True)
         typer.echo(f"serving {path}; Ctrl-C ends it", err=True)
         if open_browser:

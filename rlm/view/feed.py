@@ -1,4 +1,4 @@
-"""The lines of a trajectory, as far as they are written. Follows a file that grows, or is begun anew."""
+"""Read the lines of a trajectory as they are written. Follows a file that grows or is replaced."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rlm.errors import TrajectoryError
-from rlm.trajectory import partial_of
+from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
-from rlm.view.ranges import Range, shares, size, union
-from rlm.view.rests import rests_on
+from rlm.view.ranges import Range, shares_read, size, union
+from rlm.view.rests import find_evidence, scans
 
 QUIET_SECONDS = 60
 """A run that has written nothing for so long may have been broken off; most replies take less."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
-    """What is kept of a cell to find out what an answer rests on."""
+class _CellReads:
+    """The facts of a cell that tell which cells an answer rests on."""
 
     turn: int
     number: int
@@ -32,11 +32,11 @@ class _Cell:
     ranges: list[Range] | None
 
 
-class Feed:
-    """Rows of one file. Details stay on disk and are read when somebody asks. Safe for many threads."""
+class RowFeed:
+    """Rows of one file. Details stay on disk and are read on request. Safe for many threads."""
 
     _read: list[Range] | None
-    """What cells have read; merged whenever somebody asks."""
+    """The ranges that cells have read; merged on each request."""
 
     def __init__(self, path: Path) -> None:
         """Raises TrajectoryError where there is no such file, or it is no trajectory."""
@@ -47,12 +47,12 @@ class Feed:
         self.state()
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
-        """Everything but the details: the metadata, rows from number `first` on, and how the run stands.
+        """Everything but the details: the metadata, rows from number `first` on, and the status of the run.
 
-        A reader that knows another `generation` of the file, one that was replaced since, gets all rows.
+        A reader of another `generation` of the file, which was replaced since, gets all rows.
         """
         with self._lock:
-            self._read_on()
+            self._read_new_lines()
             self._read = None if self._read is None else union(self._read)
             if generation is not None and generation != self._generation:
                 first = 0
@@ -63,19 +63,19 @@ class Feed:
                 "metadata": rows.metadata(self._metadata),
                 "first": first,
                 "rows": self._rows[first:],
-                "live": self._live(),
+                "live": self._status(),
                 "read": None if self._read is None else size(self._read),
                 "rests": self._rests,
                 "rests_read": None if self._rests_read is None else size(self._rests_read),
-                "map": {name: shares(found or (), self._chars()) for name, found in maps.items()},
+                "map": {name: shares_read(found or (), self._chars()) for name, found in maps.items()},
             }
 
     def turn(self, number: int) -> dict[str, Any]:
-        """What turn `number`, from 0, holds; behind the last, what is known of the one under way."""
+        """The details of turn `number`, from 0; after the last, those so far of the one under way."""
         with self._lock:
             if number < len(self._places):
-                return rows.detail(self._line(number))
-            records = self._partial()
+                return rows.detail(self._read_line(number))
+            records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
         calls = [rows.call(record) for record in records if record.get("type") != "reply"]
         return {"response": rows.text(reply.get("response")), "calls": calls, "under_way": True}
@@ -83,7 +83,7 @@ class Feed:
     def prompt(self, number: int) -> list[dict[str, str]]:
         """The messages of turn `number`, from 0; none for a turn under way."""
         with self._lock:
-            return rows.prompt(self._line(number)) if number < len(self._places) else []
+            return rows.prompt(self._read_line(number)) if number < len(self._places) else []
 
     def _forget(self) -> None:
         self._metadata: dict[str, Any] = {}
@@ -91,30 +91,30 @@ class Feed:
         self._end = 0
         self._rows: list[dict[str, Any]] = []
         self._places: list[tuple[int, int]] = []
-        self._cells: list[_Cell] = []
+        self._cells: list[_CellReads] = []
         self._read = None
         self._rests: list[tuple[int, int]] = []
         self._rests_read: list[Range] | None = None
 
-    def _read_on(self) -> None:
+    def _read_new_lines(self) -> None:
         try:
             with self.path.open("rb") as file:
                 if self._head is not None and file.readline() != self._head:
                     self._forget()
                     self._generation += 1
-                self._new_lines(file)
+                self._add_lines(file)
         except FileNotFoundError:
             raise TrajectoryError(f"there is no trajectory at {self.path}") from None
         except OSError as exc:
             raise TrajectoryError(f"{self.path} cannot be read: {exc.strerror}") from exc
 
-    def _new_lines(self, file: BinaryIO) -> None:
-        """Take in whole lines behind the last known one; a torn last line is left for the next time."""
+    def _add_lines(self, file: BinaryIO) -> None:
+        """Add complete lines after the last known one; leave a torn last line for the next time."""
         file.seek(self._end)
         for raw in file:
             if not raw.endswith(b"\n"):
                 break
-            line = self._parsed(raw, f"line {len(self._places) + (1 if self._head is None else 2)}")
+            line = self._parse(raw, f"line {len(self._places) + (1 if self._head is None else 2)}")
             if self._head is None:
                 if line.get("type") != "metadata":
                     raise TrajectoryError(f"{self.path} is no trajectory: its first line is not of type 'metadata'")
@@ -132,18 +132,18 @@ class Feed:
         blocks = [rows.mapping(block) for block in rows.items(line.get("code_blocks"))]
         for i, (code, printed) in enumerate(rows.codes(line)):
             ranges = rows.ranges(blocks[i]) if blocks else None
-            self._cells.append(_Cell(turn, i, code, printed, ranges))
+            self._cells.append(_CellReads(turn, i, code, printed, ranges))
             if ranges is not None:
                 self._read = self._read or []
                 self._read += ranges
         if line.get("final_answer") is not None:
-            makers = [self._cells[i] for i in rests_on([(cell.code, cell.printed) for cell in self._cells])]
+            makers = [self._cells[i] for i in find_evidence([(cell.code, cell.printed) for cell in self._cells])]
             self._rests = sorted({*self._rests, *((cell.turn, cell.number) for cell in makers)})
-            told = [cell.ranges for cell in makers if cell.ranges is not None]
-            if told:
-                self._rests_read = union([*(self._rests_read or ()), *(pair for found in told for pair in found)])
+            evidence = [cell.ranges for cell in makers if cell.ranges is not None and not scans(cell.code)]
+            if evidence:
+                self._rests_read = union([*(self._rests_read or ()), *(pair for ranges in evidence for pair in ranges)])
 
-    def _parsed(self, raw: bytes, place: str) -> dict[str, Any]:
+    def _parse(self, raw: bytes, place: str) -> dict[str, Any]:
         try:
             line = json.loads(raw)
         except (ValueError, RecursionError) as exc:
@@ -152,19 +152,19 @@ class Feed:
             raise TrajectoryError(f"{self.path} is no trajectory: {place} is not an object")
         return line
 
-    def _line(self, number: int) -> dict[str, Any]:
+    def _read_line(self, number: int) -> dict[str, Any]:
         offset, length = self._places[number]
         with self.path.open("rb") as file:
             file.seek(offset)
-            return self._parsed(file.read(length), f"line {number + 2}")
+            return self._parse(file.read(length), f"line {number + 2}")
 
     def _chars(self) -> int:
-        """Of the text; where the run does not say, up to where it was read."""
-        told = rows.metadata(self._metadata)["context"]["chars"]
-        return told or max((stop for _, stop in self._read or ()), default=0)
+        """The length of the text; where the run has none, the end of the last range read."""
+        recorded = rows.metadata(self._metadata)["context"]["chars"]
+        return recorded or max((stop for _, stop in self._read or ()), default=0)
 
-    def _partial(self) -> list[dict[str, Any]]:
-        """Records of the turn under way; those of a turn that has its line are of no use any more."""
+    def _read_partial(self) -> list[dict[str, Any]]:
+        """Records of the turn under way; those of a turn that has its line are skipped."""
         beside = partial_of(self.path)
         try:
             data = beside.read_bytes()
@@ -173,15 +173,15 @@ class Feed:
         found = []
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
-                record = self._parsed(raw, f"a line of {beside.name}")
+                record = self._parse(raw, f"a line of {beside.name}")
             except TrajectoryError:  # it was emptied and begun anew while it was read: the next look sees it whole
                 break
             if record.get("iteration") == len(self._places) + 1:
                 found.append(record)
         return found
 
-    def _live(self) -> dict[str, Any]:
-        """How the run stands: `ended`, `running`, or `quiet` when nothing was written for a while."""
+    def _status(self) -> dict[str, Any]:
+        """The status of the run: `ended`, `running`, or `quiet` when nothing was written for a while."""
         last = self._rows[-1] if self._rows else None
         if last and (last["reason"] or last["answer"] is not None):
             return {"status": "ended"}
@@ -189,7 +189,7 @@ class Feed:
         with suppress(FileNotFoundError):  # it comes and goes with each turn
             written = max(written, partial_of(self.path).stat().st_mtime)
         silent = max(0.0, time.time() - written)
-        records = self._partial()
+        records = self._read_partial()
         return {
             "status": "running" if silent < QUIET_SECONDS else "quiet",
             "silent_seconds": round(silent, 1),

@@ -1,7 +1,7 @@
-"""The page: markup, style and script in one piece, under a policy that lets nothing else in.
+"""Build the page: markup, style and script in one piece, under a policy that allows nothing else.
 
-Style and script are named by their hashes in the Content-Security-Policy, so that markup which got into the page by
-mistake could neither run nor load anything. Data stands in blocks that no browser executes, with every `<` escaped.
+The Content-Security-Policy names style and script by their hashes, so that markup which gets into the page by mistake
+can neither run nor load anything. Data is in blocks that no browser executes, with every `<` escaped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm.errors import RLMError
-from rlm.view.feed import Feed
+from rlm.view.feed import RowFeed
 
 SCRIPTS = ("format", "dom", "python", "source", "run", "list", "timeline", "coverage", "detail", "page")
 """Concatenated in this order into one script."""
@@ -32,7 +32,7 @@ def _parts() -> tuple[str, str, str]:
 
 
 def policy(*, served: bool) -> str:
-    """The Content-Security-Policy. A served page asks its own server for data, a file asks nobody."""
+    """The Content-Security-Policy. A served page loads data from its own server, a file loads nothing."""
     _, style, script = _parts()
     rules = {
         "default-src": "'none'",
@@ -55,9 +55,12 @@ def served_page() -> str:
     return "".join(_page("", ""))
 
 
-def export(feed: Feed, target: Path) -> None:
-    """Write a file that needs no server: all turns as they stand now. Of the prompts only the first, since each later
-    one repeats the turns before it. Raises OSError, and RLMError where the target is the trajectory itself."""
+def export(feed: RowFeed, target: Path) -> None:
+    """Write a file that needs no server, with all turns so far.
+
+    It has the first prompt only, since each later one repeats the turns before it. Raises OSError, and RLMError where
+    the target is the trajectory itself.
+    """
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")
     state = feed.state()

@@ -1,4 +1,4 @@
-"""Half-open ranges of characters: their union, and fewer of them for a map of bounded size."""
+"""Merge half-open ranges of characters, and reduce them to a map of bounded size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def union(ranges: Iterable[Range], gap: int = 0) -> list[Range]:
     return merged
 
 
-def for_map(ranges: Iterable[Range], chars: int) -> list[Range]:
+def simplify_for_map(ranges: Iterable[Range], chars: int) -> list[Range]:
     """At most `MAP_STEPS` ranges: gaps that no map of a text of `chars` characters could show are closed."""
     return union(ranges, chars // MAP_STEPS)
 
@@ -33,7 +33,7 @@ def size(ranges: Iterable[Range]) -> int:
     return sum(stop - start for start, stop in ranges)
 
 
-def shares(ranges: Iterable[Range], chars: int, steps: int = MAP_COLUMNS) -> list[int]:
+def shares_read(ranges: Iterable[Range], chars: int, steps: int = MAP_COLUMNS) -> list[int]:
     """Of a text in so many equal steps, the share of each that lies in `ranges`, in thousandths.
 
     `ranges` without overlap. What is there at all counts at least one thousandth. Empty where the text is.

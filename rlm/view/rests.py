@@ -1,9 +1,12 @@
-"""Which cells an answer rests on: those that made the values it was put together from.
+"""Find the cells that an answer rests on: those that made its values.
 
-Found from the code alone, backwards from the answer: a cell counts when it stores a name that a later counted cell
-loads. An answer that was typed as a literal uses no name; it rests on what the model had last seen, so the search
-begins anew at the last cell that printed something. Coarse on purpose: whole cells, no branches, no aliases. A value
-that reached the answer through the model's own reading of an earlier output is not found.
+The code alone decides, backwards from the answer: a cell counts when it stores a name that a later counted cell loads.
+An answer typed as a literal uses no name; it rests on the last output, so the search begins again at the last cell that
+printed something. The result is coarse: whole cells, no branches, no aliases. A value that the model itself copied from
+an earlier output is not found.
+
+A scan is no evidence: a search, or a pass over everything, reads far more than the answer came from. So the ranges of
+such a cell do not count, whatever else it read. A pass whose pieces a sub-model reads does count.
 """
 
 from __future__ import annotations
@@ -19,8 +22,58 @@ _CHANGING = frozenset((
 ))  # fmt: skip
 """Methods that change what they are called on; of any other the object is taken to stay as it was."""
 
+_SEARCHES = frozenset(("count", "find", "grep", "index", "rfind", "rindex"))
+"""Methods of a text that look at it for something."""
+_OF_RE = frozenset(("findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"))
+_PASSES = frozenset(("chunks", "lower", "partition", "replace", "rpartition", "split", "splitlines", "upper"))
+"""Methods of a text that go through all of it, as a loop does."""
+_LOOKS = frozenset(("hasattr", "isinstance", "len", "print", "repr", "type"))
+"""Functions that take a text and read little or nothing of it."""
+_SUB_CALLS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched"))
 
-def rests_on(cells: Sequence[tuple[str, bool]]) -> list[int]:
+
+def scans(code: str) -> bool:
+    """Whether code goes through all of `context`, so that its ranges are no evidence. The code alone decides."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    is_read = any(isinstance(node, ast.Name) and node.id in _SUB_CALLS for node in nodes)
+    return any(_searches(node) or (_passes(node) and not is_read) for node in nodes)
+
+
+def _is_context(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "context"
+
+
+def _searches(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=value, attr=method) if method in _SEARCHES:
+            return _is_context(value)
+        case ast.Compare(ops=ops, comparators=others):
+            return any(
+                isinstance(op, (ast.In, ast.NotIn)) and _is_context(other)
+                for op, other in zip(ops, others, strict=True)
+            )
+        case ast.Call(func=ast.Attribute(attr=method), args=args) if method in _OF_RE:
+            return any(map(_is_context, args))
+    return False
+
+
+def _passes(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=value, attr=method) if method in _PASSES:
+            return _is_context(value)
+        case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
+            return _is_context(over) or (
+                isinstance(over, ast.Attribute) and over.attr == "lines" and _is_context(over.value)
+            )
+        case ast.Call(func=ast.Name(id=name), args=args) if name not in _LOOKS:
+            return any(map(_is_context, args))
+    return False
+
+
+def find_evidence(cells: Sequence[tuple[str, bool]]) -> list[int]:
     """Positions, ascending, in `cells`: the code of each up to the one that answered, and whether it printed."""
     if not cells:
         return []
@@ -60,14 +113,14 @@ def _names(code: str) -> tuple[set[str], set[str], set[str]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return assigned, changed, loaded
     for statement in body:
-        now_assigned, now_changed, now_loaded = _of_statement(statement)
+        now_assigned, now_changed, now_loaded = _names_of_statement(statement)
         loaded |= now_loaded - assigned
         assigned |= now_assigned
         changed |= now_changed
     return assigned, changed, loaded
 
 
-def _of_statement(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
+def _names_of_statement(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
     assigned: set[str] = set()
     changed: set[str] = set()
     loaded: set[str] = set()

@@ -1,8 +1,7 @@
-"""One line of a trajectory, made small for the page: a row for the lists and maps, a detail for whoever opens it.
+"""Convert a line of a trajectory for the page: a small row for lists and maps, and a detail on request.
 
-Lines may come from other writers, or from somebody who wishes the reader ill. Every value is taken for what it is: a
-number that is none becomes None, any other thing where a text belongs becomes its JSON. So what goes to the page has
-one shape, and is valid JSON.
+Lines may come from other writers, or from an enemy. Every value is checked: an invalid number becomes None, a non-text
+where a text belongs becomes its JSON. So the page gets one shape, and valid JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rlm.view.ranges import Range, for_map, union
+from rlm.view.ranges import Range, simplify_for_map, union
 
 _LINE_CHARACTERS = 160
 """Of the first line of code, as a list shows it."""
@@ -21,7 +20,7 @@ _FINAL_VAR = re.compile(r"""FINAL_VAR\(\s*["']?(\w+)""")
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page says of the run as such."""
+    """The facts of the run for the page."""
     context, kwargs, budget = mapping(line.get("context")), mapping(line.get("backend_kwargs")), line.get("budget")
     return {
         "query": text(line.get("query")),
@@ -86,11 +85,20 @@ def detail(line: Mapping[str, Any]) -> dict[str, Any]:
         "compacted": count(line.get("compacted")) or 0,
         "messages": len(items(line.get("prompt"))),
         "cells": [_cell_detail(mapping(block)) for block in items(line.get("code_blocks"))],
+        "sources": [_source(mapping(source)) for source in items(line.get("sources"))[:200]],
     }
 
 
+def _source(source: Mapping[str, Any]) -> dict[str, Any]:
+    start, lines = count(source.get("start")) or 0, items(source.get("lines"))
+    document, line = text(source.get("document")), count(lines[0]) if lines else None
+    place = f"{document or 'character'}:{start}" if line is None else f"{document or 'line'}:{line}"
+    return {"start": start, "stop": count(source.get("stop")) or start, "place": place, "how": text(source.get("how")),
+            "text": text(source.get("text"))}  # fmt: skip
+
+
 def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The messages that the root was asked with."""
+    """The messages to the root."""
     return [
         {"role": text(message.get("role")), "content": text(message.get("content"))}
         for message in map(mapping, items(line.get("prompt")))
@@ -109,11 +117,11 @@ def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def ranges(block: Mapping[str, Any]) -> list[Range] | None:
-    """What a cell read, without overlap; None where its context did not say."""
-    told = mapping(block.get("result")).get("ranges")
-    if not isinstance(told, list):
+    """The ranges that a cell read, without overlap; None where its context reports none."""
+    recorded = mapping(block.get("result")).get("ranges")
+    if not isinstance(recorded, list):
         return None
-    pairs = [(count(pair[0]), count(pair[1])) for pair in told if isinstance(pair, list) and len(pair) == 2]
+    pairs = [(count(pair[0]), count(pair[1])) for pair in recorded if isinstance(pair, list) and len(pair) == 2]
     return union((start, stop) for start, stop in pairs if start is not None and stop is not None)
 
 
@@ -152,7 +160,7 @@ def count(value: object) -> int | None:
 
 
 def text(value: object) -> str:
-    """As it stands; nothing for None, JSON for anything that is no text."""
+    """A text as it is, an empty one for None, JSON for anything else."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)
@@ -169,7 +177,7 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def first_line(code: str) -> str:
-    """The first line that says something, often a comment; imports only where there is nothing else."""
+    """The first line with content, often a comment; an import only where there is nothing else."""
     lines = [line.strip() for line in code[:4_000].splitlines()]
     lines = [line for line in lines if line and not line.startswith("```")]
     return next((line for line in lines if not line.startswith(("import ", "from "))), next(iter(lines), ""))[
@@ -200,7 +208,7 @@ def _cell(block: Mapping[str, Any], at: float, shift: float, chars: int) -> dict
         "dollars": number(result.get("dollars")) if calls else 0.0,
         "io": [count(io.get(name)) for name in ("gets", "bytes", "hits")] if io else None,
         "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
-        "ranges": None if read is None else for_map(read, chars),
+        "ranges": None if read is None else simplify_for_map(read, chars),
         "error": bool(result.get("stderr")),
         "answer": result.get("final_answer") is not None,
         "line": first_line(text(block.get("code"))),

@@ -1,4 +1,4 @@
-"""Serves the page of one run. It only reads, and only this one file; nobody can write to it or ask for another."""
+"""Serve the page of one run. The server only reads, and only this one file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from rlm.errors import RLMError
-from rlm.view.feed import Feed
+from rlm.view.feed import RowFeed
 from rlm.view.page import policy, served_page
 
 
@@ -20,13 +20,13 @@ class ViewServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, feed: Feed, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, feed: RowFeed, host: str = "127.0.0.1", port: int = 0) -> None:
         """Port 0 is any free one. Raises OSError where the address cannot be had."""
         self.feed = feed
         self.loopback = is_loopback(host)
         if ":" in host:
             self.address_family = socket.AF_INET6
-        super().__init__((host, port), _Handler)
+        super().__init__((host, port), _ViewHandler)
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/"
         """Where the page is."""
 
@@ -46,15 +46,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ViewHandler(BaseHTTPRequestHandler):
     server: ViewServer
     protocol_version = "HTTP/1.1"
     timeout = 60
 
     def do_GET(self) -> None:
         url = urlsplit(f"http://here/{self.path.lstrip('/')}")
-        asked = {name: values[-1] for name, values in parse_qs(url.query).items()}
-        # A page of another site may reach this port under a name of its own that leads here; it may not read.
+        query = {name: values[-1] for name, values in parse_qs(url.query).items()}
+        # DNS rebinding: a page of another site may reach this port under a name of its own; it must not read.
         if self.server.loopback and not is_loopback(self._host()):
             self._json(403, {"error": "this server answers to localhost alone"})
             return
@@ -63,16 +63,16 @@ class _Handler(BaseHTTPRequestHandler):
                 case "/":
                     self._send(200, "text/html; charset=utf-8", served_page().encode())
                 case "/state":
-                    known = asked.get("generation")
-                    first = _count(asked.get("first", "0"))
+                    known = query.get("generation")
+                    first = _count(query.get("first", "0"))
                     self._json(200, self.server.feed.state(first, None if known is None else _count(known)))
                 case "/turn":
-                    self._json(200, self.server.feed.turn(_count(asked.get("number", ""))))
+                    self._json(200, self.server.feed.turn(_count(query.get("number", ""))))
                 case "/prompt":
-                    self._json(200, self.server.feed.prompt(_count(asked.get("number", ""))))
+                    self._json(200, self.server.feed.prompt(_count(query.get("number", ""))))
                 case _:
                     self._json(404, {"error": "there is nothing here"})
-        except _BadRequest as exc:
+        except _InvalidNumber as exc:
             self._json(400, {"error": str(exc)})
         except (RLMError, OSError) as exc:
             self._json(500, {"error": str(exc)})
@@ -107,11 +107,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-class _BadRequest(ValueError):
-    """A query that cannot be answered."""
+class _InvalidNumber(ValueError):
+    """A query without a valid number."""
 
 
 def _count(value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) < 16):
-        raise _BadRequest("a whole number is needed")
+        raise _InvalidNumber("a whole number is needed")
     return int(value)

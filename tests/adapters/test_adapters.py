@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import builtins
+import json
 import pickle
+import re
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,28 +55,92 @@ class TestRlms:
         assert f"{prompt}" == "(see the variable context)"
         assert len(pickle.loads(pickle.dumps(prompt))) == len(TEXT)
 
-    def test_setup_code_gives_the_names(self, context: Monocontext) -> None:
-        arguments = rlms.arguments(context)
-        names: dict[str, Any] = {"__builtins__": {"__import__": __import__, "print": print, "type": type, "dict": dict}}
-        names["__builtins__"]["vars"] = vars
-        names[rlms.NAME] = arguments["custom_tools"][rlms.NAME]["tool"]
-        exec(arguments["environment_kwargs"]["setup_code"], names)
-        assert names["context"] is names["context_0"] is context
-        exec("import re\nfound = re.findall('line 4.. ', context)", names)
-        assert len(names["found"]) == 100
+    def test_a_local_environment_gets_the_names_and_the_pass(self, context: Monocontext) -> None:
+        repl = LocalRepl(context)
+        assert repl.names["context"] is repl.names["context_0"] is context
+        assert repl.execute_code is not LocalRepl.execute_code
+        repl.execute_code("import re\nfound = re.findall('line 4.. ', context)")
+        assert len(repl.names["found"]) == 100
+        repl.execute_code(
+            'joined = context if isinstance(context, str) else "\\n".join(context)\n'
+            "same = joined is context, type(context) is str, type(str(context)).__name__"
+        )
+        assert repl.names["same"] == (True, True, "str")
+        with pytest.raises(SyntaxError):
+            repl.execute_code("for")
+        other = LocalRepl(context, lazily=False)
+        other.execute_code("same = isinstance(context, str)")
+        assert other.names["same"] is False, "only the environment that was entered"
+
+    def test_ipython_gets_the_names_and_the_pass(self, context: Monocontext) -> None:
+        shell = Shell()
+        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": lambda: shell, rlms.NAME: context}
+        exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
+        cell = ast.parse("import re\nsame = isinstance(context, str), len(re.findall('line 4.. ', context))")
+        exec(compile(shell.ast_transformers[0].visit(cell), "<cell>", "exec"), names)
+        assert names["same"] == (True, 100)
 
     def test_a_shared_builtins_is_left_alone(self, context: Monocontext) -> None:
-        import builtins
-
+        before = dict(vars(builtins))
         names: dict[str, Any] = {"__builtins__": builtins.__dict__, rlms.NAME: context}
         exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
         assert names["context"] is context
-        assert builtins.print is print is not context.repl_namespace().names["print"]
+        assert dict(vars(builtins)) == before
+
+    def test_functions_that_know_no_lazy_text_get_a_real_str(self, context: Monocontext) -> None:
+        """In both environments, of functions that code imports."""
+        cell = "import textwrap\nseen = textwrap.dedent(context[:20]), context[:4] in 'line 0'"
+        local = LocalRepl(context)
+        local.execute_code(cell)
+        shell = Shell()
+        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": lambda: shell, rlms.NAME: context}
+        exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
+        exec(compile(shell.ast_transformers[0].visit(ast.parse(cell)), "<cell>", "exec"), names)
+        for seen in (local.names["seen"], names["seen"]):
+            assert seen == (TEXT[:20], TEXT[:4] in "line 0")
+            assert type(seen[0]) is str
+
+    def test_a_list_of_documents_is_a_list(self) -> None:
+        publish({f"n{i}": f"document {i}" for i in range(50)}, "memory://rlms-documents")
+        with Monocontext.open("memory://rlms-documents", shape="list") as texts:
+            assert len(rlms.prompt(texts)) == sum(len(f"document {i}") for i in range(50))
+            assert "a list of 50 documents" in rlms.arguments(texts)["custom_tools"][rlms.NAME]["description"]
+            local = LocalRepl(texts)
+            local.execute_code(
+                "import json\nfound = [i for i, d in enumerate(context) if 'ment 7' in d], isinstance(context, list), "
+                "len(json.loads(json.dumps(context))), context[3]"
+            )
+            assert local.names["found"] == ([7], True, 50, "document 3")
 
     @pytest.mark.parametrize("name", ["context", "context_0", "not a name"])
     def test_a_name_that_cannot_be(self, context: Monocontext, name: str) -> None:
         with pytest.raises(ValueError, match="identifier"):
             rlms.arguments(context, name)
+
+
+class Shell:
+    def __init__(self) -> None:
+        self.ast_transformers: list[Any] = []
+
+
+class LocalRepl:
+    """As the environment of `rlms`: builtins of its own, bound methods among its globals, code to `exec`."""
+
+    def __init__(self, context: Any, *, lazily: bool = True) -> None:
+        self.names: dict[str, Any] = {
+            "__builtins__": vars(builtins) | {"globals": None, "locals": None, "exec": None},
+            "SHOW_VARS": self.show,
+            rlms.NAME: context,
+        }
+        self.names["context"] = context
+        if lazily:
+            self.execute_code(rlms.arguments(context)["environment_kwargs"]["setup_code"])
+
+    def show(self) -> str:
+        return ""
+
+    def execute_code(self, code: Any) -> None:
+        exec(code, self.names, self.names)
 
 
 class Environment:
@@ -144,11 +213,18 @@ def test_tools_of_predict_rlm(context: Monocontext) -> None:
     ]
 
 
+def own_re(patch: pytest.MonkeyPatch) -> None:
+    """The sandbox changes its own `re`, which is ours here."""
+    for name in ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn"):
+        patch.setattr(re, name, getattr(re, name))
+
+
 @pytest.fixture
-def proxy(context: Monocontext) -> Any:
+def proxy(context: Monocontext, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The sandbox's side, with tools called as JSON would have it."""
+    own_re(monkeypatch)
     names: dict[str, Any] = {tool.__name__: tool for tool in dspy._tools(context, "_left")}
-    exec(f"{dspy._proxy()}\nleft = LazyText({len(context)}, {', '.join(names)})", names)
+    exec(f"{dspy._proxy('dspy_proxy')}\nleft = ContextProxy({len(context)}, {', '.join(names)})", names)
     return names["left"]
 
 
@@ -196,5 +272,95 @@ def test_the_proxy_of_dspy_has_lines_and_grep(proxy: Any) -> None:
         proxy.lines[500]
     with pytest.raises(IndexError):
         proxy[len(TEXT)]
-    with pytest.raises(AttributeError, match="take a slice first"):
-        proxy.upper()
+    with pytest.raises(AttributeError):
+        proxy.nothing_of_str()
+
+
+LARGE: list[str] = [
+    "x.split('\\n')",
+    "x.split('line', 3)",
+    "x.split()[5:9]",
+    "x.split(maxsplit=2)",
+    "x.splitlines(keepends=True)",
+    "x.rsplit(' ', 2)",
+    "len(x.split('\\n'))",
+    "x.split('\\n')[-3]",
+    "x.lower()",
+    "x.upper().lower()[20:90]",
+    "x.lower().split('LINE'.lower())[7]",
+    "x.replace('line', 'LINE')",
+    "x.replace('line', 'LINE').count('LINE 1')",
+    "x.translate({108: 'L', 105: None})",
+    "x.translate(str.maketrans('abc', 'xyz'))",
+    "x.strip(), x.lstrip('line '), x.rstrip()",
+    "x.title(), x.swapcase(), x.capitalize(), x.casefold()",
+    "x.partition('line 7'), x.rpartition('line 7')",
+    "x.removeprefix('line'), x.removesuffix('\\n')",
+    "x.startswith('line', 0), x.startswith(('a', 'l')), x.endswith('\\n', 5)",
+    "x.rfind('line'), x.rindex('line'), x.find('zz'), x.count('é')",
+    "x.isalpha(), x.isascii(), x.isupper(), x.istitle(), x.isprintable()",
+    "x.expandtabs(3), x.zfill(5), x.center(3), x.ljust(len(x) + 3), x.rjust(len(x) + 2, '*')",
+    "x + 'a', 'a' + x, x + x, x == 'a', x != 'a', x < 'm', x >= 'm', x == x + ''",
+    "x.rindex('zz')",
+    "x.split('')",
+    "x.find(5)",
+    "x + 5",
+    "bytes(x)",
+    "[m.span() for m in re.finditer('line (.)', x)]",
+    "[(m.group(), m[1], m.groups(), m.start('n')) for m in re.finditer('line (?P<n>7.)', x)]",
+    "re.search('nothing', x), re.search('line 7+', x).group(), re.match('LINE', x, re.I).span()",
+    "re.findall('line 49.', x), re.findall(re.compile('LINE 7(.)', re.I), x)",
+    "re.split('\\n(?=line 4)', x), re.split(' ', x, maxsplit=2)",
+    "re.sub('[aeiou]', '-', x), re.subn(r'(\\d)', r'<\\1>', x, count=5)",
+    "re.finditer('(', x)",
+    "[1 for _ in re.finditer('', x)]",
+]
+
+
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("operation", LARGE)
+def test_the_proxy_of_dspy_has_every_method(
+    context: Monocontext, operation: str, small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the text crosses whole, and where every operation is carried out by the host, on lazy results."""
+    own_re(monkeypatch)
+    text = context if small else context.view(materialize_limit=300)
+    tools = {
+        tool.__name__: lambda t=tool, **k: json.loads(json.dumps(t(**json.loads(json.dumps(k)))))
+        for tool in dspy._tools(text, "")
+    }
+    real = {"x": TEXT, "re": types.SimpleNamespace(**vars(re))}
+    names: dict[str, Any] = dict(tools)
+    exec(f"{dspy._proxy('dspy_proxy')}\nx = ContextProxy({len(context)}, {', '.join(tools)})", names)
+    names["PROXY_SMALL"] = 1 << 20 if small else 100
+    expected, found = outcome(operation, real), outcome(operation, names)
+    assert found == expected
+
+
+def outcome(operation: str, names: dict[str, Any]) -> Any:
+    try:
+        return read(eval(operation, names))
+    except Exception as error:
+        return type(error)
+
+
+def read(value: Any) -> Any:
+    """A proxy of any kind as what it stands for."""
+    if isinstance(value, tuple):
+        return tuple(map(read, value))
+    kind = type(value).__name__
+    if kind == "DerivedProxy":
+        return "".join(value)
+    return [*map(read, value)] if kind == "ListProxy" else value
+
+
+def test_every_method_of_str_is_tried() -> None:
+    text = "".join(LARGE) + ".index( .isalnum .isdecimal .isdigit .isidentifier .islower .isnumeric .isspace"
+    whole = {"encode", "format", "format_map", "join", "maketrans"}  # one real str, or a MemoryError
+    assert {name for name in dir(str) if not name.startswith("_")} - whole - set(re.findall(r"\.(\w+)", text)) == set()
+
+
+@pytest.mark.parametrize("name", ["close", "refresh", "__reduce__", "__class__", "url", "re.compile"])
+def test_the_sandbox_of_dspy_calls_nothing_else(context: Monocontext, name: str) -> None:
+    assert dspy.Remote(context, 100).call([], name, [])["error"] == "AttributeError"
+    assert context[:4] == "line"

@@ -52,9 +52,9 @@ def test_a_copy_is_the_text_itself(context: Monocontext) -> None:
 
 def test_a_repr_is_short_and_costs_nothing(context: Monocontext, store: CountingStore) -> None:
     """Loggers and REPLs take it after every cell."""
-    began = time.perf_counter()
+    began = time.process_time()
     said = [repr(context) for _ in range(100)]
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
     assert len(said[0]) < 200
     assert f"{LENGTH:,}" in said[0]
     assert store.requests == 0

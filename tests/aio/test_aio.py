@@ -6,7 +6,6 @@ import asyncio
 import random
 import re
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,10 +14,11 @@ from typing import Any
 import pytest
 
 from monocontext import ContextTooLarge, Monocontext, publish
-from monocontext.aio import AsyncMonocontext
-from monocontext.aio.text import Opening
+from monocontext.aio import AsyncMonocontext, greenlets
+from monocontext.aio.operators import RefusedOperators
+from monocontext.aio.text import AsyncOpening
+from monocontext.engine.reader import Reader
 from monocontext.errors import ContextClosed, DamagedData, NotFound, StoreFailure
-from monocontext.reader import Reader
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.testing import CountingStore, HttpFault, S3StandIn, SlowStore
@@ -39,7 +39,7 @@ def server() -> Iterator[S3StandIn]:
     forget("aio-text")
 
 
-def opened(server: S3StandIn, **options: Any) -> Opening:
+def open_text(server: S3StandIn, **options: Any) -> AsyncOpening:
     return AsyncMonocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True, **options)
 
 
@@ -48,7 +48,7 @@ def test_every_method_equals_that_of_the_synchronous_text(server: S3StandIn) -> 
     with Monocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True) as sync:
 
         async def work() -> None:
-            async with await opened(server) as context:
+            async with await open_text(server) as context:
                 assert len(context) == len(sync) == len(TEXT)
                 assert context.generation == sync.generation
                 for _ in range(150):
@@ -96,7 +96,7 @@ def test_it_costs_the_same_requests(server: S3StandIn) -> None:
     server.reset_counts()
 
     async def work() -> None:
-        async with await opened(server, **options) as context:
+        async with await open_text(server, **options) as context:
             await context[1000:90_000]
             await context.find("line 4321 ")
 
@@ -118,7 +118,7 @@ def test_200_readers_share_one_cache_and_one_flight(server: S3StandIn) -> None:
             assert await context[start : start + 6000] == TEXT[start : start + 6000]
             most = max(most, threading.active_count() - server.open_connections)
 
-        async with await opened(server, prefetch="off", hedge=None) as context:
+        async with await open_text(server, prefetch="off", hedge=None) as context:
             await asyncio.gather(*(read(i) for i in range(200)))
             assert context.stats.gets == server.counts["GET"]
             assert isinstance(context._text._reader, Reader)
@@ -146,7 +146,7 @@ def test_what_only_a_cancelled_task_waited_for_is_ended(server: S3StandIn) -> No
     """Its bytes are free at once."""
 
     async def work() -> None:
-        async with await opened(server, prefetch="off", hedge=None) as context:
+        async with await open_text(server, prefetch="off", hedge=None) as context:
             reader = context._text._reader
             assert isinstance(reader, Reader)
             await context.find("line 1 ")
@@ -208,19 +208,20 @@ def test_a_storm_of_cancelled_readers_leaves_nothing_behind() -> None:
                     await asyncio.sleep(chance.random() * 0.003)
                     if chance.random() < 0.8:
                         task.cancel()
-                done = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+                done = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 600)
                 assert {type(one) for one in done} <= {type(None), asyncio.CancelledError}, done
             assert await context[:100] == TEXT[:100]
             reader = context._text._reader
             assert isinstance(reader, Reader)
-            await asyncio.sleep(0.2)  # what was read ahead
-            assert reader.under_way() == (0, 0)
-            assert "0 queued" in repr(reader)
+            while reader.under_way() != (0, 0) or "0 queued" not in repr(reader):
+                await asyncio.sleep(0.01)  # what was read ahead
 
     run(work)
 
 
-def test_a_scan_in_memory_lets_the_loop_go_on() -> None:
+def test_a_scan_in_memory_lets_the_loop_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(greenlets, "HOLD_SECONDS", 0)  # a scan takes 1 ms here, and is over before a turn is
+
     async def work() -> None:
         async with await AsyncMonocontext.open("memory://aio-big", prefetch="off") as context:
             await context.count("x")  # all of it is in memory now
@@ -233,11 +234,10 @@ def test_a_scan_in_memory_lets_the_loop_go_on() -> None:
                     await asyncio.sleep(0)
 
             ticking = asyncio.create_task(tick())
-            began = time.monotonic()
             assert await context.count("q") == 0
-            took, ended = time.monotonic() - began, True
+            ended = True
             await ticking
-            assert turns >= took / 0.25, f"{turns} turns in {took:.2f} s"
+            assert turns >= 10
 
     publish(("some words of a line, " * 40 + "\n") * 20_000, "memory://aio-big", filters=False)
     try:
@@ -263,13 +263,44 @@ def test_closing_ends_what_is_under_way() -> None:
     run(work)
 
 
+class Manager:
+    """The context manager of a client."""
+
+    left = False
+
+    async def __aexit__(self, *_: object) -> None:
+        self.left = True
+
+
+def test_a_cancelled_closing_closes_the_client_too(server: S3StandIn) -> None:
+    """Requests that are under way end first, and the task may be cancelled while they do."""
+
+    async def work() -> None:
+        _, store = slow(0.3)
+        context = await AsyncMonocontext.open(store, prefetch="off", hedge=None)
+        opened, _ = context._to_close
+        context._to_close = opened, (manager := Manager())
+        reading = asyncio.create_task(context[10_000:90_000])
+        while not context._workers._running:
+            await asyncio.sleep(0.001)
+        closing = asyncio.create_task(context.aclose())
+        await asyncio.sleep(0)
+        assert not manager.left
+        closing.cancel()
+        await asyncio.gather(closing, reading, return_exceptions=True)
+        assert closing.cancelled()
+        assert manager.left
+
+    run(work)
+
+
 def test_errors_are_those_of_the_synchronous_text(server: S3StandIn, tmp_path: Path) -> None:
     async def work() -> None:
         with pytest.raises(NotFound):
             await AsyncMonocontext.open(server.url("nothing"), endpoint=server.endpoint, anonymous=True)
-        with pytest.raises(TypeError, match="no unit"):
+        with pytest.raises(TypeError, match=r"^unknown option .unit.: options are url, client, "):
             await AsyncMonocontext.open(tmp_path, unit="lines")
-        async with await opened(server, materialize_limit=1000) as context:
+        async with await open_text(server, materialize_limit=1000) as context:
             with pytest.raises(ContextTooLarge):
                 await context.read()
             with pytest.raises(IndexError):
@@ -285,11 +316,11 @@ def test_errors_are_those_of_the_synchronous_text(server: S3StandIn, tmp_path: P
 
 def test_it_is_opened_by_await_or_by_async_with(server: S3StandIn) -> None:
     async def work() -> None:
-        async with opened(server) as context:
+        async with open_text(server) as context:
             assert await context[:9] == TEXT[:9]
         with pytest.raises(ContextClosed):
             await context[:9]
-        context = await opened(server)
+        context = await open_text(server)
         async with context as same:
             assert same is context
 
@@ -314,7 +345,7 @@ def test_damaged_bytes_are_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", [cut(7), reset(7)], ids=["cut", "reset"])
 def test_a_body_that_is_cut_is_asked_for_again(server: S3StandIn, fault: HttpFault) -> None:
     async def work() -> None:
-        async with await opened(server) as context:
+        async with await open_text(server) as context:
             server.faults.add(fault, key="*.seg", times=1)
             assert await context[:9000] == TEXT[:9000]
             assert server.faults.struck == 1
@@ -330,7 +361,7 @@ def test_a_body_that_is_cut_is_asked_for_again(server: S3StandIn, fault: HttpFau
 
 def test_it_is_read_from_its_own_loop(server: S3StandIn) -> None:
     async def work() -> None:
-        async with await opened(server) as context:
+        async with await open_text(server) as context:
             failed: list[BaseException] = []
 
             def elsewhere() -> None:
@@ -374,3 +405,89 @@ def test_refresh_sees_what_was_appended() -> None:
         run(work)
     finally:
         forget("aio-grows")
+
+
+UNAWAITABLE: dict[str, Callable[[Any], Any]] = {
+    "in": lambda t: "x" in t,
+    "for": lambda t: [c for c in t],  # noqa: C416
+    "list": list,
+    "unpacking": lambda t: [*t],
+    "reversed": reversed,
+    "==": lambda t: t == TEXT,
+    "== from the right": lambda t: t == TEXT,
+    "!=": lambda t: t != TEXT,
+    "in a list": lambda t: t in [TEXT],
+    "<": lambda t: t < TEXT,
+    ">= from the right": lambda t: t <= TEXT,
+    "+": lambda t: t + "x",
+    "+ from the right": lambda t: "x" + t,
+    "*": lambda t: t * 2,
+    "* from the right": lambda t: 2 * t,
+    "%": lambda t: t % 5,
+    "% from the right": lambda t: "%s" % t,  # noqa: UP031
+    "str": str,
+    "f-string": lambda t: f"{t}",
+    "format": lambda t: "{:>5}".format(t),  # noqa: UP032
+    "hash": hash,
+    "key": lambda t: {t: 1},
+    "bytes": bytes,
+}
+
+
+@pytest.mark.parametrize("name", UNAWAITABLE)
+def test_what_cannot_be_awaited_raises_at_once_and_names_what_can(server: S3StandIn, name: str) -> None:
+    async def work() -> None:
+        async with open_text(server) as context:
+            before = context.stats.gets
+            with pytest.raises(TypeError, match=r"await |async for|text\.url") as refused:
+                UNAWAITABLE[name](context)
+            assert "\n" not in str(refused.value)
+            assert context.stats.gets == before
+
+    run(work)
+
+
+def test_what_needs_no_waiting_stays(server: S3StandIn) -> None:
+    async def work() -> None:
+        async with open_text(server) as context:
+            assert (len(context), bool(context)) == (len(TEXT), True)
+            assert context == context
+            assert context != 5
+            assert context is not None
+            assert "AsyncMonocontext" in repr(context)
+            for operation in (lambda: "x" in context.lines, lambda: list(context.lines), lambda: [*context.lines]):
+                with pytest.raises(TypeError, match="async for line in lines"):
+                    operation()
+            with pytest.raises(TypeError, match="await lines"):
+                reversed(context.lines)
+
+    run(work)
+
+
+def test_every_operator_of_str_is_decided() -> None:
+    """Each is defined here for itself: none is inherited from `object`, where it would mean something else."""
+    of_object = {"__class__", "__delattr__", "__dir__", "__doc__", "__getattribute__", "__init__", "__init_subclass__"}
+    of_object |= {"__new__", "__reduce__", "__reduce_ex__", "__setattr__", "__sizeof__", "__subclasshook__"}
+    of_object |= {"__ne__", "__getstate__", "__getnewargs__"}  # the opposite of `__eq__`; pickling
+    ours = set(vars(AsyncMonocontext)) | set(vars(RefusedOperators))
+    assert {name for name in dir(str) if name.startswith("__")} - of_object - ours == set()
+
+
+@pytest.mark.parametrize("place", [5, None, b"s3://bucket"])
+def test_what_is_no_place_is_refused_at_once(place: Any) -> None:
+    with pytest.raises(TypeError, match="takes a URL, a path or a store, not"):
+        AsyncMonocontext.open(place)
+
+
+@pytest.mark.parametrize("shape", ["list", "dict"])
+def test_a_shape_is_refused_and_runs_in_a_thread(tmp_path: Path, shape: Any) -> None:
+    publish({"a": "one", "b": "two"}, tmp_path)
+    with pytest.raises(TypeError, match=rf"Monocontext.open\(url, shape='{shape}'\) and use it in asyncio.to_thread"):
+        AsyncMonocontext.open(tmp_path, shape=shape)
+
+    async def work() -> None:
+        with Monocontext.open(tmp_path, shape=shape) as texts:
+            found = await asyncio.to_thread(lambda: list(texts.values() if shape == "dict" else texts))
+            assert found == ["one", "two"]
+
+    run(work)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.virtual import suite
+from benchmarks.virtual.bounds import unforeseen
 from benchmarks.virtual.crew import Distance, LinkedCrew
-from benchmarks.virtual.gates import judge
+from benchmarks.virtual.gates import judge, judge_fast
 from benchmarks.virtual.play import play
 from benchmarks.virtual.suite import PROGRAMS, Plan
 from monocontext import Monocontext, publish
@@ -22,6 +25,60 @@ def test_every_gate_holds() -> None:
     gates = judge(suite.run(plan, told=lambda line: None)["rows"])
     assert len(gates) > 20
     assert [str(gate) for gate in gates if not gate.holds] == []
+
+
+QUICK = ("grep", "bisection", "multi-hop", "tail first", "outline", "re-read", "symbol", "CJK", "session", "misuse")
+
+
+@pytest.mark.usefixtures("stores_are_measured")
+def test_a_fast_model_waits_half_as_long_as_without_reading_ahead() -> None:
+    """1 s of thinking, 300 tokens a second, no words after the address; the others are run by the slow suite."""
+    plan = Plan(policies=("off", "all"), programs=QUICK, seeds=2, seed=1, controls=False, fast=True)
+    gates = judge_fast(suite.run(plan, told=lambda line: None)["rows"])
+    assert len(gates) == 2 * len(QUICK)
+    assert [str(gate) for gate in gates if not gate.holds] == []
+
+
+@pytest.mark.usefixtures("stores_are_measured")
+@pytest.mark.slow
+def test_a_fast_model_over_eight_seeds() -> None:
+    plan = Plan(policies=("off", "all"), seeds=8, controls=False, fast=True)
+    gates = judge_fast(suite.run(plan, told=lambda line: None)["rows"])
+    assert len(gates) == 2 * len(PROGRAMS) - 2
+    assert [str(gate) for gate in gates if not gate.holds] == []
+
+
+def test_what_was_not_said_before_takes_two_round_trips() -> None:
+    codes = [
+        "at = context.find('amber road')\n",
+        "print(context.find('basalt'))\n",
+        "print(re.findall('cobalt', context))\n",
+    ]
+    outputs = ["the basalt quarry", "", ""]
+    assert unforeseen(codes, outputs, "", 0.15, 100) == pytest.approx((0.3 - 0.02) + (0.3 - 0.12))
+    assert unforeseen(codes, outputs, " " * 40, 0.15, 100) == 0
+
+
+@pytest.mark.usefixtures("stores_are_measured")
+def test_a_search_does_not_wait_for_its_slowest_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = next(each for each in PROGRAMS if each.name == "re-read and verify")
+    setting = replace(Plan().setting(0), hedge=False)
+    text = program.text(setting.frames)
+    usual = play(program, text, "off", setting)
+    slow: list[tuple[str, int]] = []
+    first_byte = LinkedCrew._first_byte
+
+    def late(crew: LinkedCrew, place: tuple[str, int]) -> float:
+        if not slow and place[0].endswith(".flt"):
+            slow.append(place)
+        return 1.5 if place in slow else first_byte(crew, place)
+
+    monkeypatch.setattr(LinkedCrew, "_first_byte", late)
+    played = play(program, text, "off", setting)
+    assert slow
+    assert played.answer == played.truth
+    assert played.gets == usual.gets
+    assert played.stall_seconds < usual.stall_seconds + 0.1
 
 
 def test_fifty_segments_in_parallel_are_thirty_times_as_fast_as_one_after_another() -> None:

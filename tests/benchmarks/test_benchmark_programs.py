@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.patterns.ordered import RECORD_BYTES, day_of, last_line, ordered_context
 from benchmarks.patterns.program import Program
-from benchmarks.patterns.texts import counted, filler, text_of
+from benchmarks.patterns.texts import count_in, filler, text_of
 from benchmarks.virtual import suite
 from benchmarks.virtual.bounds import Bounds, bounds, download_all
 from benchmarks.virtual.crew import Distance, LinkedCrew
@@ -17,7 +17,7 @@ from benchmarks.virtual.play import ideal, play
 from benchmarks.virtual.suite import POLICIES, PROGRAMS, Plan
 from benchmarks.virtual.traced import Operation
 from monocontext import Monocontext
-from monocontext.plan import Need, Request
+from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 
 SMALL = Plan(size_bytes=20_000_000, seeds=1)
 
@@ -26,11 +26,11 @@ SMALL = Plan(size_bytes=20_000_000, seeds=1)
 def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program) -> None:
     setting = SMALL.setting(0)
     text = program.text(setting.frames)
-    perfect = suite.checked(program, ideal(program, text, setting))
+    perfect = suite.check_truth(program, ideal(program, text, setting))
     limits = bounds(perfect.operations, setting.distance, text.bytes + perfect.index_bytes, setting.cache_bytes)
     assert limits.oracle < limits.reactive
     for policy in POLICIES:
-        played = suite.checked(program, play(program, text, policy, setting))
+        played = suite.check_truth(program, play(program, text, policy, setting))
         assert played.stall_seconds >= limits.oracle - 1e-9
         assert [(each.kind, each.start, each.stop) for each in played.operations] == [
             (each.kind, each.start, each.stop) for each in perfect.operations
@@ -41,7 +41,7 @@ def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program
 def test_every_turn_prints_what_it_prints_on_a_str(program: Program) -> None:
     setting = replace(SMALL, size_bytes=4_000_000).setting(0)
     text = program.text(setting.frames)
-    played = suite.checked(program, play(program, text, "all", setting))
+    played = suite.check_truth(program, play(program, text, "all", setting))
     whole = Monocontext.open(program.store(text, filters=False))[:]
     printed: list[str] = []
     names = {
@@ -80,11 +80,11 @@ def test_the_kinds_of_text_are_as_wide_as_they_say() -> None:
         text_of("logs", 2).plant(0.0, "x" * 128)
 
 
-def test_what_is_counted_in_advance_is_what_is_there() -> None:
+def test_what_is_count_in_in_advance_is_what_is_there() -> None:
     text = text_of("logs", 3)
     text.plant(0.4, "an ALERT and another ALERT here")
-    assert counted(text, "ALERT") == 2
-    assert counted(text, " WARN ") == Monocontext.open(text.store(filters=False)).count(" WARN ")
+    assert count_in(text, "ALERT") == 2
+    assert count_in(text, " WARN ") == Monocontext.open(text.store(filters=False)).count(" WARN ")
 
 
 def test_records_in_order_verify_and_ascend() -> None:
@@ -134,8 +134,8 @@ def test_bounds_by_hand() -> None:
     assert bounds([], distance, 0, 1) == Bounds(0.0, 0.0, 0.0, 0)
 
 
-def request(start: int, size: int) -> Request:
-    return Request("segments/a", start, start + size, (Need(start, "segments/a", start, size, size, bytes),))
+def request(start: int, size: int) -> RangeRequest:
+    return RangeRequest("segments/a", start, start + size, (FetchItem(start, "segments/a", start, size, size, bytes),))
 
 
 def test_requests_share_the_link_and_each_has_its_own_connection() -> None:

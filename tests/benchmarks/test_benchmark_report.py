@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report, results
-from benchmarks.harness import _judged
+from benchmarks.harness import _judge
 from benchmarks.virtual import suite
 from benchmarks.virtual.suite import Plan
 
@@ -28,7 +28,7 @@ kept
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("results")
     plan = Plan(size_bytes=4_000_000, seeds=1, programs=("tail", "zooms"))
-    _judged(suite.run(plan, told=lambda line: None), place / "one.json")
+    _judge(suite.run(plan, told=lambda line: None), place / "one.json")
     return place
 
 

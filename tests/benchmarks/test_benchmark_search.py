@@ -74,4 +74,4 @@ def test_a_run_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_sizes_and_lists() -> None:
     assert [search.size(text) for text in ("1G", "64M", "1.5k", "12")] == [10**9, 64 * 10**6, 1500, 12]
-    assert search.listed("code,logs") == ("code", "logs")
+    assert search.parse_list("code,logs") == ("code", "logs")

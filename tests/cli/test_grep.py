@@ -96,13 +96,31 @@ def test_who_reads_has_seen_enough(context: Path) -> None:
 def test_json(cli: Cli, context: Path) -> None:
     for line in cli("grep", "--json", "漢|full", context).fine().out.splitlines():
         hit = json.loads(line)
-        assert list(hit) == ["offset", "line_number", "line"]
+        assert list(hit) == ["offset", "line_number", "line", "document"]
         assert re.match("漢|full", TEXT[hit["offset"] :])
         assert TEXT.split("\n")[hit["line_number"] - 1] == hit["line"]
     for line in cli("grep", "--json", "-o", "o", "-m", "9", context).fine().out.splitlines():
         hit = json.loads(line)
         assert TEXT[hit["offset"]] == hit["match"] == "o"
     assert cli("grep", "--json", "-c", "ERROR", context).fine().json == {"count": TEXT.count("ERROR")}
+
+
+def test_on_a_terminal_a_text_steers_nothing(cli: Cli, tmp_path: Path) -> None:
+    place = str(tmp_path / "hostile")
+    cli("upload", "-", place, stdin="a \x1b]0;title\x07 needle\x9b2J\n".encode()).fine()
+    for words in (
+        ["grep", "needle", place],
+        ["grep", "-o", "n.*", place],
+        ["cat", place],
+        ["grep", "--json", "n", place],
+    ):
+        shown = "".join(on_a_terminal(*words))
+        assert "needle" in shown
+        assert "\x1b]0;" not in shown
+        assert "\x9b" not in shown
+    raw = cli("cat", place).fine().out
+    assert raw == "a \x1b]0;title\x07 needle\x9b2J\n"  # not on a terminal: the text itself
+    assert cli("grep", "needle", place).fine().out == raw
 
 
 def test_on_a_terminal_lines_have_numbers_and_colours(context: Path) -> None:
@@ -128,7 +146,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> list[str]:
     except OSError:
         pass  # Linux says so when the last writer has gone
     os.close(ours)
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     return written.decode().split("\r\n")
 
 
@@ -141,12 +159,21 @@ def test_names_of_source_files(cli: Cli, folder: Path, context: Path) -> None:
     assert every == [*(f"{n:02}.txt" for n in range(0, 60, 2)), *(f"sub/{n:02}.txt" for n in range(1, 60, 2))]
     assert cli("grep", "-l", "--json", "line 3 19", folder).fine().json == {"path": "sub/03.txt"}
     assert cli("grep", "-l", "FILE: sub/05", folder).fine().out == "sub/05.txt\n", "the header is its file's"
-    assert cli("grep", "-l", "ERROR", context).fine().out == f"{context}\n", "there are no headers"
+    assert cli("grep", "-l", "ERROR", context).fine().out == "in.txt\n"
+
+
+def test_a_text_without_documents_is_named_by_its_place(cli: Cli, tmp_path: Path) -> None:
+    cli("upload", "-", tmp_path / "plain", stdin=TEXT.encode()).fine()
+    assert cli("grep", "-l", "ERROR", tmp_path / "plain").fine().out == f"{tmp_path / 'plain'}\n"
 
 
 def test_other_headers(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "first.txt").write_text("before any header: line\n# not/a/header\n")
-    cli("upload", tmp_path / "first.txt", tmp_path / "src", tmp_path / "other", "--header", "# {path}:\n---").fine()
+    first = b"before any header: line\n# not/a/header\n"  # text beside documents has headers alone to name it
+    parts = [
+        first,
+        *(f"# {name}:\n---\n{text}".encode() for name, text in (("sub/06.txt", "no"), ("sub/07.txt", "line 7 \n"))),
+    ]
+    cli("upload", "-", tmp_path / "other", stdin=b"\n".join(parts)).fine()
     found = cli("grep", "-l", "line 7 |not/a|before", "--header", "# {path}:\n---", tmp_path / "other").fine()
     assert found.out == f"{tmp_path / 'other'}\nsub/07.txt\n"
 
@@ -183,4 +210,4 @@ def test_on_s3(cli: Cli, seaweed: SeaweedServer, folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize("pattern", ["a{99999999999}", "(" * 3000 + "a" + ")" * 3000])
 def test_patterns_beyond_what_the_engine_takes(cli: Cli, context: Path, pattern: str) -> None:
     cli("grep", pattern, str(context)).refused("not a regular expression")
-    cli("memory", "search", str(context), pattern).misused("not a regular expression")
+    cli("memory", "search", pattern, str(context)).misused("not a regular expression")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ran import Cli
@@ -17,42 +18,47 @@ from monocontext.testing import SeaweedServer
 
 @pytest.fixture
 def place(tmp_path: Path) -> str:
+    (tmp_path / "memory").mkdir()
     return str(tmp_path / "memory")
 
 
 def test_exec_prints_the_envelope(cli: Cli, place: str) -> None:
-    ran = cli("memory", "exec", place, "P key value 60").fine()
+    ran = cli("memory", "exec", "P key value 60", place).fine()
     assert ran.json == {"success": True, "output": {"status": "OK"}, "error": None, "metadata": {}}
-    found = cli("memory", "exec", place, "G key META").fine().json["output"]
+    found = cli("memory", "exec", "G key META", place).fine().json["output"]
     assert isinstance(found, dict)
     assert (found["value"], found["expires_in"]) == ("value", 60)
-    failed = cli("memory", "exec", place, "G none")
+    failed = cli("memory", "exec", "G none", place)
     assert (failed.code, failed.json["error"], failed.err) == (1, "ERR:NOT_FOUND", "")
-    cli("memory", "exec", place, "P", "--key", "two words", "--value", "a\nb", "--ttl", "5").fine()
-    assert cli("memory", "exec", place, "-", stdin=b"G key").json["output"] == {"value": "value"}
-    assert cli("memory", "exec", place, "P key v", "--if-absent").json["error"] == "ERR:EXISTS"
-    assert cli("memory", "exec", place, "L").json["output"] == {"keys": ["key", "two words"]}
+    cli("memory", "exec", "P", place, "--key", "two words", "--value", "a\nb", "--ttl", "5").fine()
+    assert cli("memory", "exec", "-", place, stdin=b"G key").json["output"] == {"value": "value"}
+    assert cli("memory", "exec", "P key v", place, "--if-absent").json["error"] == "ERR:EXISTS"
+    assert cli("memory", "exec", "L", place).json["output"] == {"keys": ["key", "two words"]}
 
 
 def test_keys_and_values(cli: Cli, place: str) -> None:
-    cli("memory", "put", place, "a/../b", "first line\nsecond", "--ttl", "100").fine()
-    assert cli("memory", "get", place, "a/../b").fine().out == "first line\nsecond"
-    cli("memory", "put", place, "stdin", "-", stdin="ünï\n".encode()).fine()
-    assert cli("memory", "get", place, "stdin", "--json").fine().json["value"] == "ünï\n"
-    cli("memory", "put", place, "new\nline", "x").fine()
+    cli("memory", "put", "a/../b", "first line\nsecond", place, "--ttl", "100").fine()
+    assert cli("memory", "get", "a/../b", place).fine().out == "first line\nsecond"
+    cli("memory", "put", "stdin", "-", place, stdin="ünï\n".encode()).fine()
+    assert cli("memory", "get", "stdin", place, "--json").fine().json["value"] == "ünï\n"
+    cli("memory", "put", "new\nline", "x", place).fine()
     assert cli("memory", "list", place).fine().out == 'a/../b\n"new\\nline"\nstdin\n'
-    assert cli("memory", "list", place, "a/").fine().out == "a/../b\n"
+    assert cli("memory", "list", "a/", place).fine().out == "a/../b\n"
     rows = [json.loads(line) for line in cli("memory", "list", place, "--json").fine().out.splitlines()]
     assert [(row["key"], row["ttl_seconds"]) for row in rows][:2] == [("a/../b", 100), ("new\nline", None)]
-    assert cli("memory", "search", place, "SECOND", "-i").fine().out == "a/../b:2:second\n"
-    assert cli("memory", "search", place, "absent").code == 1
-    etag = str(cli("memory", "get", place, "stdin", "--json").json["etag"])
-    cli("memory", "put", place, "stdin", "2", "--if-match", etag).fine()
-    cli("memory", "put", place, "stdin", "3", "--if-match", etag).refused("'stdin' is there already")
-    cli("memory", "put", place, "stdin", "3", "--create").refused("'stdin' is there already")
-    cli("memory", "delete", place, "stdin").fine()
-    cli("memory", "delete", place, "stdin").refused("no key 'stdin'")
-    cli("memory", "get", place, "stdin").refused("no key 'stdin'")
+    assert cli("memory", "search", "SECOND", place, "-i").fine().out == "a/../b:2:second\n"
+    assert cli("memory", "search", "absent", place).code == 1
+    assert cli("memory", "search", "--ranked", "seconds first", place).fine().out == "a/../b:1:first line second\n"
+    assert cli("memory", "search", "--ranked", "second", place, "--json").fine().json["key"] == "a/../b"
+    assert cli("memory", "search", "--ranked", "absent", place).code == 1
+    assert cli("memory", "search", "--ranked", "the of", place).code == 2
+    etag = str(cli("memory", "get", "stdin", place, "--json").json["etag"])
+    cli("memory", "put", "stdin", "2", place, "--if-match", etag).fine()
+    cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' is there already")
+    cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' is there already")
+    cli("memory", "delete", "stdin", place).fine()
+    cli("memory", "delete", "stdin", place).refused("no key 'stdin'")
+    cli("memory", "get", "stdin", place).refused("no key 'stdin'")
     assert "removed 0" in cli("memory", "purge", place).fine().out
     assert cli("memory", "clear", place, "--json").fine().json == {"removed": 2}
     assert cli("memory", "list", place).fine().out == ""
@@ -69,16 +75,75 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     ],
 )
 def test_what_is_refused(cli: Cli, place: str, arguments: list[str], said: str) -> None:
-    cli("memory", "put", place, *arguments).refused(said)
-    assert not os.path.exists(place)
+    cli("memory", "put", *arguments, place).refused(said)
+    assert os.listdir(place) == []
 
 
 def test_misuse(cli: Cli, place: str) -> None:
-    cli("memory", "put", place, "k", "v", "--create", "--if-match", "x").misused("--create or --if-match")
-    cli("memory", "put", place, "k", "-", stdin=b"\xff").misused("stdin is not UTF-8 at byte 0")
-    cli("memory", "search", place, "(").misused("not a regular expression")
+    cli("memory", "put", "k", "v", place, "--create", "--if-match", "x").misused("--create or --if-match")
+    cli("memory", "put", "k", "-", place, stdin=b"\xff").misused("stdin is not UTF-8 at byte 0")
+    cli("memory", "search", "(", place).misused("not a regular expression")
     cli("memory", "list", "memory://x").refused("lives in the memory of one process")
     cli("memory", "serve", place, "--no-token", "--host", "0.0.0.0").refused("without a token")
+
+
+OLD_ORDER = [
+    ("put", ["{}", "key", "value"]),
+    ("put", ["{}", "key", "value", "--create"]),
+    ("put", ["{}", "key", "docs"]),
+    ("get", ["{}", "key"]),
+    ("list", ["{}", "prefix"]),
+    ("search", ["{}", "pattern"]),
+    ("delete", ["{}", "key"]),
+    ("clear", ["{}", "docs"]),
+    ("exec", ["{}", "P key value", "--create"]),
+]
+
+
+@pytest.mark.parametrize("of", ["used", "new/memory", "s3://bucket/team"])
+@pytest.mark.parametrize(("command", "words"), OLD_ORDER)
+def test_the_url_first_is_refused_before_anything_is_written(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str, command: str, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    used = f"{tmp_path}/used"
+    cli("memory", "put", "key", "value", used, "--create").fine()
+    (tmp_path / "docs").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    given = of if "://" in of else f"{tmp_path}/{of}"
+    ran = cli("memory", command, *(word.format(given) for word in words))
+    if of == "new/memory" and "docs" in words:  # a place stands last: it is meant, and the first word is no memory
+        return
+    ran.refused("the URL goes last, and ")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert cli("memory", "get", "key", used).fine().out == "value"
+
+
+def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["put", "key", "value", "notes"], ["get", "key", "notes"], ["list", "notes"], ["exec", "L", "notes"]):
+        cli("memory", *words).refused("no directory 'notes' to hold a memory")
+    for words in (["serve", "notes", "--port", "0"], ["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
+        cli("memory", *words).refused("no directory 'notes' to hold a memory")
+    assert list(tmp_path.iterdir()) == []
+    cli("memory", "put", "src/key", "value", "notes", "--create").fine()
+    assert cli("memory", "get", "src/key", "notes").fine().out == "value"
+    assert cli("memory", "exec", "P k v", "./more", "--create").fine().json["success"]
+    assert cli("memory", "list", "src", "notes").fine().out == "src/key\n"
+    assert cli("memory", "exec", "P", "more", "--key", "s3://a/key", "--value", "v").fine().json["success"]
+    cli("memory", "list", "a", "b", "more").misused("a PREFIX, if any, and then the URL; got 3 arguments")
+
+
+def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = iter([None, KeyboardInterrupt()])
+
+    def sleep(seconds: float) -> None:
+        if stop := next(rounds):
+            raise stop
+
+    monkeypatch.setattr("monocontext.cli.memory.time", SimpleNamespace(sleep=sleep))
+    ran = cli("memory", "purge", "--watch", place).fine()
+    assert ran.out.count("removed 0 expired\n") == 2
 
 
 def test_serve(tmp_path: Path) -> None:
@@ -92,11 +157,49 @@ def test_serve(tmp_path: Path) -> None:
             assert line.startswith(f"memory {tmp_path.as_uri()} at http://127.0.0.1:"), line
             body = json.dumps({"tool": "memory", "parameters": {"command": "P k v"}}).encode()
             request = urllib.request.Request(f"{line.split()[-1]}/execute", body, {"Authorization": "Bearer secret"})
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 assert json.load(answer)["output"] == {"status": "OK"}
         finally:
             process.terminate()
     assert (tmp_path / "entries" / "k").exists()
+
+
+def test_serve_with_grants(cli: Cli, tmp_path: Path) -> None:
+    place, grants = tmp_path / "memory", tmp_path / "grants.json"
+    place.mkdir()
+    rows = [{"token": "w", "namespace": "a", "rights": "write"}, {"token": "r", "namespace": "a"}]
+    grants.write_text(json.dumps(rows))
+    command = [
+        sys.executable,
+        "-m",
+        "monocontext",
+        "memory",
+        "serve",
+        str(place),
+        "--port",
+        "0",
+        "--grants",
+        str(grants),
+    ]
+    checkout = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": checkout, "MONOCONTEXT_MEMORY_TOKEN": "secret"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd="/") as process:
+        try:
+            assert process.stderr is not None
+            url = process.stderr.readline().split()[-1]
+            told = []
+            for token, text in (("w", "P k v"), ("r", "G k"), ("r", "D k")):
+                body = json.dumps({"tool": "memory", "parameters": {"command": text}}).encode()
+                request = urllib.request.Request(f"{url}/execute", body, {"Authorization": f"Bearer {token}"})
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    reply = json.load(answer)
+                told.append(reply["output"] or reply["error"])
+        finally:
+            process.terminate()
+    assert told == [{"status": "OK"}, {"value": "v"}, "ERR:READ_ONLY"]
+    assert (place / "a" / "entries" / "k").exists()
+    grants.write_text("[5]")
+    cli("memory", "serve", place, "--grants", grants).refused("expected a list of objects")
 
 
 def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:
@@ -130,6 +233,68 @@ def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:
     cli("get", f"{volume}/").misused("name one")
 
 
+def test_volumes_by_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONOCONTEXT_VOLUMES", str(tmp_path / "volumes"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("one")
+    for command in (["ls", "notes"], ["get", "notes", "."], ["rm", "-r", "notes"], ["put", "a.txt", "notes"]):
+        cli(*command).refused("no volume 'notes' in ", "volume create notes")
+    cli("volume", "rm", "notes").refused("no volume 'notes'")
+    cli("volume", "create", "../x").refused("a volume has a name of")
+    assert cli("volume", "list").fine().out == ""
+    cli("volume", "create", "notes").fine()
+    cli("volume", "create", "notes").refused("there is a volume 'notes' already")
+    assert cli("volume", "list").fine().out == "notes\n"
+    assert cli("ls", "notes").code == 0
+    cli("put", "a.txt", "notes").fine()
+    cli("put", "a.txt", "notes/memory/b.txt").fine()
+    assert [line.split()[-1] for line in cli("ls", "notes").fine().out.splitlines()] == ["a.txt", "memory/b.txt"]
+    assert cli("get", "notes/memory/b.txt").fine().out == "one"
+    cli("get", "notes", "back").fine()
+    assert (tmp_path / "back" / "memory" / "b.txt").read_text() == "one"
+    cli("ls", "back/memory").fine()  # a directory here, as before
+    (tmp_path / "notes").mkdir()
+    cli("rm", "-r", "notes").refused("is a volume and a file here")
+    (tmp_path / "notes").rmdir()
+    cli("rm", "notes/a.txt").fine()
+    assert "removed 1" in cli("volume", "rm", "notes").fine().out
+    cli("ls", "notes").refused("no volume 'notes'")
+
+
+def test_a_volume_that_an_interpreter_filled_has_a_name(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MONOCONTEXT_VOLUMES", str(tmp_path / "volumes"))
+    (tmp_path / "volumes" / "team").mkdir(parents=True)
+    (tmp_path / "volumes" / "team" / "x").write_text("y")
+    assert cli("volume", "list", "--json").fine().json == {"name": "team"}
+    assert cli("get", "team/x").fine().out == "y"
+
+
+@pytest.mark.parametrize("command", ["put", "upload", "append"])
+def test_links_that_lead_out_of_a_directory(cli: Cli, tmp_path: Path, command: str) -> None:
+    source, place = tmp_path / "source", str(tmp_path / "place")
+    source.mkdir()
+    (source / "a.txt").write_text("a\n")
+    (tmp_path / "secret").write_text("SECRET\n")
+    (source / "notes.txt").symlink_to("../secret")
+    if command == "append":
+        cli("upload", "-", place, stdin=b"first\n").fine()
+
+    def stored() -> str:
+        return "".join(p.read_text("utf-8", "replace") for p in Path(place).rglob("*") if p.is_file())
+
+    more = ("--codec", "raw") if command == "upload" else ()
+    ran = cli(command, source, place, *more)
+    assert ran.code == 0
+    assert ran.err.startswith("note: ")
+    assert "left out 1 link: notes.txt (leads out, to " in ran.err
+    assert "SECRET" not in (stored() if command == "put" else cli("cat", place).fine().out)
+    ran = cli(command, source, place, "--follow-links", *(["--replace"] if command == "upload" else []))
+    assert (ran.code, ran.err) == (0, "")
+    assert "SECRET" in (stored() if command == "put" else cli("cat", place).fine().out)
+
+
 def test_a_link_in_the_target_leads_nowhere(cli: Cli, tmp_path: Path) -> None:
     volume, back, outside = tmp_path / "volume", tmp_path / "back", tmp_path / "outside"
     cli("put", "-", f"{volume}/out/x", stdin=b"x").fine()
@@ -147,5 +312,5 @@ def test_on_a_real_server(cli: Cli, seaweed: SeaweedServer, monkeypatch: pytest.
     assert cli("ls", url).fine().out.endswith("  a/b\n")
     assert cli("get", f"{url}/a/b", "--endpoint", seaweed.endpoint).fine().out == "piped"
     cli("rm", f"{url}/a/b").fine()
-    cli("memory", "put", url, "k", "v").fine()
-    assert cli("memory", "exec", url, "G k").json["output"] == {"value": "v"}
+    cli("memory", "put", "k", "v", url).fine()
+    assert cli("memory", "exec", "G k", url).json["output"] == {"value": "v"}

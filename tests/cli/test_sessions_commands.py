@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from ran import Cli
 
+from monocontext.sessions import spool
+
 KEY = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 
 
@@ -57,6 +59,14 @@ def test_dry_run_and_report(cli: Cli, machine: Path) -> None:
     assert KEY.encode() not in b"".join(path.read_bytes() for path in machine.rglob("*") if path.is_file())
 
 
+def test_a_ranked_search_says_what_it_left(cli: Cli, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("sessions", "upload", "--all", machine)
+    monkeypatch.setattr("monocontext.text.search.ranked.MOST_BYTES", 0)
+    result = cli("sessions", "search", "--ranked", "hello", machine)
+    assert (result.code, result.out) == (1, "")
+    assert "the budget ended" in result.err
+
+
 def test_show_and_search(cli: Cli, machine: Path) -> None:
     cli("sessions", "upload", "--all", machine)
     assert cli("sessions", "show", "aaaa", machine).fine().out == (
@@ -66,6 +76,13 @@ def test_show_and_search(cli: Cli, machine: Path) -> None:
     assert (
         cli("sessions", "search", "HELLO BBBB", machine).fine().out == "bbbb-2:1 user: Hello bbbb-2 [REDACTED:github]\n"
     )
+    assert cli("sessions", "search", "--ranked", "bbbb greeting", machine).fine().out.startswith("bbbb-2 (")
+    rows = [
+        json.loads(row) for row in cli("sessions", "search", "--ranked", "hello", machine, "--json").out.splitlines()
+    ]
+    assert {row["session_id"] for row in rows} == {"aaaa-1", "bbbb-2"}
+    assert cli("sessions", "search", "--ranked", "the of", machine).code == 2
+    assert cli("sessions", "search", "--ranked", "unsaid", machine).code == 1
     nothing = cli("sessions", "search", "unsaid", machine)
     assert (nothing.code, nothing.out) == (1, "")
     late = cli("sessions", "list", machine, "--since", "2026-02-11", "--json").fine().out.splitlines()
@@ -108,3 +125,37 @@ def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:
 
 def test_sync(cli: Cli, machine: Path) -> None:
     assert cli("sessions", "sync").fine().out == ""
+
+
+def test_sync_prints_json(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    path = next((tmp_path / "home").rglob("aaaa-1.jsonl"))
+    spool.write_job({"url": str(machine), "session_id": "aaaa-1", "transcript_path": str(path), "agent": "claude-code"})
+    told = cli("sessions", "sync", "--json").fine().json
+    assert (told["session_id"], told["records"], told["redacted"]) == ("aaaa-1", 1, {"github": 1})
+    assert cli("sessions", "sync", "--json").fine().out == ""
+
+
+HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\u202eeman\x00 \ud800 needle"
+
+
+def test_transcripts_steer_no_terminal(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    path = next((tmp_path / "home").rglob("aaaa-1.jsonl"))
+    record = json.loads(path.read_text())
+    record["message"]["content"] = HOSTILE
+    path.write_text(json.dumps(record) + "\n")
+    cli("sessions", "upload", path, machine, "--project", "p\x1b[2Jq").fine()
+    for words in (["list"], ["search", "needle"], ["show", "aaaa"]):
+        ran = cli("sessions", *words, machine).fine()
+        assert "needle" in ran.out
+        assert "\\x1b]52;c;aGk=\\x07\\x9b2J\\u202eeman\\x00" in ran.out
+        assert not set(ran.out) & set(map(chr, [*range(10), *range(11, 32), *range(0x7F, 0xA0), 0x202E]))
+    cli("sessions", "show", "\x1b[2J", machine).refused("\\x1b[2J")
+
+
+def test_a_line_end_in_a_name_makes_no_second_row(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    (volume / "a\nforged\x1b[2J").write_text("x")
+    out = cli("ls", volume).fine().out
+    assert out.count("\n") == 1
+    assert out.endswith("  a\\nforged\\x1b[2J\n")

@@ -7,10 +7,10 @@ import uuid
 from typing import Any
 
 from monocontext import Monocontext
-from monocontext.manifest import ROOT_KEY
+from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, WrappedStore
-from monocontext.writer import publish
+from monocontext.writing.publish import publish
 
 
 def memory() -> MemoryStore:
@@ -21,12 +21,12 @@ def memory() -> MemoryStore:
 class Slim(WrappedStore):
     """Hides the copy of the last page that a root may carry: pages are read from their objects."""
 
-    def get(self, key: str):  # type: ignore[no-untyped-def]
+    def get(self, key: str, **limit):  # type: ignore[no-untyped-def]
         import dataclasses
 
-        from monocontext.manifest import Manifest
+        from monocontext.format.manifest import Manifest
 
-        blob = super().get(key)
+        blob = super().get(key, **limit)
         if key != ROOT_KEY:
             return blob
         root = dataclasses.replace(Manifest.from_bytes(blob.data), last_page=None)
@@ -86,10 +86,10 @@ class Counted:
 
 def wait_until_idle(context: Monocontext) -> None:
     """Until no request of this context is under way; fails when something is left for good."""
-    scheduler = context._reader._scheduler  # type: ignore[union-attr]
-    end = time.monotonic() + 30
+    scheduler = context._reader.fetcher.scheduler  # type: ignore[union-attr]
+    end = time.monotonic() + 60
     while True:
-        with context._reader.lock:  # type: ignore[union-attr]  # what has landed starts the next before it lets go
+        with context._reader.fetcher.lock:  # type: ignore[union-attr]  # what has landed starts the next before it lets go
             if not (scheduler.running or scheduler.reserved_bytes or scheduler._by_key):
                 return
         assert time.monotonic() < end, f"still under way: {scheduler!r}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monocontext.cache import ONE_USE, PROBATION_SHARE, Cache
+from monocontext.engine.fetch.cache import ONE_USE, PROBATION_SHARE, Cache
 
 from .counted import counted
 

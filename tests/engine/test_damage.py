@@ -28,12 +28,12 @@ from monocontext.errors import (
     StoreFailure,
     UnsupportedFormat,
 )
-from monocontext.manifest import ROOT_KEY, Manifest
-from monocontext.store import Blob, Store
+from monocontext.format.manifest import ROOT_KEY, Manifest
 from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, FaultyStore, WrappedStore, fail, flip_byte, truncate, wrong_etag
-from monocontext.verify import verify
-from monocontext.writer import publish
+from monocontext.writing.publish import publish
+from monocontext.writing.upkeep.verify import verify
 
 from .counted import Slim, memory, stored, wait_until_idle
 
@@ -82,7 +82,7 @@ def with_root(**changes: object) -> Damage:
     """A root whose checksum agrees, with other fields."""
     import json
 
-    from monocontext.manifest import _checksum
+    from monocontext.format.manifest import _checksum
 
     def damage(store: Store) -> None:
         root = json.loads(store.get(ROOT_KEY).data) | changes
@@ -212,9 +212,14 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
         rf"{SEGMENT}",
     ),
     "frames at an offset beyond all": (
-        lambda s: craft(s, BYTES, run=changed(offset=1 << 80)),
+        lambda s: craft(s, BYTES, run=changed(offset=1 << 61)),
         DamagedData,
         rf"{SEGMENT} is too short: expected bytes .*, found",
+    ),
+    "frames at an offset that is none": (
+        lambda s: craft(s, BYTES, run=changed(offset=1 << 80)),
+        DamagedData,
+        r"not a page of this context: not a count: 12089",
     ),
     "codec of another": (lambda s: craft(s, BYTES, run=changed(codec="zstd")), DamagedData, rf"frame \d of {SEGMENT}"),
     "another bucket": (
@@ -526,8 +531,8 @@ class Changing(WrappedStore):
         data[at] ^= self.change
         return Blob(bytes(data), blob.etag, blob.total_bytes)
 
-    def get(self, key: str) -> Blob:
-        return self._changed(key, 0, super().get(key))
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self._changed(key, 0, super().get(key, most_bytes=most_bytes))
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         return self._changed(key, start, super().get_range(key, start, length, etag=etag))

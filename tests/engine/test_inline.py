@@ -12,9 +12,9 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import ContextClosed, StoreFailure
-from monocontext.store import Blob
+from monocontext.stores.protocol import Blob
 from monocontext.testing import FaultyStore, SlowStore, WrappedStore, fail
-from monocontext.writer import publish
+from monocontext.writing.publish import publish
 
 from .counted import Counted, stored, wait_until_idle
 
@@ -73,7 +73,7 @@ def test_an_abandoned_iterator_leaves_nothing_behind() -> None:
     iterator = iter(context)
     next(iterator)
     del iterator
-    scheduler = context._reader._scheduler  # type: ignore[union-attr]
+    scheduler = context._reader.fetcher.scheduler  # type: ignore[union-attr]
     assert (scheduler.running, scheduler.reserved_bytes, scheduler._by_key) == (0, 0, {})
 
 

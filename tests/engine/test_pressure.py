@@ -10,16 +10,16 @@ from dataclasses import replace
 import pytest
 
 from monocontext import Monocontext, publish
+from monocontext.engine.fetch.congestion import Pressure
+from monocontext.engine.fetch.hedging import RULES, Hedging
+from monocontext.engine.fetch.requests import FetchItem
+from monocontext.engine.fetch.scheduler import Priority, Scheduler
+from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import StoreFailure
-from monocontext.hedging import RULES, Hedging
-from monocontext.plan import Need
-from monocontext.pressure import Pressure
-from monocontext.scheduler import Priority, Scheduler
-from monocontext.store import Blob
 from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import Blob
 from monocontext.testing import FaultyStore, S3StandIn, SimulatedWorkers
 from monocontext.testing.http_faults import slow_down
-from monocontext.workers import ThreadWorkers
 
 from .counted import memory
 
@@ -80,11 +80,11 @@ def test_a_reader_that_asks_now_and_then_is_back_by_time() -> None:
 def test_nothing_is_hedged_while_throttled() -> None:
     pressure = Pressure(4)
     hedging, scheduler = Hedging("p95", pressure), Scheduler(4, 1 << 20)
-    need = Need("a", "object", 0, 100, 100, bytes)
+    need = FetchItem("a", "object", 0, 100, 100, bytes)
     fetch = scheduler.want([need], Priority.DEMAND)["a"]
     for _ in range(RULES["p95"].least_samples):
-        hedging.answered(fetch, 0.1)
-    hedging.sent(fetch, 0.0)
+        hedging.answered(fetch, Blob(b"", "etag", 0), 0.1)
+    hedging.sent([fetch], 0.0, True)
     assert (hedging.trigger(100), hedging.next_due()) == (0.1, 0.1)
     pressure.refused(0.0, 0.0, running=4)
     assert (hedging.trigger(100), hedging.next_due(), hedging.overdue(9.0)) == (None, None, [])
@@ -111,13 +111,13 @@ def test_a_scripted_burst_exactly() -> None:
     store = FaultyStore(many(60), lambda number, request: refused if number in burst else None)
     workers = SimulatedWorkers(lambda request: 1.0, max_running=8)
     context = Monocontext.open(store, workers=workers)
-    scheduler = context._reader._scheduler  # type: ignore[union-attr]
+    scheduler = context._reader.fetcher.scheduler  # type: ignore[union-attr]
     running: list[tuple[float, int]] = []
     submit = workers.submit
 
-    def counted(request: object, job: Callable[[], None]) -> None:
+    def counted(request: object, job: Callable[[], None]) -> bool:
         running.append((workers.now(), scheduler.running))
-        submit(request, job)  # type: ignore[arg-type]
+        return submit(request, job)  # type: ignore[arg-type]
 
     workers.submit = counted  # type: ignore[method-assign, assignment]
     assert context[:6000] == TEXT[:6000]
@@ -152,7 +152,7 @@ def test_a_refusal_that_lasts_counts_as_well() -> None:
     with pytest.raises(StoreFailure, match="SlowDown"):
         context[:10]
     assert context.stats.throttled == 4
-    assert context._reader._scheduler.pressure.limit == 1  # type: ignore[union-attr]
+    assert context._reader.fetcher.scheduler.pressure.limit == 1  # type: ignore[union-attr]
     assert context[:10] == TEXT[:10]
 
 
@@ -179,7 +179,7 @@ def test_requests_in_flight_fall_and_recover(way: str, monkeypatch: pytest.Monke
             options["transport"] = "boto3"
         with Monocontext.open(server.url("ctx"), workers=ThreadWorkers(16), **options) as context:
             assert context[:5] == TEXT[:5]  # routes, models and threads are there
-            pressure = context._reader._scheduler.pressure  # type: ignore[union-attr]
+            pressure = context._reader.fetcher.scheduler.pressure  # type: ignore[union-attr]
             rule = server.faults.add(slow_down(), key="*/segments/*", times=24)
             limits = watch(lambda: pressure.limit)
             assert context[:60_000] == TEXT[:60_000]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, publish
+from monocontext.engine.read_log import MOST_RANGES, ReadLog
+from monocontext.engine.remote.variables import plain_values
 from monocontext.hints import Ranges
-from monocontext.readlog import MOST_RANGES, ReadLog
-from monocontext.served.known import known
 
 TEXT = "".join(f"line {i:06d}\n" for i in range(4000))
 
@@ -103,10 +103,10 @@ def test_what_a_cell_found_is_an_address_of_the_next_reply(context: Monocontext,
     from rlm import RLM, ScriptedLM
 
     told: list[object] = []
-    ahead = context._code_ahead()
+    ahead = context._code_prefetcher()
     assert ahead is not None
-    expect = ahead._expect
-    ahead._expect = lambda hints, **options: (told.extend(hints), expect(hints, **options))[1]  # type: ignore[method-assign,assignment]
+    expect = ahead._prefetch
+    ahead._prefetch = lambda hints, **options: (told.extend(hints), expect(hints, **options))[1]  # type: ignore[method-assign,assignment]
     replies = [
         "```repl\nat = context.find('line 002000')\nname = 'x' * 10_000\n```",
         "```repl\nprint(context[at:at + 11])\n```",
@@ -126,9 +126,9 @@ def test_what_is_said_of_names_is_bounded() -> None:
         "at": 5, "words": ["a", ("b", 7)], "long": "x" * 501, "many": list(range(501)), "_own": 1, "odd": Odd(3),
         "big": 1 << 70, "f": print,
     }  # fmt: skip
-    assert known(space) == {"at": 5, "words": ["a", ["b", 7]]}
+    assert plain_values(space) == {"at": 5, "words": ["a", ["b", 7]]}
     huge = {f"n{i}": ["\U0001f600" * 500] * 500 for i in range(1000)}
-    assert len(json.dumps(known(huge))) < 600_000
+    assert len(json.dumps(plain_values(huge))) < 600_000
     nested: list[object] = []
     nested.append(nested)
-    assert known({"nested": nested}) == {}
+    assert plain_values({"nested": nested}) == {}

@@ -11,7 +11,7 @@ from monocontext import Monocontext
 from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
-from monocontext.writer import append
+from monocontext.writing.publish import append
 
 from .counted import Counted, counted, stored, wait_until_idle
 
@@ -344,7 +344,7 @@ def test_newlines_of_a_terabyte_are_counted_without_reading_it() -> None:
 
 
 def test_a_sparse_step_does_not_read_what_it_skips(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.text.SPARSE_STEP", 400)
+    monkeypatch.setattr("monocontext.text.monocontext.SPARSE_STEP", 400)
     context = ten()
     assert context.context[::500] == LINES[::500]
     assert context.asked() == ["segment"] * 2

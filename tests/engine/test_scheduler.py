@@ -6,25 +6,25 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from monocontext.plan import Need
-from monocontext.scheduler import Fetch, Priority, Scheduler
+from monocontext.engine.fetch.requests import FetchItem
+from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
 
 BUDGET = 1000
 CONNECTIONS = 3
 
 
-def need(key: int, size: int = 100) -> Need:
+def need(key: int, size: int = 100) -> FetchItem:
     """A need that is never coalesced with another."""
-    return Need(key, f"object {key}", 0, size, 0, bytes)
+    return FetchItem(key, f"object {key}", 0, size, 0, bytes)
 
 
-def near(key: int) -> Need:
-    """A need that lies beside that of the next key."""
-    return Need(key, "object", key * 100, 100, 0, bytes)
+def near(key: int) -> FetchItem:
+    """An item that lies beside that of the next key."""
+    return FetchItem(key, "object", key * 100, 100, 0, bytes)
 
 
 def finish(scheduler: Scheduler, fetch: Fetch) -> None:
-    fetch.values = {}
+    fetch.values, fetch.done = {}, True
     scheduler.finish(fetch)
 
 
@@ -52,7 +52,7 @@ def test_needs_that_lie_together_are_one_fetch() -> None:
     wider = scheduler.want([near(0), near(1), near(2), near(3)], Priority.DEMAND)
     assert wider[1] is found[1]  # what is under way is joined, only the rest is new
     assert {fetch.request.start for fetch in wider.values()} == {0, 100, 300} or wider[0] is wider[3]
-    assert sum(len(fetch.request.needs) for fetch in {id(f): f for f in wider.values()}.values()) == 4
+    assert sum(len(fetch.request.items) for fetch in {id(f): f for f in wider.values()}.values()) == 4
 
 
 def test_order_of_start_is_priority_then_arrival() -> None:
@@ -196,7 +196,7 @@ def test_a_failed_attempt_leaves_the_fetch_to_the_other() -> None:
     assert scheduler.start() == [late]
     scheduler.finish(late)  # without values
     assert scheduler.want([need(0)], Priority.DEMAND)[0] is late
-    late.error = OSError()
+    late.error, late.done = OSError(), True
     scheduler.finish(late)
     assert at_rest(scheduler)
 
@@ -259,7 +259,7 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
         found = self.scheduler.want(wanted, priority)
         assert set(found) == {one.key for one in wanted}
         for one in wanted:
-            assert one in found[one.key].request.needs
+            assert one in found[one.key].request.items
             assert found[one.key].started or found[one.key].priority <= priority
         self.callers.append(list(found.values()))
         self.seen |= {id(fetch): fetch for fetch in found.values()}
@@ -296,9 +296,9 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
     def finish(self, which: int, fails: bool) -> None:
         fetch = self.running.pop(which % len(self.running))
         if not fails:
-            fetch.values = {}
+            fetch.values, fetch.done = {}, True
         elif fetch.attempts == 1 and not fetch.done:
-            fetch.error = OSError()
+            fetch.error, fetch.done = OSError(), True
         self.scheduler.finish(fetch)
 
     @precondition(lambda self: self.callers)
@@ -317,7 +317,7 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
     @invariant()
     def single_flight(self) -> None:
         under_way = [f for f in self.seen.values() if not f.done and (f.started or f.waiters)]
-        keys = [one.key for fetch in under_way for one in fetch.request.needs]
+        keys = [one.key for fetch in under_way for one in fetch.request.items]
         assert len(keys) == len(set(keys))
         assert set(self.scheduler._by_key) == set(keys)
 
@@ -331,4 +331,4 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
 
 
 TestAnyOrderOfEvents = AnyOrderOfEvents.TestCase
-TestAnyOrderOfEvents.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAnyOrderOfEvents.settings = settings(max_examples=60, stateful_step_count=40)

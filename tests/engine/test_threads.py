@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from monocontext import Monocontext
+from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import ContextClosed, StoreFailure
-from monocontext.store import Blob, Store
+from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import (
     CountingStore,
     FaultyStore,
@@ -23,7 +24,6 @@ from monocontext.testing import (
     fail,
     virtual_context,
 )
-from monocontext.workers import ThreadWorkers
 
 from .counted import Counted, stored, wait_until_idle
 
@@ -40,7 +40,7 @@ class Gate(WrappedStore):
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         self.arrived.release()
-        assert self.open.wait(10)
+        assert self.open.wait(60)
         return super().get_range(key, start, length, etag=etag)
 
 
@@ -55,10 +55,10 @@ def together(threads: int, task: Callable[[int], object], gate: Gate | None = No
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(one, number) for number in range(threads)]
         if gate:
-            assert gate.arrived.acquire(timeout=10)
+            assert gate.arrived.acquire(timeout=60)
             # The others are in time to join whether they come before the bytes or after them.
             gate.open.set()
-        return [future.result(timeout=30) for future in futures]
+        return [future.result(timeout=60) for future in futures]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_pool_of_one_connection() -> None:
 
 def test_a_budget_smaller_than_any_frame() -> None:
     context = Monocontext.open(stored(TEXT, frame_bytes=1000), cache_bytes=0)
-    scheduler = context._reader._scheduler  # type: ignore[union-attr]
+    scheduler = context._reader.fetcher.scheduler  # type: ignore[union-attr]
     scheduler._budget_bytes = 10
     assert together(4, lambda number: str(context)) == [TEXT] * 4
     wait_until_idle(context)
@@ -177,7 +177,7 @@ def test_an_abandoned_iterator_drops_what_has_not_started() -> None:
     context = Monocontext.open(stored(TEXT, frame_bytes=500), workers=workers)
     iterator = iter(context)
     next(iterator)
-    scheduler = context._reader._scheduler  # type: ignore[union-attr]
+    scheduler = context._reader.fetcher.scheduler  # type: ignore[union-attr]
     assert len(scheduler._by_key) > 5
     del iterator
     workers.pass_time(100)
@@ -276,10 +276,10 @@ def test_close_while_others_wait(connections: int) -> None:
     with ThreadPoolExecutor(6) as pool:
         futures = [pool.submit(read, number) for number in range(6)]
         for _ in range(connections):
-            assert gate.arrived.acquire(timeout=10)
+            assert gate.arrived.acquire(timeout=60)
         context.close()
         gate.open.set()
-        results = [future.result(timeout=10) for future in futures]
+        results = [future.result(timeout=60) for future in futures]
     assert "closed" in results
     for number, result in enumerate(results):
         assert result in ("closed", TEXT if number % 2 else TEXT[300 * number : 300 * number + 5])

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from monocontext import Monocontext
-from monocontext.transport import Client, Pool
+from monocontext.stores.http.client import Client
+from monocontext.stores.http.pool import Pool
 
 _OPEN_FILES = "/proc/self/fd"
 
@@ -32,12 +33,12 @@ def pool(context: Monocontext) -> Pool | None:
 
 def scheduler(context: Monocontext) -> Any:
     reader: Any = context._reader
-    return reader._scheduler
+    return reader.fetcher.scheduler
 
 
 def at_rest(reader: Any) -> bool:
     """Nothing of a reader's is under way, and nothing waits."""
-    plan = reader._scheduler
+    plan = reader.fetcher.scheduler
     return not (plan.running or plan.reserved_bytes or plan._by_key)
 
 
@@ -53,8 +54,8 @@ def _sockets() -> Iterator[str]:
                 yield name
 
 
-def assert_idle(context: Monocontext, seconds: float = 5.0) -> None:
-    """Every gauge goes back to zero, if not at once then within some seconds."""
+def assert_idle(context: Monocontext, seconds: float = 60.0) -> None:
+    """Every gauge goes back to zero, if not at once then soon; only a hang reaches the limit."""
     reader, sockets = context._reader, pool(context)
     assert reader is not None
     end = time.monotonic() + seconds
@@ -72,7 +73,7 @@ def watch_budget(context: Monocontext, budget_bytes: int) -> Callable[[], tuple[
     time, from what was started and what ended.
     """
     reader: Any = context._reader
-    plan = reader._scheduler
+    plan = reader.fetcher.scheduler
     plan._budget_bytes = budget_bytes
     steps, most = 0, 0
     attempts: Counter[int] = Counter()
@@ -83,11 +84,12 @@ def watch_budget(context: Monocontext, budget_bytes: int) -> Callable[[], tuple[
     def count(name: str, arguments: tuple[Any, ...], done: Any) -> None:
         if name == "restart":
             attempts.clear()
-        for fetch in done if name in ("start", "restart") else ():
+        begun = done if name in ("start", "restart") else arguments[:1] if name == "take" else ()
+        for fetch in begun:
             attempts[id(fetch)] += 1
             sizes[id(fetch)] = fetch.request.memory_bytes
             alive[id(fetch)] = fetch
-        if name == "finish":
+        if name in ("finish", "leave"):
             attempts[id(arguments[0])] -= 1
             if not attempts[id(arguments[0])]:
                 del attempts[id(arguments[0])], alive[id(arguments[0])]
@@ -110,7 +112,7 @@ def watch_budget(context: Monocontext, budget_bytes: int) -> Callable[[], tuple[
 
         return run
 
-    for name in ("want", "start", "again", "finish", "release", "restart", "drop_queued"):
+    for name in ("want", "start", "again", "finish", "leave", "take", "release", "restart", "drop_queued"):
         setattr(plan, name, checked(name, getattr(plan, name)))
 
     def told() -> tuple[int, int]:

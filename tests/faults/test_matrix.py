@@ -15,7 +15,7 @@ from itertools import product
 import pytest
 
 from monocontext import Monocontext
-from monocontext.stores import s3_client
+from monocontext.stores.s3 import client as s3_client
 from monocontext.testing import HttpFault, S3StandIn
 from monocontext.testing.http_faults import (
     cut,

@@ -28,7 +28,6 @@ def campaign(machine: type[Likeness], runs: int, steps: int) -> None:
     profile = settings(
         max_examples=runs,
         stateful_step_count=steps,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         derandomize="CAMPAIGN" not in os.environ,
         database=None,

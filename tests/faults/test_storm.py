@@ -93,12 +93,12 @@ def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> N
         context.close()
         assert sockets is None or (sockets.lent, sockets.idle) == (0, 0)
         gc.collect()  # what boto3 broke off hangs in cycles, sockets and all
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while server.open_connections:
             assert time.monotonic() < end, server
             time.sleep(0.01)
         assert server.in_flight == 0
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while threading.active_count() > before or open_sockets() > sockets_before:
         assert time.monotonic() < end, (threading.enumerate(), open_sockets(), sockets_before)
         time.sleep(0.01)

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Protocol
 
 from monocontext import Monocontext, append, publish
 from monocontext.errors import StoreFailure
-from monocontext.store import Blob
 from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Blob
 from monocontext.testing import FaultyStore, S3StandIn, fail, flip_byte, truncate
 from monocontext.testing.faults import Fault
 from monocontext.testing.http_faults import (

@@ -6,11 +6,11 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 
-from monocontext.codec import describe, encode
-from monocontext.index import FrameRecord, Run, encode_page, page_ref
-from monocontext.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.segments import segment_key
-from monocontext.store import Store
+from monocontext.format.codec import describe, encode
+from monocontext.format.index import FrameRecord, FrameRun, encode_page, page_ref
+from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
+from monocontext.stores.protocol import Store
+from monocontext.writing.segments import segment_key
 
 SEGMENT = segment_key("5e9" * 20)
 """The key of the one segment of a crafted context."""
@@ -29,7 +29,7 @@ def write_root(store: Store, root: Manifest | bytes) -> None:
     store.put(generation_key(1), data)
 
 
-def write_pages(store: Store, runs: Sequence[Run], records: Sequence[FrameRecord], **changes: object) -> Manifest:
+def write_pages(store: Store, runs: Sequence[FrameRun], records: Sequence[FrameRecord], **changes: object) -> Manifest:
     """Store one page with these runs and records, and a root over it that agrees with both."""
     data = encode_page(runs, records)
     ref = page_ref(data, records, None)
@@ -46,7 +46,7 @@ def craft(
     *,
     codec: str = "raw",
     lie: Callable[[int, FrameRecord], FrameRecord] = lambda number, record: record,
-    run: Callable[[Run], Run] = lambda run: run,
+    run: Callable[[FrameRun], FrameRun] = lambda run: run,
     stored: Callable[[int, bytes], bytes] = lambda number, data: data,
     named: bool = False,
 ) -> Manifest:
@@ -71,9 +71,9 @@ def craft(
     body = b"".join(bodies)
     key = segment_key(hashlib.sha256(body).hexdigest()) if named else SEGMENT
     store.put(key, body)
-    return write_pages(store, [run(Run(key, 0, len(frames), codec))], records, codec=codec)
+    return write_pages(store, [run(FrameRun(key, 0, len(frames), codec))], records, codec=codec)
 
 
-def changed(**changes: object) -> Callable[[Run], Run]:
+def changed(**changes: object) -> Callable[[FrameRun], FrameRun]:
     """A function for `craft(run=...)`."""
     return lambda run: dataclasses.replace(run, **changes)  # type: ignore[arg-type]

@@ -10,10 +10,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monocontext.codec import decode, encode
 from monocontext.errors import DamagedData
-from monocontext.index import ASCII, Frame, FrameRecord
-from monocontext.manifest import CODECS
+from monocontext.format.codec import decode, encode
+from monocontext.format.index import ASCII, Frame, FrameRecord
+from monocontext.format.refs import CODECS
 
 TEXT = "some text, a little longer than a word\n" * 5
 WHERE = "frame 7 of segments/a.seg: "
@@ -23,14 +23,14 @@ def frame_of(record: FrameRecord, codec: str) -> Frame:
     return Frame(7, "segments/a.seg", 0, *record, codec, None, 0, 0, 0)
 
 
-def encoded(text: str, codec: str, **changes: int) -> tuple[bytes, Frame]:
+def encode_text(text: str, codec: str, **changes: int) -> tuple[bytes, Frame]:
     stored, record = encode(text.encode(), codec)
     return stored, frame_of(record._replace(**changes), codec)
 
 
 @given(st.text(min_size=1), st.sampled_from(CODECS))
 def test_round_trip(text: str, codec: str) -> None:
-    stored, frame = encoded(text, codec)
+    stored, frame = encode_text(text, codec)
     assert decode(stored, frame) == text.encode()
     assert decode(memoryview(b"x" + stored)[1:], frame) == text.encode()
     if codec == "raw":
@@ -39,7 +39,7 @@ def test_round_trip(text: str, codec: str) -> None:
 
 def test_a_raw_body_of_one_frame_is_not_copied() -> None:
     """It is received in place; of a body of several frames each is copied once, so that it does not keep the others."""
-    stored, frame = encoded(TEXT, "raw")
+    stored, frame = encode_text(TEXT, "raw")
     body = b"".join([stored])
     assert decode(body, frame) is body
     assert decode(memoryview(body), frame) is body
@@ -53,52 +53,52 @@ def test_a_raw_body_of_one_frame_is_not_copied() -> None:
     assert kept == body
 
 
-def refused(stored: bytes, frame: Frame, what: str) -> None:
+def must_refuse(stored: bytes, frame: Frame, what: str) -> None:
     with pytest.raises(DamagedData, match=WHERE + what):
         decode(stored, frame)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_length_that_differs(codec: str) -> None:
-    stored, frame = encoded(TEXT, codec)
+    stored, frame = encode_text(TEXT, codec)
     for other in (stored[:-1], stored + b"x", b""):
-        refused(other, frame, f"length differs: expected {len(stored)} stored bytes, found {len(other)}")
+        must_refuse(other, frame, f"length differs: expected {len(stored)} stored bytes, found {len(other)}")
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_any_byte_changed_is_found(codec: str) -> None:
-    stored, frame = encoded(TEXT, codec)
+    stored, frame = encode_text(TEXT, codec)
     for index in range(len(stored)):
         other = bytearray(stored)
         other[index] ^= 1
-        refused(bytes(other), frame, rf"crc32c differs: expected {frame.crc32c:08x}, found \w{{8}}")
+        must_refuse(bytes(other), frame, rf"crc32c differs: expected {frame.crc32c:08x}, found \w{{8}}")
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("difference", [1, -1, 1000])
 def test_a_size_that_differs(codec: str, difference: int) -> None:
     size = len(TEXT) + difference
-    stored, frame = encoded(TEXT, codec, bytes=size, characters=size)
-    refused(stored, frame, f".*expected {size} bytes.*found {len(TEXT)}")
+    stored, frame = encode_text(TEXT, codec, bytes=size, characters=size)
+    must_refuse(stored, frame, f".*expected {size} bytes.*found {len(TEXT)}")
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_an_ascii_flag_that_lies(codec: str) -> None:
     text = "caffè"
-    stored, frame = encoded(text, codec, flags=ASCII, characters=6)
-    refused(stored, frame, "expected ASCII, found other characters")
+    stored, frame = encode_text(text, codec, flags=ASCII, characters=6)
+    must_refuse(stored, frame, "expected ASCII, found other characters")
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_characters_that_differ(codec: str) -> None:
-    stored, frame = encoded("caffè", codec, characters=6)
-    refused(stored, frame, "expected 6 characters, found 5")
+    stored, frame = encode_text("caffè", codec, characters=6)
+    must_refuse(stored, frame, "expected 6 characters, found 5")
 
 
 @pytest.mark.parametrize("data", [b"abc\xff", b"\xe2\x82", b"\x80abc", "\ud800".encode("utf-8", "surrogatepass")])
 def test_bytes_that_are_no_text(data: bytes) -> None:
     record = FrameRecord(len(data), len(data), len(data), 0, google_crc32c.value(data), 0)
-    refused(data, frame_of(record, "raw"), r"not UTF-8 at byte \d")
+    must_refuse(data, frame_of(record, "raw"), r"not UTF-8 at byte \d")
 
 
 def zstd_frame(stored: bytes, size: int) -> Frame:
@@ -108,10 +108,10 @@ def zstd_frame(stored: bytes, size: int) -> Frame:
 def test_a_frame_that_inflates_to_more_is_refused_before_it_is_inflated() -> None:
     bomb = zstandard.compress(b"x" * (256 << 20))
     frame = zstd_frame(bomb, 1000)
-    decode(*encoded(TEXT, "zstd"))  # what is set up once is not counted
+    decode(*encode_text(TEXT, "zstd"))  # what is set up once is not counted
     tracemalloc.start()
     try:
-        refused(bomb, frame, "inflates to more or less than recorded: expected 1000 bytes, found 268435456")
+        must_refuse(bomb, frame, "inflates to more or less than recorded: expected 1000 bytes, found 268435456")
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
@@ -122,7 +122,7 @@ def test_a_bomb_that_does_not_say_its_size() -> None:
     bomb = compressor.compress(b"x" * (64 << 20)) + compressor.flush()
     tracemalloc.start()
     try:
-        refused(bomb, zstd_frame(bomb, 1000), "inflates to more or less than recorded: expected 1000 bytes")
+        must_refuse(bomb, zstd_frame(bomb, 1000), "inflates to more or less than recorded: expected 1000 bytes")
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
@@ -136,18 +136,18 @@ def test_a_bomb_that_lies_about_its_size() -> None:
     assert honest[4] == bomb[4] == 0x60
     lying = bomb[:5] + honest[5:7] + bomb[7:]
     assert zstandard.frame_content_size(lying) == 1000
-    refused(lying, zstd_frame(lying, 1000), "does not inflate")
+    must_refuse(lying, zstd_frame(lying, 1000), "does not inflate")
 
 
 def test_what_follows_the_compressed_frame_is_not_text() -> None:
     two = zstandard.compress(b"x" * 1000) + zstandard.compress(b"y" * 1000)
     assert decode(two, zstd_frame(two, 1000)) == b"x" * 1000
-    refused(two, zstd_frame(two, 2000), "inflates to more or less than recorded: expected 2000 bytes, found 1000")
+    must_refuse(two, zstd_frame(two, 2000), "inflates to more or less than recorded: expected 2000 bytes, found 1000")
 
 
 @pytest.mark.parametrize("stored", [b"", b"x", b"\x28\xb5\x2f\xfd", b"not zstd at all", TEXT.encode()])
 def test_what_is_not_compressed(stored: bytes) -> None:
-    refused(stored, zstd_frame(stored, len(TEXT)), "(does not inflate|inflates to more or less than recorded)")
+    must_refuse(stored, zstd_frame(stored, len(TEXT)), "(does not inflate|inflates to more or less than recorded)")
 
 
 @given(st.integers(0, 200), st.integers(1, 255), st.booleans())

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from monocontext.codec import Framer, describe
-from monocontext.index import ASCII, ENDS_LINE, HAS_CR, HAS_OTHER_BREAKS, HAS_SIGMA, LOWER_KEEPS_LENGTH
+from monocontext.format.codec import Framer, describe
+from monocontext.format.index import ASCII, ENDS_LINE, HAS_CR, HAS_OTHER_BREAKS, HAS_SIGMA, LOWER_KEEPS_LENGTH
 
 ALPHABET = ["a", "b", " ", "\n", "\r", "\r\n", "é", "e\u0301", "漢", "😀", "\u2028", "\x0b", "\x85"]
 texts = st.lists(st.sampled_from(ALPHABET), max_size=150).map("".join)

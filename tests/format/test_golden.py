@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from monocontext import Monocontext
-from monocontext.verify import verify
-from monocontext.writer import append
+from monocontext.format.generations import find_root
+from monocontext.format.manifest import COPIES
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore
+from monocontext.writing.publish import append
+from monocontext.writing.upkeep.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden"
-VERSION_1 = ["raw", "zstd"]
+VERSION_1 = ["raw", "zstd", "in_root", "ends", "directories"]
 
 
-def expected(name: str) -> str:
+def expected_text(name: str) -> str:
     return (GOLDEN / name / "text.txt").read_bytes().decode()
 
 
@@ -26,7 +31,7 @@ def golden(request: pytest.FixtureRequest) -> Path:
 
 def test_the_golden_text_is_worth_keeping() -> None:
     for codec in VERSION_1:
-        text = expected(f"v1/{codec}")
+        text = expected_text(f"v1/{codec}")
         for part in ("\r\n", "é", "e\u0301", "漢", "😀", "\u2028", "\u0130", "Σ", "\n\n"):
             assert part in text
 
@@ -62,6 +67,17 @@ def test_verifies(golden: Path) -> None:
     assert report.frames > 3
 
 
+def test_small_texts_ride_in_the_roots_of_one_and_their_ends_in_those_of_another() -> None:
+    for name, fields in (("in_root", {"text"}), ("ends", {"head", "tail"}), ("zstd", set())):
+        text = expected_text(f"v1/{name}")
+        store = CountingStore(open_store(GOLDEN / "v1" / name / "context"))
+        with Monocontext.open(store) as context:
+            root = find_root(store.store).manifest
+            assert {field for field in COPIES if getattr(root, field)} == fields
+            assert (context[:30], context[-30:]) == (text[:30], text[-30:])
+            assert (store.gets == 1) == bool(fields)
+
+
 def test_can_be_appended_to(golden: Path, tmp_path: Path) -> None:
     shutil.copytree(golden / "context", tmp_path / "copy")
     append("more\n", tmp_path / "copy")
@@ -74,6 +90,58 @@ def test_is_as_it_was_committed(golden: Path) -> None:
     """Objects are named by content, so that this finds a golden file that was regenerated or converted."""
     import hashlib
 
-    for folder, suffix in [("segments", ".seg"), ("index", ".idx")]:
-        for file in (golden / "context" / folder).iterdir():
-            assert file.name == hashlib.sha256(file.read_bytes()).hexdigest()[:32] + suffix
+    for folder, suffixes in [("segments", [".seg"]), ("index", [".idx", ".dir"]), ("filters", [".flt"])]:
+        for file in (golden / "context" / folder).glob("*"):
+            assert file.stem == hashlib.sha256(file.read_bytes()).hexdigest()[:32]
+            assert file.suffix in suffixes
+
+
+def test_directories_of_directories() -> None:
+    root = find_root(open_store(GOLDEN / "v1/directories/context")).manifest
+    levels = [getattr(page, "level", 0) for page in root.pages]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[0] == 3
+    assert root.filter_directories
+    assert root.filters
+    assert b'"requires": ["directories"]' in (GOLDEN / "v1/directories/context/manifest.json").read_bytes()
+
+
+DOCUMENTS = [
+    ("a.txt", "erste Zeile é\nzweite 漢\n", {"year": 2026}),
+    ("leer", "", {}),
+    ("b/ü.txt", "ohne Ende 😀", {}),
+    ("a.txt", "ersetzt\r\nΣ\u2028\n", {"tags": ["x", None]}),
+]
+
+
+def test_documents_are_those_that_were_stored(tmp_path: Path) -> None:
+    place = GOLDEN / "v1/documents/context"
+    with Monocontext.open(place) as context:
+        found = context.documents
+        assert str(context) == expected_text("v1/documents")
+        read = [(r.name, str(context.view(r.start, r.stop)), found.metadata_of(r.number)) for r in found.records()]
+        assert read == DOCUMENTS
+    with Monocontext.open(place, shape="dict") as by_name:
+        assert by_name == {name: text for name, text, _ in DOCUMENTS}
+    assert verify(place).problems == []
+    shutil.copytree(place, tmp_path / "copy")
+    append({"neu": "more\n"}, tmp_path / "copy")
+    with Monocontext.open(tmp_path / "copy", shape="list") as texts:
+        assert texts == [*(text for _, text, _ in DOCUMENTS), "more\n"]
+
+
+def test_a_table_of_names_is_laid_out_as_ever() -> None:
+    from hashlib import sha256
+
+    from monocontext.format import documents as form
+
+    hashes = b"".join(form.name_hash(str(i).encode()) for i in range(2000))
+    data, buckets, stride = form.encode_names(form.last_of_each_name(form.entries_of(hashes, 5)))
+    assert (buckets, stride, sha256(data).hexdigest()[:32]) == (2, 1036, "c65e49cd1eb2a20dd9a7afb2890288e9")
+
+
+def test_a_reader_that_knows_no_documents_reads_the_text() -> None:
+    """As one of 0.2.0 does: it ignores the field."""
+    root = json.loads((GOLDEN / "v1/documents/context/manifest.json").read_text())
+    assert root["requires"] == []
+    assert root["min_reader"] == 1

@@ -10,10 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.errors import DamagedData, MonocontextError, NotAContext, UnsupportedFormat
-from monocontext.manifest import CODECS, MAX_FRAME_BYTES, Manifest, PageRef, _checksum, generation_key
+from monocontext.format.manifest import COPIES, Manifest, _checksum, generation_key
+from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef
 
 from .crafted import root_of
 
+OPTIONAL = (
+    "documents",
+    "extra",
+    "filter_directories",
+    "filters",
+    "flags",
+    "history",
+    "last_page",
+    "open_frames",
+    *COPIES,
+)
 NAME = "s3://bucket/prefix/manifest.json"
 HEX = "0123456789abcdef" * 2
 
@@ -98,7 +110,8 @@ VIOLATIONS = {
     "page 1: '../../../../../../../../../etc/pw' is not": with_page(id="../../../../../../../../../etc/pw"),
     f"page 1: {HEX.upper()!r} is not": with_page(id=HEX.upper()),
     f"page 1: '{HEX}.n' is not": with_page(id=HEX + "\n"),
-    "page 1: empty object": with_page(size_bytes=0),
+    "page 1: an object of 0 bytes": with_page(size_bytes=0),
+    "page 1: an object of 1,073,741,824 bytes": with_page(size_bytes=1 << 30),
     "page 1: frames do not rise: 2, 2": with_page(frames=2),
     "page 1: frames do not rise: 2, 1": with_page(frames=1),
     "page 1: impossible counts.*-1": with_page(bytes=29),
@@ -122,7 +135,7 @@ def test_each_invariant_is_asserted(what: str) -> None:
         VIOLATIONS[what].check()
 
 
-def edited(**changes: object) -> bytes:
+def edit_manifest(**changes: object) -> bytes:
     """A root with other fields, under a checksum that agrees."""
     root = json.loads(GOOD.to_bytes()) | changes
     root = {name: value for name, value in root.items() if value is not None}
@@ -136,12 +149,10 @@ def test_every_violation_is_found_on_reading_too() -> None:
             Manifest.from_bytes(root.to_bytes())
 
 
-@pytest.mark.parametrize(
-    "field", [f.name for f in dataclasses.fields(Manifest) if f.name not in ("extra", "filters", "last_page")]
-)
+@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Manifest) if f.name not in OPTIONAL])
 def test_a_missing_field(field: str) -> None:
     with pytest.raises(DamagedData, match=rf"{NAME}: field missing.*{field}"):
-        Manifest.from_bytes(edited(**{field: None}), NAME)
+        Manifest.from_bytes(edit_manifest(**{field: None}), NAME)
 
 
 @pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(PageRef)])
@@ -149,14 +160,14 @@ def test_a_missing_field_of_a_page(field: str) -> None:
     pages = json.loads(GOOD.to_bytes())["pages"]
     del pages[1][field]
     with pytest.raises(DamagedData, match=rf"{NAME}: field missing.*{field}"):
-        Manifest.from_bytes(edited(pages=pages), NAME)
+        Manifest.from_bytes(edit_manifest(pages=pages), NAME)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "1", True, [], {}, 1 << 62, 10**400, float("nan"), float("inf")])
 @pytest.mark.parametrize("field", ["generation", "stored_bytes", "frame_bytes"])
 def test_what_is_not_a_count(field: str, value: object) -> None:
     with pytest.raises(DamagedData, match=f"{NAME}: .*not a count"):
-        Manifest.from_bytes(edited(**{field: value}), NAME)
+        Manifest.from_bytes(edit_manifest(**{field: value}), NAME)
 
 
 @pytest.mark.parametrize("pages", [None, 3, "pages", {"a": 1}, [3], [None], [[]], ["page"]])
@@ -170,7 +181,7 @@ def test_pages_that_are_no_pages(pages: object) -> None:
 @pytest.mark.parametrize("field", ["characters", "bytes", "newlines", "frames"])
 def test_totals_that_disagree_with_the_pages(field: str) -> None:
     with pytest.raises(DamagedData, match=rf"{NAME}: .*{field} is 1, the pages say"):
-        Manifest.from_bytes(edited(**{field: 1}), NAME)
+        Manifest.from_bytes(edit_manifest(**{field: 1}), NAME)
 
 
 def test_a_checksum_that_differs() -> None:
@@ -182,7 +193,7 @@ def test_a_checksum_that_differs() -> None:
 def test_a_newer_format_is_refused_by_name() -> None:
     for needed in (2, 10**30, "2.0", 1.5, [1]):
         with pytest.raises(UnsupportedFormat, match=rf"{NAME}: needs a reader of format .*reads up to 1"):
-            Manifest.from_bytes(edited(min_reader=needed), NAME)
+            Manifest.from_bytes(edit_manifest(min_reader=needed), NAME)
 
 
 def test_a_newer_format_needs_no_fields_that_we_know() -> None:
@@ -191,17 +202,17 @@ def test_a_newer_format_needs_no_fields_that_we_know() -> None:
 
 
 def test_a_newer_writer_that_older_readers_can_read() -> None:
-    assert Manifest.from_bytes(edited(format=5, min_reader=1), NAME).pages == GOOD.pages
+    assert Manifest.from_bytes(edit_manifest(format=5, min_reader=1), NAME).pages == GOOD.pages
 
 
 @pytest.mark.parametrize("requires", [["encryption"], {"encryption": 1}, "encryption"])
 def test_an_unknown_required_feature_is_refused_by_name(requires: object) -> None:
     with pytest.raises(UnsupportedFormat, match=f"{NAME}: .*encryption"):
-        Manifest.from_bytes(edited(requires=requires), NAME)
+        Manifest.from_bytes(edit_manifest(requires=requires), NAME)
 
 
 def test_unknown_optional_fields_are_kept() -> None:
-    root = Manifest.from_bytes(edited(shelf=[{"id": "ab"}], note="hello"), NAME)
+    root = Manifest.from_bytes(edit_manifest(shelf=[{"id": "ab"}], note="hello"), NAME)
     assert root == GOOD
     assert root.extra == {"shelf": [{"id": "ab"}], "note": "hello"}
     again = Manifest.from_bytes(root.to_bytes(), NAME)
@@ -265,7 +276,7 @@ json_values = st.recursive(
 @given(st.sampled_from(sorted(json.loads(GOOD.to_bytes()))), json_values)
 def test_any_value_in_any_field_is_sound_or_a_typed_error(field: str, value: object) -> None:
     try:
-        root = Manifest.from_bytes(edited(**{field: value}), NAME)
+        root = Manifest.from_bytes(edit_manifest(**{field: value}), NAME)
     except MonocontextError:
         return
     root.check()
@@ -287,3 +298,17 @@ def test_any_byte_changed_is_an_error_or_no_change(index: int, change: int) -> N
 def test_any_prefix_is_an_error(size: int) -> None:
     with pytest.raises(DamagedData, match=NAME):
         Manifest.from_bytes(GOOD.to_bytes()[:size], NAME)
+
+
+@pytest.mark.parametrize("tail", ["", '"', "\\", "\n", "\x00", "\x7f", "\u00e9", "\u2028", "/"], ids=ascii)
+def test_the_checksum_is_over_the_canonical_json(tail: str) -> None:
+    """Long strings are not written character by character; the result is the same."""
+    import json
+
+    import google_crc32c
+
+    from monocontext.format.manifest import _checksum
+
+    root = {"b": "QUJD" * 5000 + tail, "a": {"z": 1, "y": ["QUJD" * 5000 + tail]}, "crc32c": "left out", "c": None}
+    canonical = json.dumps({k: v for k, v in root.items() if k != "crc32c"}, sort_keys=True, separators=(",", ":"))
+    assert _checksum(root) == f"{google_crc32c.value(canonical.encode()):08x}"

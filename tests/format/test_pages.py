@@ -12,23 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.errors import DamagedData
-from monocontext.index import ASCII, FrameRecord, Page, Run, encode_page, page_ref
-from monocontext.manifest import MAX_FRAME_BYTES, PageRef
+from monocontext.format.index import ASCII, FrameRecord, FrameRun, Page, encode_page, page_ref
+from monocontext.format.refs import MAX_FRAME_BYTES, PageRef
 
 BEFORE = PageRef("0" * 32, 10, 0, 7, 700, 600, 50)
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[list[Run], list[FrameRecord]]:
+def tables(draw: st.DrawFn) -> tuple[list[FrameRun], list[FrameRecord]]:
     """Runs and records that belong together."""
     runs, records = [], []
     for number in range(draw(st.integers(1, 4))):
         frames = draw(st.integers(1, 6))
         offset = draw(st.integers(0, 1 << 45))
         if draw(st.booleans()):
-            runs.append(Run(f"segments/{number}.seg", offset, frames, draw(st.sampled_from(["raw", "zstd"]))))
+            runs.append(FrameRun(f"segments/{number}.seg", offset, frames, draw(st.sampled_from(["raw", "zstd"]))))
         else:
-            runs.append(Run(f"s3://bücket/{number} \u2028 x", offset, frames, "raw", draw(st.text(max_size=4))))
+            runs.append(FrameRun(f"s3://bücket/{number} \u2028 x", offset, frames, "raw", draw(st.text(max_size=4))))
         for _ in range(frames):
             characters = draw(st.integers(1, 5000))
             ascii_only = draw(st.booleans())
@@ -39,16 +39,16 @@ def tables(draw: st.DrawFn) -> tuple[list[Run], list[FrameRecord]]:
     return runs, records
 
 
-def loaded(runs: list[Run], records: list[FrameRecord], before: PageRef | None = None) -> Page:
+def load_page(runs: list[FrameRun], records: list[FrameRecord], before: PageRef | None = None) -> Page:
     data = encode_page(runs, records)
     return Page(data, page_ref(data, records, before), before)
 
 
 @given(tables(), st.booleans())
-def test_round_trip(table: tuple[list[Run], list[FrameRecord]], later: bool) -> None:
+def test_round_trip(table: tuple[list[FrameRun], list[FrameRecord]], later: bool) -> None:
     runs, records = table
     before = BEFORE if later else None
-    page = loaded(runs, records, before)
+    page = load_page(runs, records, before)
     assert (list(page.runs), page.records(), len(page)) == (runs, records, len(records))
     assert encode_page(page.runs, page.records()) == encode_page(runs, records)
     start, start_byte, start_newline, number = (600, 700, 50, 7) if later else (0, 0, 0, 0)
@@ -72,8 +72,8 @@ def test_round_trip(table: tuple[list[Run], list[FrameRecord]], later: bool) -> 
 
 
 @given(tables(), st.booleans())
-def test_look_ups(table: tuple[list[Run], list[FrameRecord]], later: bool) -> None:
-    page = loaded(*table, BEFORE if later else None)
+def test_look_ups(table: tuple[list[FrameRun], list[FrameRecord]], later: bool) -> None:
+    page = load_page(*table, BEFORE if later else None)
     for i in range(len(page)):
         frame = page[i]
         for character in {frame.start, frame.stop - 1, (frame.start + frame.stop) // 2}:
@@ -83,25 +83,25 @@ def test_look_ups(table: tuple[list[Run], list[FrameRecord]], later: bool) -> No
             assert page.at_newline(frame.start_newline + frame.newlines - 1) == i
 
 
-RUNS = [Run("segments/a.seg", 0, 2, "raw"), Run("s3://other/b.txt", 5, 1, "raw", "etag")]
+RUNS = [FrameRun("segments/a.seg", 0, 2, "raw"), FrameRun("s3://other/b.txt", 5, 1, "raw", "etag")]
 RECORDS = [FrameRecord(5, 5, 5, 1, 1, ASCII), FrameRecord(4, 4, 3, 0, 2, 0), FrameRecord(9, 9, 9, 2, 3, ASCII)]
 
 
-def refused(data: bytes, ref: PageRef, what: str, before: PageRef | None = None) -> None:
+def must_refuse(data: bytes, ref: PageRef, what: str, before: PageRef | None = None) -> None:
     with pytest.raises(DamagedData, match=rf"index/{ref.id}\.idx: {what}") as raised:
         Page(data, ref, before)
     assert "\n" not in str(raised.value)
 
 
 def test_the_table_that_is_violated_below_is_sound() -> None:
-    assert len(loaded(RUNS, RECORDS)) == 3
+    assert len(load_page(RUNS, RECORDS)) == 3
 
 
 def test_length_differs() -> None:
     data = encode_page(RUNS, RECORDS)
     ref = page_ref(data, RECORDS, None)
     for other in (data[:-1], data + b"x", b""):
-        refused(other, ref, f"length differs: expected {len(data)} bytes, found {len(other)}")
+        must_refuse(other, ref, f"length differs: expected {len(data)} bytes, found {len(other)}")
 
 
 def test_any_byte_changed_is_a_checksum_that_differs() -> None:
@@ -110,10 +110,10 @@ def test_any_byte_changed_is_a_checksum_that_differs() -> None:
     for index in range(len(data)):
         other = bytearray(data)
         other[index] ^= 0x10
-        refused(bytes(other), ref, r"crc32c differs: expected \w{8}, found \w{8}")
+        must_refuse(bytes(other), ref, r"crc32c differs: expected \w{8}, found \w{8}")
 
 
-def sealed(data: bytes, ref: PageRef | None = None) -> tuple[bytes, PageRef]:
+def seal(data: bytes, ref: PageRef | None = None) -> tuple[bytes, PageRef]:
     """A page with its right length and checksum, whatever is in it."""
     sums = ref or page_ref(data, RECORDS, None)
     return data, dataclasses.replace(sums, size_bytes=len(data), crc32c=google_crc32c.value(data))
@@ -131,7 +131,7 @@ ROW = {"object": "segments/a.seg", "offset": 0, "frames": 3, "codec": "raw"}
 
 
 def test_a_page_made_here_byte_by_byte_is_sound() -> None:
-    assert Page(*sealed(raw_page(json.dumps([ROW]).encode())), None).runs == (Run("segments/a.seg", 0, 3, "raw"),)
+    assert Page(*seal(raw_page(json.dumps([ROW]).encode())), None).runs == (FrameRun("segments/a.seg", 0, 3, "raw"),)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_a_page_made_here_byte_by_byte_is_sound() -> None:
     ids=range(16),
 )
 def test_no_page(data: bytes, what: str) -> None:
-    data, ref = sealed(data)
-    refused(data, ref, f"not a page of this context: {what}")
+    data, ref = seal(data)
+    must_refuse(data, ref, f"not a page of this context: {what}")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,11 @@ def test_no_page(data: bytes, what: str) -> None:
     [
         ({"frames": 2}, "3 frames, 2 in its runs, 3 in the root"),
         ({"frames": 4}, "3 frames, 4 in its runs, 3 in the root"),
-        ({"offset": -1}, "impossible run"),
+        ({"offset": -1}, "not a count: -1"),
+        ({"offset": 1.5}, "not a count: 1.5"),
+        ({"offset": True}, "not a count: True"),
+        ({"offset": 10**20}, "not a count: 1"),
+        ({"frames": 3.0}, "not a count: 3.0"),
         ({"offset": float("nan")}, ""),
         ({"offset": float("inf")}, ""),
         ({"offset": "x"}, ""),
@@ -186,15 +190,15 @@ def test_no_page(data: bytes, what: str) -> None:
     ],
 )
 def test_impossible_runs(change: dict[str, object], what: str) -> None:
-    data, ref = sealed(raw_page(json.dumps([ROW | change]).encode()))
-    refused(data, ref, f"not a page of this context: {what}")
+    data, ref = seal(raw_page(json.dumps([ROW | change]).encode()))
+    must_refuse(data, ref, f"not a page of this context: {what}")
 
 
 def test_runs_that_only_add_up() -> None:
     rows = [ROW | {"frames": 4}, ROW | {"frames": -1}]
-    refused(*sealed(raw_page(json.dumps(rows).encode())), "not a page of this context: impossible run")
+    must_refuse(*seal(raw_page(json.dumps(rows).encode())), "not a page of this context: not a count: -1")
     rows = [ROW | {"frames": 0}, ROW]
-    refused(*sealed(raw_page(json.dumps(rows).encode())), "not a page of this context: impossible run")
+    must_refuse(*seal(raw_page(json.dumps(rows).encode())), "not a page of this context: impossible run")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +217,7 @@ def test_runs_that_only_add_up() -> None:
 def test_impossible_records(change: dict[str, int], what: str) -> None:
     records = [RECORDS[0]._replace(**change), *RECORDS[1:]]
     data = encode_page(RUNS, records)
-    refused(data, page_ref(data, records, None), f"not a page of this context: {what}")
+    must_refuse(data, page_ref(data, records, None), f"not a page of this context: {what}")
 
 
 @pytest.mark.parametrize("field", ["frames", "bytes", "characters", "newlines"])
@@ -223,7 +227,7 @@ def test_a_page_and_its_root_that_disagree(field: str, before: PageRef | None) -
     ref = page_ref(data, RECORDS, before)
     for difference in (1, -1):
         lying = dataclasses.replace(ref, **{field: getattr(ref, field) + difference})
-        refused(data, lying, "not a page of this context: (sums differ: expected|3 frames, 3 in its runs)", before)
+        must_refuse(data, lying, "not a page of this context: (sums differ: expected|3 frames, 3 in its runs)", before)
 
 
 def test_writers_refuse_tables_that_do_not_add_up() -> None:

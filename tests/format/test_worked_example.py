@@ -19,7 +19,7 @@ def hexadecimal(line: str) -> bytes:
 
 def test_the_worked_example() -> None:
     _, example = PAGE.read_text("utf-8").split("## A worked example\n")
-    columns = b"".join(map(hexadecimal, example.split("```")[1].strip().splitlines()))
+    columns = b"".join(map(hexadecimal, example.split("```")[1].splitlines()[1:]))
     store = MemoryStore("worked-example")
     try:
         publish("hé\n", store, codec="raw")

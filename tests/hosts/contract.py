@@ -149,6 +149,46 @@ def measure(
     return seen
 
 
+LIST_BYTES = 1 << 30
+LIST_FRAME_BYTES = 64 << 10
+LIST_AT = 9_999
+LOOK_AT_DOCUMENTS = """\
+print(len({name}), {name}[3][:19], len({name}[7]))
+"""
+SEARCH_DOCUMENTS = """\
+import re
+at = [i for i, d in enumerate({name}) if "password is" in d and re.search("zebra.s password", d)]
+found = str({name}[at[0]]).split("password is ")[1].split()[0]
+print(at, found)
+"""
+
+
+@contextmanager
+def served_documents() -> Iterator[tuple[Any, Callable[[], int]]]:
+    """1 GiB of documents as a lazy list, and what counts the bytes that were sent, all of them."""
+    filler = (LINE * (LIST_FRAME_BYTES // len(LINE) + 1))[: LIST_FRAME_BYTES - 1] + "\n"
+    frames = LIST_BYTES // LIST_FRAME_BYTES
+    store = virtual_context(frames, filler, {LIST_AT: f"{SECRET}\n"}, filters=True, documents=True)
+    with (
+        S3StandIn(store) as server,
+        Monocontext.open(server.url(), shape="list", endpoint=server.endpoint, anonymous=True) as texts,
+    ):
+        yield texts, lambda: server.bytes_sent
+
+
+def measure_documents(
+    run: Run, *, cell: Callable[[str], str], final: Callable[[str], str], given: Callable[[Any], Any]
+) -> int:
+    """Run a host over a list of 1 GiB; returns the bytes that were sent."""
+    with served_documents() as (texts, sent):
+        cells = (code.format(name="context") for code in (LOOK_AT_DOCUMENTS, SEARCH_DOCUMENTS))
+        model = Turns([*(cell(code) for code in cells), final("found")])
+        assert run(given(texts), model) == ANSWER, str(model.asked[-1])[-2000:]
+        assert f"{len(texts)} {LINE[:19]} {LIST_FRAME_BYTES}" in str(model.asked[1]), str(model.asked[1])[-2000:]
+        print(f"DOCUMENTS {sent()} bytes sent of a list of {LIST_BYTES:,}")
+        return sent()
+
+
 def tell(seen: Seen) -> None:
     """The run as the last line of output, for whoever started this process."""
     print("SEEN " + json.dumps(asdict(seen)))

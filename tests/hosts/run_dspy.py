@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import dspy
-from contract import QUESTION, Turns, measure, tell
+from contract import ANSWER, QUESTION, Turns, measure, measure_documents, served, tell
 from dspy.primitives.local_interpreter import LocalInterpreter
 
 from monocontext.adapters import dspy as lazy
@@ -46,5 +46,23 @@ def run(context: Any, model: Turns) -> str:
 GIVEN = lazy.wrap
 
 
+def run_as_a_str() -> None:
+    """Methods that make large results, and `re`, on 4 GiB."""
+    ask = (
+        "import re\n"
+        "words = context.lower().split('\\n')[0].split()\n"
+        "hits = [m.span() for m, _ in zip(re.finditer('quic.', context), range(3))]\n"
+        "print(words[:2], hits, context.replace('the', 'THE')[:3], context.upper().startswith('THE'))\n"
+    )
+    with served() as text:
+        model = Turns([ask, final(repr(ANSWER))])
+        assert run(lazy.wrap(text.context), model) == ANSWER
+        assert "['the', 'quick'] [(4, 9), " in str(model.asked[1]), str(model.asked[1])[-900:]
+        assert "THE True" in str(model.asked[1]), str(model.asked[1])[-900:]
+
+
 if __name__ == "__main__":
+    if not DENO:
+        run_as_a_str()
+        assert measure_documents(run, cell=cell, final=final, given=lazy.wrap) < 4_000_000
     tell(measure("dspy, Deno" if DENO else "dspy", run, cell=cell, final=final, given=GIVEN))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract import ANSWER, CELLS, LOOK, QUESTION, Turns, measure, served, tell
+from contract import ANSWER, CELLS, LOOK, QUESTION, Turns, measure, measure_documents, served, tell
 from openai_server import answering
 from rlm import RLM
 
@@ -58,8 +58,25 @@ def run_in_ipython(**options: Any) -> None:
         assert text.sent() < 100_000, f"{text.sent():,} characters were read"
 
 
+def run_as_a_str(environment: str, **options: Any) -> None:
+    """Code that asks what the text is gets the answers of a `str`, and so does what it leads to."""
+    ask = (
+        'joined = context if isinstance(context, str) else "\\n".join(context)\n'
+        "import re\n"
+        'print(joined is context, type(context) is str, re.search("quic.", context[:60])[0])\n'
+    )
+    with served() as text:
+        model = Turns([cell(ask), final(repr(ANSWER))])
+        assert run(text.context, model, environment, **options) == ANSWER
+        assert "True True quick" in str(model.asked[1]), str(model.asked[1])[-500:]
+
+
 if __name__ == "__main__":
+    run_as_a_str("local")
+    run_as_a_str("ipython")
+    run_as_a_str("ipython", environment_kwargs={"kernel_mode": "subprocess"})
     run_with_children()
     run_in_ipython()
     run_in_ipython(environment_kwargs={"kernel_mode": "subprocess"})
+    assert measure_documents(run, cell=cell, final=final, given=lambda texts: texts) < 4_000_000
     tell(measure("rlms", run, cell=cell, final=final))

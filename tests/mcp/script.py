@@ -15,6 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,11 @@ class Client:
         return {tool.name: tool for tool in (await self.session.list_tools()).tools}
 
     async def call(self, tool: str, **arguments: Any) -> str:
-        failed, text = await self.tried(tool, **arguments)
+        failed, text = await self.call_tool(tool, **arguments)
         assert not failed, text
         return text
 
-    async def tried(self, tool: str, **arguments: Any) -> tuple[bool, str]:
+    async def call_tool(self, tool: str, **arguments: Any) -> tuple[bool, str]:
         reply = await self.session.call_tool(tool, arguments)
         assert len(reply.content) == 1
         structured = getattr(reply, "structured_content", None) or getattr(reply, "structuredContent", None)
@@ -52,10 +53,10 @@ class Client:
         failed = reply.is_error if hasattr(reply, "is_error") else reply.isError
         return bool(failed), text
 
-    async def refused(self, tool: str, *said: str, **arguments: Any) -> None:
-        failed, text = await self.tried(tool, **arguments)
+    async def expect_refusal(self, tool: str, *words: str, **arguments: Any) -> None:
+        failed, text = await self.call_tool(tool, **arguments)
         assert failed, text
-        assert all(each in text for each in said), text
+        assert all(each in text for each in words), text
         assert "\n" not in text, text
 
     async def resource(self, uri: str) -> str:
@@ -79,7 +80,9 @@ async def stdio(*arguments: str | Path, package: str = "monocontext") -> AsyncIt
         command=sys.executable, args=["-m", package, "mcp", *map(str, arguments)], env=environment
     )
     async with stdio_client(command) as (reading, writing), ClientSession(reading, writing) as session:
-        await session.initialize()
+        reply = await session.initialize()
+        info = getattr(reply, "server_info", None) or reply.serverInfo
+        assert (info.name, info.version) == (package, import_module(package).__version__)
         yield Client(session)
 
 
@@ -119,14 +122,14 @@ async def texts(client: Client) -> None:
 
 
 async def refusals(client: Client) -> None:
-    await client.refused("context_slice", "no context 'nope' is served here", context="nope")
-    await client.refused("context_slice", "no context", context="all/../../etc")
-    await client.refused("context_slice", "say which context")
+    await client.expect_refusal("context_slice", "no context 'nope' is served here", context="nope")
+    await client.expect_refusal("context_slice", "no context", context="all/../../etc")
+    await client.expect_refusal("context_slice", "say which context")
     for pattern in ("(", "a{99999999999}", "(" * 3000):
-        await client.refused("context_search", "not a regular expression", context="logs", pattern=pattern)
-    await client.refused("context_search", "max_hits is 1 to 1000", context="logs", pattern="x", max_hits=0)
-    await client.refused("context_slice", "unit is", context="logs", unit="pages")
-    failed, text = await client.tried("context_slice", context="logs", start="soon")
+        await client.expect_refusal("context_search", "not a regular expression", context="logs", pattern=pattern)
+    await client.expect_refusal("context_search", "max_hits is 1 to 1000", context="logs", pattern="x", max_hits=0)
+    await client.expect_refusal("context_slice", "unit is", context="logs", unit="pages")
+    failed, text = await client.call_tool("context_slice", context="logs", start="soon")
     assert failed, text
     reply = await client.call("context_slice", context="logs", start=10**12, stop=10**13)
     assert reply.startswith("[nothing there"), reply
@@ -149,6 +152,7 @@ async def memories(client: Client, memory: Memory) -> None:
     memory.delete("abs")
     memory.delete("/abs/")
     assert "to be kept" in await client.call("context_search", context="memory", pattern="kept")
+    assert "to be kept" in await client.call("context_search", context="memory", pattern="keeping", words=True)
 
 
 async def resources(client: Client) -> None:
@@ -197,7 +201,7 @@ async def answers(place: Path) -> None:
             answer = await client.call("ask", query="Where is the needle?")
             assert answer == said, answer
             assert await client.call("chat_rlm_query", query="Where is the needle?", chat_file="logs") == said
-            await client.refused("ask", "the query is empty", query=" ")
+            await client.expect_refusal("ask", "the query is empty", query=" ")
 
 
 @contextmanager
@@ -217,20 +221,20 @@ def listening(*arguments: str | Path) -> Iterator[tuple[str, str]]:
         yield url, token
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stderr.close()
 
 
 async def over_http(place: Path) -> None:
     with listening(place / "logs") as (url, token):
         for given, code in ((None, 401), ("wrong", 401), (token, 200)):
-            assert await asyncio.to_thread(_posted, url, given) == code
+            assert await asyncio.to_thread(_post_status, url, given) == code
         async with _http_client(url, token) as client:
             assert list(await client.tools()) == TOOLS[:4]
             assert await client.call("context_slice", start=3, stop=30) == TEXT[3:30]
 
 
-def _posted(url: str, token: str | None) -> int:
+def _post_status(url: str, token: str | None) -> int:
     """The status of a first request."""
     import urllib.error
     import urllib.request
@@ -241,7 +245,7 @@ def _posted(url: str, token: str | None) -> int:
     if token:
         headers["authorization"] = f"Bearer {token}"
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=20) as reply:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as reply:
             return int(reply.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -42,7 +42,13 @@ def test_inspector(python: str, tmp_path: Path) -> None:
     publish("0123456789" * 10, tmp_path / "digits")
     server = ("mcp-inspector", "--cli", python, "-m", "monocontext", "mcp", tmp_path / "digits")
     tools = json.loads(run(*server, "--method", "tools/list"))["tools"]
-    assert [tool["name"] for tool in tools] == ["context_list", "context_info", "context_slice", "context_search"]
+    assert [tool["name"] for tool in tools] == [
+        "context_list",
+        "context_info",
+        "context_slice",
+        "context_search",
+        "context_passages",
+    ]
     call = ("--method", "tools/call", "--tool-name", "context_slice", "--tool-arg", "start=5", "--tool-arg", "stop=25")
     assert json.loads(run(*server, *call))["content"] == [{"type": "text", "text": "56789012345678901234"}]
     found = json.loads(run(*server, "--method", "resources/list"))["resources"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from monocontext.cli.mcp import named
+from monocontext.cli.mcp import parse_contexts
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -21,7 +21,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_names_of_contexts() -> None:
-    assert named(["s3://bucket/logs", "notes=s3://bucket/n", "/data/texts/", "s3://bucket/a=b"]) == {
+    assert parse_contexts(["s3://bucket/logs", "notes=s3://bucket/n", "/data/texts/", "s3://bucket/a=b"]) == {
         "logs": "s3://bucket/logs",
         "notes": "s3://bucket/n",
         "texts": "/data/texts/",
@@ -32,7 +32,7 @@ def test_names_of_contexts() -> None:
 @pytest.mark.parametrize("given", [["a/x", "b/x"], ["s3://bucket/memory"], ["sessions=dir"], ["/"]])
 def test_names_must_be_of_their_own(given: list[str]) -> None:
     with pytest.raises(typer.BadParameter, match="a name of its own"):
-        named(given)
+        parse_contexts(given)
 
 
 def test_without_the_sdk(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monocontext.errors import NotFound
+from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp import Served, Tools
 from monocontext.sessions import Sessions
 
@@ -46,12 +46,18 @@ def test_uploaded_listed_read_and_searched(tools: Tools) -> None:
     assert tools.context_list() == "sessions/team"
     assert tools.session_list().startswith(f"{ID}  claude-code  2026-02-10T10:00:00.000Z  200 turns  message 0 word")
     assert tools.session_list(since="2026-02-12", until="2026-02-12").startswith(ID)
-    assert tools.session_list(since="2026-03-01") == "[no session of project team in that time]"
+    assert tools.session_list(since="2026-03-01") == "[no such session of project team]"
+    assert tools.session_list(branch="main") == "[no such session of project team]"
     first = tools.session_read("84ede0c3")
     assert "[Turn 1 - USER]" in first
     start = int(first.rpartition("next range: start=")[2].split()[0])
     assert "[Turn 1 - USER]" not in tools.session_read(ID, start=start)
     assert ":message 77 word" in tools.context_search("message 77 ", context="sessions/team")
+    found = tools.context_search("messages words", context="sessions/team", words=True)
+    assert found.startswith(f"[{ID}, line ")
+    assert found.endswith("[passages: 1; none scores more]")  # of each session the best
+    with pytest.raises(ToolRefusal, match="a query"):
+        tools.context_search("the of", context="sessions/team", words=True)
     assert ":message 77 word" in tools.context_search("message 77 ", context=f"sessions/team/{ID}")
 
 

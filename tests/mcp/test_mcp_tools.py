@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +16,13 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied, NotFound, ToolRefusal
-from monocontext.mcp import Served, Tools
-from monocontext.mcp.http import Listener, _guarded
+from monocontext.mcp import Served, Tools, search_process
+from monocontext.mcp.http import HttpListener, _require_token
 from monocontext.mcp.replies import MAX_REPLY_BYTES, list_reply, search_reply, slice_reply
 from monocontext.memory import Memory
-from monocontext.store import Store
+from monocontext.stores.protocol import Store
 from rlm import ScriptedLM
-from rlm.mcp import asking
+from rlm.cli.mcp import make_ask_tools
 
 
 @dataclass
@@ -48,7 +51,7 @@ class FakeSessions:
         assert name == "api"
         return self
 
-    def sessions(self, since: Any, until: Any) -> list[Info]:
+    def sessions(self, since: Any, until: Any, **more: Any) -> list[Info]:
         self.asked.append((since, until))
         return [Info("aaa-1"), Info("bbb-2")]
 
@@ -65,7 +68,7 @@ class FakeSessions:
 
 def test_ten_tools_at_most_each_with_a_description(tmp_path: Path) -> None:
     served = Served({"a": "x"}, sessions=FakeSessions(tmp_path), memory=Memory.open(tmp_path / "m"))
-    offered = {**Tools(served)._offered(uploads=True), **asking(served, {})}
+    offered = {**Tools(served)._tools_by_name(uploads=True), **make_ask_tools(served, {})}
     assert len(offered) == 10
     assert {"chat_rlm_query", "upload_context"} <= set(offered)
     for name, work in offered.items():
@@ -109,6 +112,52 @@ def test_a_search_that_takes_long_says_how_far_it_came(tmp_path: Path) -> None:
         )
         ends = search_reply(context, "absent", start=at, stop=len(text), **{**options, "clock": lambda: 0.0})
     assert ends == f"[no lines match; characters {at} to {len(text)} of {len(text)} are searched]"
+
+
+def test_a_pattern_that_backtracks_for_ever_is_ended_and_others_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish("plain\n" + "a" * 60 + "b\n", tmp_path)
+    tools = Tools(Served({"t": str(tmp_path)}))
+    monkeypatch.setattr(search_process, "END_SECONDS", 3)
+    under_way = threading.Event()
+    processes: list[subprocess.Popen[bytes]] = []
+    real = search_process._relay_frames
+
+    def relay(process: subprocess.Popen[bytes], *rest: Any) -> str:
+        processes.append(process)
+        under_way.set()
+        return real(process, *rest)
+
+    monkeypatch.setattr(search_process, "_relay_frames", relay)
+    with ThreadPoolExecutor(1) as pool:
+        hopeless = pool.submit(tools.context_search, "(a+)+$")
+        assert under_way.wait(60)
+        assert tools.context_search("plain").startswith("0:1:plain\n")  # while the other is searching
+        assert not hopeless.done()
+        with pytest.raises(ToolRefusal, match=r"ended after 3 s: the pattern may backtrack for ever"):
+            hopeless.result()
+    assert [process.poll() is not None for process in processes] == [True]
+    monkeypatch.setattr(search_process, "END_SECONDS", 30)
+    assert tools.context_search("^pl.in$").startswith("0:1:plain\n")
+
+
+def test_what_was_found_before_a_search_is_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "aa\n" + ("x" * 99 + "\n") * 180_000 + "a" * 60 + "b\n"
+    publish(text, tmp_path, filters=False)
+    monkeypatch.setattr(search_process, "END_SECONDS", 10)
+    reply = Tools(Served({"t": str(tmp_path)})).context_search("(a+)+$")
+    assert reply.startswith("0:1:aa\n")
+    assert f"next range: start={16 << 20} stop={len(text)}]\n[the search was ended after 10 s" in reply
+    assert len(reply.encode()) <= MAX_REPLY_BYTES
+
+
+def test_a_search_elsewhere_says_what_is_wrong_with_it(tmp_path: Path) -> None:
+    publish("one\n", tmp_path)
+    tools = Tools(Served({"t": str(tmp_path)}))
+    for wrong in ("(", "a{2,1}", "*", "(?P<1>x)", "(?<=a+)b"):
+        with pytest.raises(ToolRefusal, match="not a regular expression"):
+            tools.context_search(wrong)
 
 
 def test_a_long_line_is_shown_around_its_match(tmp_path: Path) -> None:
@@ -195,25 +244,26 @@ def test_ask(tmp_path: Path) -> None:
     publish("the answer is 42", tmp_path)
     served = Served({"t": str(tmp_path)})
     lm = ScriptedLM(["```repl\nFINAL(context[-2:])\n```"] * 2)
-    tools = asking(served, {"lm": lm, "runner": "local"})
-    assert tools["ask"]("What is it?") == "42"
-    assert tools["chat_rlm_query"]("What is it?", thread_id="t") == "42"
+    tools = make_ask_tools(served, {"lm": lm, "runner": "local"})
+    told = tools["ask"]("What is it?")
+    assert told.startswith("42\n\nSources:\nline:1  read  14-16@1#")
+    assert tools["chat_rlm_query"]("What is it?", thread_id="t") == told
     with pytest.raises(ToolRefusal):
         tools["ask"]("  ")
 
 
 def test_no_token_only_on_this_machine() -> None:
     with pytest.raises(AccessDenied):
-        Listener("0.0.0.0", token="")
+        HttpListener("0.0.0.0", token="")
     with pytest.raises(AccessDenied):
-        Listener(token="line\nbreak")
-    first = Listener()
-    second = Listener()
+        HttpListener(token="line\nbreak")
+    first = HttpListener()
+    second = HttpListener()
     assert len(first.token) >= 32
     assert first.token != second.token
     assert first.url == f"http://127.0.0.1:{first.port}/mcp"
     with pytest.raises(OSError, match="in use"):
-        Listener(port=first.port)
+        HttpListener(port=first.port)
     first.close()
     second.close()
 
@@ -239,5 +289,27 @@ def test_the_token_guards_every_path(header: bytes | None, passes: bool) -> None
 
     headers = [(b"authorization", header)] if header else []
     scope = {"type": "http", "path": "/anything", "headers": headers}
-    asyncio.run(_guarded(app, "right")(scope, None, send))  # type: ignore[arg-type]
+    asyncio.run(_require_token(app, "right")(scope, None, send))  # type: ignore[arg-type]
     assert sent == (["passed"] if passes else ["http.response.start", "http.response.body"])
+
+
+def test_passages_by_words(tmp_path: Path) -> None:
+    publish({"a.txt": "Keys are rotated each month.\n", "b.txt": "Nothing here.\n"}, tmp_path)
+    tools = Tools(Served({"t": str(tmp_path)}))
+    reply = tools.context_search("rotate", words=True)
+    assert reply.startswith("[a.txt, line 1, characters 0 to ")
+    assert "Keys are rotated" in reply
+    for wrong in ("", "of the"):
+        with pytest.raises(ToolRefusal):
+            tools.context_search(wrong, words=True)
+    with pytest.raises(ToolRefusal, match="whole text"):
+        tools.context_search("rotate", words=True, start=5)
+    assert "[passages: 1;" in tools.context_search("keys nothing", words=True, max_hits=1)
+
+
+def test_keys_of_a_memory_by_words(tmp_path: Path) -> None:
+    memory = Memory.open(str(tmp_path))
+    memory.put("plan", "Keys are rotated each month.")
+    memory.put("other", "Nothing here.")
+    reply = Tools(Served(memory=memory)).context_search("rotating keys", words=True)
+    assert reply == "[key 'plan', line 1]\nKeys are rotated each month.\n[keys: 1; none scores more]"

@@ -45,7 +45,7 @@ CALLS = [
 ]
 
 
-def said(tool: object, call: dict[str, object]) -> tuple[str, str]:
+def call_tool(tool: object, call: dict[str, object]) -> tuple[str, str]:
     try:
         return "done", str(tool.call(call))  # type: ignore[attr-defined]
     except ToolError as error:
@@ -67,7 +67,7 @@ def main(folder: str) -> None:
     ours = AnthropicMemoryTool(Memory.open(f"{folder}/ours"))
     assert ours.to_dict() == theirs.to_dict() == {"type": "memory_20250818", "name": "memory"}
     for call in CALLS:
-        expected, found = said(theirs, call), said(ours, call)
+        expected, found = call_tool(theirs, call), call_tool(ours, call)
         assert found == expected, f"{call}\n  theirs {expected}\n  ours   {found}"
     assert ours.clear_all_memory() == theirs.clear_all_memory()
     asyncio.run(in_async_code(folder))

@@ -9,7 +9,7 @@ import pytest
 from monocontext import Monocontext
 from monocontext.errors import ContextChanged, NotPicklable
 from monocontext.memory import Memory
-from monocontext.store import Store
+from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 
 

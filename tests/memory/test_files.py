@@ -9,7 +9,7 @@ import pytest
 from monocontext.errors import ToolRefusal
 from monocontext.memory import Memory
 from monocontext.memory.files import MemoryFiles
-from monocontext.store import Store
+from monocontext.stores.protocol import Store
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def files(any_store: Store) -> MemoryFiles:
     return MemoryFiles(Memory(any_store))
 
 
-def refused(files: MemoryFiles, **command: object) -> str:
+def refusal_of(files: MemoryFiles, **command: object) -> str:
     with pytest.raises(ToolRefusal) as caught:
         files.execute(command)
     return str(caught.value)
@@ -28,7 +28,7 @@ def test_a_file_from_its_creation_to_its_end(files: MemoryFiles) -> None:
     assert files.execute({"command": "create", "path": path, "file_text": "one\ntwo\nthree\n"}) == (
         f"File created successfully at: {path}"
     )
-    assert refused(files, command="create", path=path, file_text="x") == f"File {path} already exists"
+    assert refusal_of(files, command="create", path=path, file_text="x") == f"File {path} already exists"
     assert files.execute({"command": "view", "path": path}) == (
         f"Here's the content of {path} with line numbers:\n     1\tone\n     2\ttwo\n     3\tthree\n     4\t"
     )
@@ -44,23 +44,23 @@ def test_a_file_from_its_creation_to_its_end(files: MemoryFiles) -> None:
         f"The file {path} has been edited."
     )
     assert files.memory[path] == "zero\none\n2\nthree\n"
-    assert refused(files, command="insert", path=path, insert_line=5, insert_text="x") == (
+    assert refusal_of(files, command="insert", path=path, insert_line=5, insert_text="x") == (
         "Invalid `insert_line` parameter: 5. It should be within the range [0, 4]."
     )
-    assert refused(files, command="str_replace", path=path, old_str="absent", new_str="x") == (
+    assert refusal_of(files, command="str_replace", path=path, old_str="absent", new_str="x") == (
         f"No replacement was performed, old_str `absent` did not appear verbatim in {path}."
     )
     assert files.execute({"command": "rename", "old_path": path, "new_path": "/memories/b.txt"}) == (
         f"Successfully renamed {path} to /memories/b.txt"
     )
     assert files.execute({"command": "delete", "path": "/memories/b.txt"}) == "Successfully deleted /memories/b.txt"
-    assert refused(files, command="delete", path="/memories/b.txt") == "The path /memories/b.txt does not exist"
+    assert refusal_of(files, command="delete", path="/memories/b.txt") == "The path /memories/b.txt does not exist"
     assert files.memory.list() == []
 
 
 def test_several_occurrences_are_named(files: MemoryFiles) -> None:
     files.create("/memories/a", "x\ny x\n\nx")
-    assert refused(files, command="str_replace", path="/memories/a", old_str="x", new_str="y") == (
+    assert refusal_of(files, command="str_replace", path="/memories/a", old_str="x", new_str="y") == (
         "No replacement was performed. Multiple occurrences of old_str `x` in lines: 1, 2, 4. "
         "Please ensure it is unique"
     )
@@ -87,20 +87,20 @@ def test_folders(files: MemoryFiles) -> None:
         *("2.5K\t/memories/a/deep", "512B\t/memories/a/deep/er/", "512B\t/memories/a/deep/er/z"),
         "2K\t/memories/a/deep/y",
     ]
-    assert refused(files, command="str_replace", path="/memories/a", old_str="x", new_str="y") == (
+    assert refusal_of(files, command="str_replace", path="/memories/a", old_str="x", new_str="y") == (
         "The path /memories/a is not a file."
     )
-    assert refused(files, command="create", path="/memories/a", file_text="") == "File /memories/a already exists"
-    assert refused(files, command="create", path="/memories/b/c", file_text="") == (
+    assert refusal_of(files, command="create", path="/memories/a", file_text="") == "File /memories/a already exists"
+    assert refusal_of(files, command="create", path="/memories/b/c", file_text="") == (
         "The path /memories/b is not a directory."
     )
-    assert refused(files, command="rename", old_path="/memories/a", new_path="/memories/b") == (
+    assert refusal_of(files, command="rename", old_path="/memories/a", new_path="/memories/b") == (
         "The destination /memories/b already exists"
     )
-    assert refused(files, command="rename", old_path="/memories/b", new_path="/memories/a/deep") == (
+    assert refusal_of(files, command="rename", old_path="/memories/b", new_path="/memories/a/deep") == (
         "The destination /memories/a/deep already exists"
     )
-    assert "lies inside" in refused(files, command="rename", old_path="/memories/a", new_path="/memories/a/c")
+    assert "lies inside" in refusal_of(files, command="rename", old_path="/memories/a", new_path="/memories/a/c")
     files.rename("/memories/a", "/memories/c")
     assert files.memory.list("/memories/c/") == [
         *("/memories/c/deep/er/z", "/memories/c/deep/y", "/memories/c/x"),
@@ -113,10 +113,10 @@ def test_folders(files: MemoryFiles) -> None:
 
 def test_what_is_not_there(files: MemoryFiles) -> None:
     missing = "The path /memories/none does not exist. Please provide a valid path."
-    assert refused(files, command="view", path="/memories/none") == missing
-    assert refused(files, command="str_replace", path="/memories/none", old_str="a", new_str="b") == missing
-    assert refused(files, command="insert", path="/memories/none", insert_line=0, insert_text="b") == missing
-    assert refused(files, command="rename", old_path="/memories/none", new_path="/memories/a") == (
+    assert refusal_of(files, command="view", path="/memories/none") == missing
+    assert refusal_of(files, command="str_replace", path="/memories/none", old_str="a", new_str="b") == missing
+    assert refusal_of(files, command="insert", path="/memories/none", insert_line=0, insert_text="b") == missing
+    assert refusal_of(files, command="rename", old_path="/memories/none", new_path="/memories/a") == (
         "The path /memories/none does not exist"
     )
 
@@ -126,32 +126,32 @@ def test_paths_that_lead_elsewhere(files: MemoryFiles) -> None:
     files.memory.put("/etc/passwd", "not a file of the tool's")
     for path in ("/etc/passwd", "memories/a", "", "/", "/memoriesX/a", "/Memories/a", "/memories\\..\\a"):
         for command in ({"command": "view", "path": path}, {"command": "create", "path": path, "file_text": ""}):
-            assert refused(files, **command) == f"Path must start with /memories, got: {path}"
+            assert refusal_of(files, **command) == f"Path must start with /memories, got: {path}"
     for path in ("/memories/..", "/memories/../etc/passwd", "/memories/a/../../etc/passwd", "/memories/a/.."):
-        assert refused(files, command="view", path=path) == f"Path {path} would escape /memories directory"
-        assert "would escape" in refused(files, command="rename", old_path="/memories/a", new_path=path)
+        assert refusal_of(files, command="view", path=path) == f"Path {path} would escape /memories directory"
+        assert "would escape" in refusal_of(files, command="rename", old_path="/memories/a", new_path=path)
     for path in ("/memories/%2e%2e/x", "/memories/..%2fx", "/memories/…", "/memories/a\0b", "/memories//./x/"):
         files.create(path, "kept")
         assert files.view(path).endswith("     1\tkept")
-    assert refused(files, command="delete", path="/memories/") == "Cannot delete the /memories directory itself"
-    assert refused(files, command="rename", old_path="/memories", new_path="/memories/x2") == (
+    assert refusal_of(files, command="delete", path="/memories/") == "Cannot delete the /memories directory itself"
+    assert refusal_of(files, command="rename", old_path="/memories", new_path="/memories/x2") == (
         "Cannot rename the /memories directory itself"
     )
-    assert "too long" in refused(files, command="create", path="/memories/" + "k" * 2048, file_text="")
+    assert "too long" in refusal_of(files, command="create", path="/memories/" + "k" * 2048, file_text="")
     assert files.memory["/etc/passwd"] == "not a file of the tool's"
 
 
 @pytest.mark.parametrize("any_store", ["memory"], indirect=True)
 def test_calls_that_make_no_sense(files: MemoryFiles) -> None:
-    assert refused(files, command="format") == "Unknown command: format"
-    assert refused(files, command="_edit", path="/memories/a") == "Unknown command: _edit"
-    assert refused(files) == "Unknown command: None"
-    assert refused(files, command="view").startswith("Invalid parameters of view: ")
-    assert refused(files, command="view", path=7) == "Invalid parameters of view: path is a text, not int"
+    assert refusal_of(files, command="format") == "Unknown command: format"
+    assert refusal_of(files, command="_edit", path="/memories/a") == "Unknown command: _edit"
+    assert refusal_of(files) == "Unknown command: None"
+    assert refusal_of(files, command="view").startswith("Invalid parameters of view: ")
+    assert refusal_of(files, command="view", path=7) == "Invalid parameters of view: path is a text, not int"
     assert "`view_range`" in (
-        files.create("/memories/a", "x") and refused(files, command="view", path="/memories/a", view_range=[1])
+        files.create("/memories/a", "x") and refusal_of(files, command="view", path="/memories/a", view_range=[1])
     )
-    assert "`insert_line`" in refused(files, command="insert", path="/memories/a", insert_line="1", insert_text="x")
+    assert "`insert_line`" in refusal_of(files, command="insert", path="/memories/a", insert_line="1", insert_text="x")
 
 
 @pytest.mark.parametrize("any_store", ["memory", "directory", "seaweedfs"], indirect=True)

@@ -11,7 +11,7 @@ import pytest
 
 from monocontext.errors import InvalidParameters, UnknownTool
 from monocontext.memory import Memory, MemoryTool
-from monocontext.store import Store
+from monocontext.stores.protocol import Store
 
 from .golden import INVALID, OK, SAME, VECTORS, Command, T
 
@@ -36,7 +36,8 @@ def plain(found: Any) -> Any:
         return found
     if "added_utc" in found:
         assert set(found) >= OURS
-    shown = {name: plain(value) for name, value in found.items() if name not in OURS}
+    ours = OURS | ({"total_bytes"} if {"keys_bytes", "values_bytes"} & set(found) else set())
+    shown = {name: plain(value) for name, value in found.items() if name not in ours}
     if "added_utc" in shown:
         assert TIMESTAMP.fullmatch(shown["added_utc"])
         shown["added_utc"] = T
@@ -110,3 +111,12 @@ def test_our_fields_follow_the_conforming_ones() -> None:
     assert 0 < found["remaining"] <= 60
     tool.execute({"command": "P k v"})
     assert tool.execute({"command": "G k META"})["output"]["expires_at"] is None
+
+
+def test_each_total_carries_that_of_all(any_store: Store) -> None:
+    tool = MemoryTool(Memory(any_store))
+    tool.execute({"command": "P key value"})
+    totals = [tool.execute({"command": command})["output"] for command in ("T K", "T V", "T A")]
+    assert totals == [
+        {"keys_bytes": 3, "total_bytes": 8}, {"values_bytes": 5, "total_bytes": 8}, {"total_bytes": 8},
+    ]  # fmt: skip

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 
 from monocontext.errors import AccessDenied
 from monocontext.memory import Memory
+from monocontext.memory.grants import Grant, Granted, read_grants
 from monocontext.memory.server import MemoryServer
 
 
@@ -33,7 +37,7 @@ def serving(**options: Any) -> Iterator[MemoryServer]:
 def ask(
     server: MemoryServer, method: str, path: str, body: Any = None, *, token: str | None = None, **headers: str
 ) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     if token is not None:
@@ -138,3 +142,91 @@ def test_several_agents_at_once(server: MemoryServer) -> None:
     for thread in threads:
         thread.join()
     assert sorted(map(str, found)) == ["ERR:EXISTS"] * 7 + ["None"]
+
+
+def test_a_client_that_goes_in_the_middle_does_nothing_and_says_nothing(
+    server: MemoryServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What came of its request is not carried out, even where it reads as a whole one."""
+    body = json.dumps({"tool": "memory", "parameters": {"command": "P cut_short here"}}).encode()
+    head = f"POST /execute HTTP/1.1\r\nAuthorization: Bearer secret\r\nContent-Length: {len(body) + 9}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        connection.sendall(head.encode() + body)
+        connection.shutdown(socket.SHUT_WR)
+        assert b"the body ended after" in connection.makefile("rb").read()
+    assert "cut_short" not in [entry.key for entry in server.tool.memory.entries()]
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an end
+            connection.sendall(head.encode() + body)
+    assert ask(server, "GET", "/tools", token="secret")[0] == 200
+    while [thread for thread in threading.enumerate() if "process_request" in thread.name]:
+        time.sleep(0.01)
+    assert capfd.readouterr().err == ""
+
+
+# -- grants ------------------------------------------------------------------------------------------------------------
+
+
+def namespace(name: str) -> Memory:
+    memory = Memory.open(f"memory://served/{name}")
+    memory.clear()
+    return memory
+
+
+def run(server: MemoryServer, token: str, command: str) -> Any:
+    status, reply = ask(server, "POST", "/execute", {"tool": "memory", "parameters": {"command": command}}, token=token)
+    return reply["output"] or reply["error"] if status == 200 else status
+
+
+def test_each_token_has_its_namespace_and_rights() -> None:
+    granted = Granted(
+        [Grant("aw", "team-a", "write"), Grant("ar", "team-a", "read"), Grant("b", "team-b", "write")], namespace
+    )
+    with serving(token="all", granted=granted) as server:
+        assert run(server, "aw", "P plan first") == {"status": "OK"}
+        assert run(server, "ar", "G plan") == {"value": "first"}
+        assert run(server, "ar", "L") == {"keys": ["plan"]}
+        assert run(server, "ar", "T A")["total_bytes"] == 9
+        for command in ("P plan second", "D plan", "C"):
+            assert run(server, "ar", command) == "ERR:READ_ONLY"
+        assert run(server, "b", "L") == {"keys": []}
+        assert run(server, "b", "C") == {"status": "OK"}
+        assert run(server, "all", "L") == {"keys": []}
+        assert run(server, "all", "P plan ours") == {"status": "OK"}
+        assert run(server, "aw", "G plan") == {"value": "first"}
+        for wrong in ("", "a", "awx", "team-a"):
+            assert run(server, wrong, "L") == 401
+        assert ask(server, "POST", "/tools/list", {}, token="ar")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("{", "not JSON"),
+        ("{}", "expected a list of objects"),
+        ('[{"namespace": "a"}]', "grant 0: expected texts under token, namespace and rights, found 'namespace'"),
+        ('[{"token": "t", "right": "read"}]', "found 'token', 'right'"),
+        ('[{"token": 5}]', "expected texts"),
+        ('[{"token": "t"}, {"token": ""}]', "grant 1: a token is printable ASCII, and not empty"),
+        ('[{"token": "t", "rights": "all"}]', "rights are 'read' or 'write', not 'all'"),
+        ('[{"token": "t", "namespace": "../b"}]', "a namespace has letters"),
+        ('[{"token": "t", "namespace": "entries"}]', "is not 'entries'"),
+    ],
+)
+def test_what_is_no_grant_is_refused_in_one_line(tmp_path: Any, rows: str, words: str) -> None:
+    (tmp_path / "grants.json").write_text(rows)
+    with pytest.raises(AccessDenied, match=words) as refused:
+        read_grants(tmp_path / "grants.json")
+    assert "\n" not in str(refused.value)
+
+
+def test_grants_are_by_token() -> None:
+    one = Grant("t", "", "read")
+    with pytest.raises(AccessDenied, match="two grants have one token"):
+        Granted([one, one], namespace)
+    with (
+        pytest.raises(AccessDenied, match="a server that asks for none"),
+        serving(token="", granted=Granted([one], namespace)),
+    ):
+        pass

@@ -17,43 +17,12 @@ import pytest
 
 from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.memory import Memory, MemoryTool
-from monocontext.store import Blob, ObjectInfo, Store
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from tests.one_by_one import OneByOne
 
 R = TypeVar("R")
-
-
-class OneByOne(WrappedStore):
-    """One request at a time. moto looks at a condition and then writes, without a lock: of 4 swappers 2 may win."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._lock = threading.RLock()
-
-    def get(self, key: str) -> Blob:
-        with self._lock:
-            return super().get(key)
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        with self._lock:
-            return super().get_range(key, start, length, etag=etag)
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        with self._lock:
-            return super().put(key, data, if_absent=if_absent, if_match=if_match)
-
-    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        with self._lock:
-            return iter([*super().list(prefix)])
-
-    def head(self, key: str) -> ObjectInfo:
-        with self._lock:
-            return super().head(key)
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        with self._lock:
-            super().delete(key, if_match=if_match)
 
 
 @pytest.fixture
@@ -177,7 +146,7 @@ def test_a_client_whose_clock_is_wrong(any_store: Store, hours: int) -> None:
     def askew(work: Callable[[], R]) -> R:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("monocontext.stores.local.time", skewed)
-            patch.setattr("monocontext.memory.shelf.time", skewed)
+            patch.setattr("monocontext.memory.objects.time", skewed)
             return work()
 
     right.put("theirs", "of the right", 600)
@@ -343,8 +312,8 @@ def test_a_store_that_tells_no_times() -> None:
     """A store of a user's, without the fields that ours fill: one look more, and our own clock."""
 
     class Terse(WrappedStore):
-        def get(self, key: str) -> Blob:
-            blob = super().get(key)
+        def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+            blob = super().get(key, most_bytes=most_bytes)
             return Blob(blob.data, blob.etag, blob.total_bytes)
 
         def head(self, key: str) -> ObjectInfo:
@@ -354,7 +323,7 @@ def test_a_store_that_tells_no_times() -> None:
         def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
             return (ObjectInfo(i.key, i.size_bytes, i.etag, i.modified_seconds) for i in super().list(prefix))
 
-    memory = Memory(Terse(Memory.open("memory://terse")._store))
+    memory = Memory(Terse(Memory.open("memory://terse").store))
     memory.put("k", "v", 1000)
     assert memory.get("k") == "v"
     assert memory.list() == ["k"]
@@ -369,15 +338,40 @@ def test_requests(any_store: Store) -> None:
     counted = CountingStore(any_store)
     memory, fresh = Memory(counted), partial(Memory, counted)
 
-    def asked(work: Callable[[], object]) -> dict[str, int]:
+    def count_requests(work: Callable[[], object]) -> dict[str, int]:
         counted.reset()
         work()
         return dict(counted.counts)
 
-    assert asked(lambda: memory.put("k", "v", create=True)) == {"put": 1}
-    assert asked(lambda: memory.get("k")) == {"get": 1}
-    assert asked(lambda: fresh().get("k")) == {"get": 1}
-    assert asked(lambda: memory.put("k", "w", if_match=memory.entry("k").etag)) == {"get": 1, "put": 1}
-    assert asked(memory.list) == {"list": 1}
-    assert asked(lambda: fresh().list()) == {"list": 1, "get_range": 1}
-    assert asked(lambda: fresh().delete("k")) == {"head": 1, "get_range": 1, "delete": 1}
+    assert count_requests(lambda: memory.put("k", "v", create=True)) == {"put": 1}
+    assert count_requests(lambda: memory.get("k")) == {"get": 1}
+    assert count_requests(lambda: fresh().get("k")) == {"get": 1}
+    assert count_requests(lambda: memory.put("k", "w", if_match=memory.entry("k").etag)) == {"get": 1, "put": 1}
+    assert count_requests(memory.list) == {"list": 1}
+    assert count_requests(lambda: fresh().list()) == {"list": 1, "get_range": 1}
+    assert count_requests(lambda: fresh().delete("k")) == {"head": 1, "get_range": 1, "delete": 1}
+
+
+def test_a_sweep_purges_until_it_is_left_and_survives_a_store_that_fails(tmp_path: Path) -> None:
+    class Failing(WrappedStore):
+        rounds = 0
+
+        def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+            self.rounds += 1
+            if self.rounds == 1:
+                raise StoreFailure("down")
+            return super().list(prefix)
+
+    store = Failing(open_store(tmp_path))
+    memory, told = Memory(store), list[str]()
+    memory.put("short", "x", 0.05)
+    memory.put("long", "y")
+    with memory.sweep(0.05, told.append):
+        while len(list(store.store.list())) > 1:
+            time.sleep(0.01)
+    after = store.rounds
+    assert [entry.key for entry in memory.entries()] == ["long"]
+    assert len(told) == 1
+    assert told[0].endswith("not swept: down")
+    time.sleep(0.2)
+    assert store.rounds == after + 1  # of `entries` alone

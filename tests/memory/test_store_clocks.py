@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from monocontext.errors import AlreadyExists, NotFound
-from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, SeaweedServer
 
 

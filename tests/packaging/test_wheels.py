@@ -1,17 +1,21 @@
-"""Two distributions out of one checkout: what is in each wheel, and that PyPI's `rlms` stays whole beside ours."""
+"""Two distributions out of one checkout: what is in each, what they do in an empty environment, and beside `rlms`."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import monocontext
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -33,9 +37,9 @@ def run(*command: str | Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """Both wheels, by the name of their distribution; built from a copy, since a build leaves folders behind."""
-    folder = tmp_path_factory.mktemp("wheels")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with both sdists, and the wheels made of them; from a copy, since a build leaves folders behind."""
+    folder = tmp_path_factory.mktemp("built")
     copy = folder / "checkout"
     left = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__")
     copy.mkdir()
@@ -48,11 +52,17 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
         else:
             shutil.copy(each, copy / each.name)
     for project in (copy, copy / "rlm"):
-        run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "dist", project)
-    found = {path.name.split("-")[0]: path for path in (folder / "dist").iterdir()}
-    assert sorted(found) == ["monocontext", "monocontext_rlm"]
-    yield found
+        run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", project)
+    yield folder / "dist"
     shutil.rmtree(copy)
+
+
+@pytest.fixture(scope="module")
+def wheels(built: Path) -> dict[str, Path]:
+    """Both wheels, by the name of their distribution."""
+    found = {path.name.split("-")[0]: path for path in built.glob("*.whl")}
+    assert sorted(found) == ["monocontext", "monocontext_rlm"]
+    return found
 
 
 def contents(wheel: Path) -> list[str]:
@@ -65,7 +75,7 @@ def sources(folder: Path) -> set[str]:
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.suffix in {".py", ".html", ".css", ".js"} or path.name == "py.typed"
+        if path.suffix in {".py", ".html", ".css", ".js", ".mjs"} or path.name == "py.typed"
     }
 
 
@@ -80,6 +90,16 @@ def test_holds_its_package_and_nothing_else(wheels: dict[str, Path], distributio
     assert not [name for name in names if "test_" in name or "benchmark" in name]
 
 
+@pytest.mark.parametrize(("distribution", "package"), [("monocontext", "monocontext"), ("monocontext_rlm", ".")])
+def test_an_sdist_holds_what_its_wheel_is_made_of(built: Path, distribution: str, package: str) -> None:
+    (sdist,) = built.glob(f"{distribution}-{monocontext.__version__}.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "PKG-INFO", "pyproject.toml"} <= names
+    folder = CHECKOUT / ("rlm" if package == "." else package)
+    assert {(Path(package) / name).as_posix() for name in sources(folder)} <= names
+
+
 def test_describe_themselves(wheels: dict[str, Path]) -> None:
     for distribution, wheel in wheels.items():
         with zipfile.ZipFile(wheel) as archive:
@@ -87,8 +107,14 @@ def test_describe_themselves(wheels: dict[str, Path]) -> None:
             metadata = archive.read(f"{info}/METADATA").decode()
             entries = archive.read(f"{info}/entry_points.txt").decode()
             licenses = [name for name in archive.namelist() if name.startswith(f"{info}/licenses/")]
+        assert f"\nVersion: {monocontext.__version__}\n" in metadata
         assert "License-Expression: MIT" in metadata
         assert "Requires-Python: >=3.11" in metadata
+        assert "Description-Content-Type: text/markdown" in metadata
+        assert "\nKeywords: llm,rlm," in metadata
+        assert {"Typing :: Typed", "Programming Language :: Python :: 3.13"} <= set(
+            re.findall("^Classifier: (.+)$", metadata, re.M)
+        )
         assert licenses
         if distribution == "monocontext":
             assert "monocontext = monocontext.cli:main" in entries
@@ -108,10 +134,11 @@ def install(python: Path, *what: str | Path) -> None:
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", *what)
 
 
-def install_rlms(python: Path) -> None:
-    done = start(python, "-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1", RLMS)
+def fetch(python: Path, *what: str | Path) -> None:
+    """Install something that PyPI has, or that needs something of it."""
+    done = start(python, "-m", "pip", "install", "--quiet", "--retries", "1", *what)
     if done.returncode != 0:
-        pytest.skip(f"pip cannot fetch {RLMS}: {done.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"pip cannot fetch {what}: {done.stderr.strip().splitlines()[-1]}")
 
 
 def rlm_files(python: Path) -> dict[str, bytes]:
@@ -131,14 +158,15 @@ def test_beside_rlms(wheels: dict[str, Path], environment: Path, rlms_first: boo
     """`import rlm` is theirs whichever comes first, and after ours has gone."""
     if not rlms_first:
         install(environment, wheels["monocontext"])
-    install_rlms(environment)
+    fetch(environment, "--no-deps", RLMS)
     theirs = rlm_files(environment)
     if rlms_first:
         install(environment, wheels["monocontext"])
     assert theirs
     assert rlm_files(environment) == theirs
     assert owner(environment) == "rlms"
-    assert run(environment, "-c", "import monocontext; print(monocontext.__version__)").strip()
+    told = run(environment, "-c", "import monocontext; print(monocontext.__version__)").strip()
+    assert told == monocontext.__version__
     run(environment, "-m", "pip", "uninstall", "--quiet", "--yes", "monocontext")
     assert rlm_files(environment) == theirs
     assert owner(environment) == "rlms"
@@ -150,3 +178,37 @@ def test_the_package_rlm_is_a_distribution_of_its_own(wheels: dict[str, Path], e
     run(environment, "-m", "pip", "uninstall", "--quiet", "--yes", "monocontext-rlm")
     assert run(environment, "-c", "import importlib.util as u; print(u.find_spec('rlm'))").strip() == "None"
     assert run(environment, "-c", "import monocontext").strip() == ""
+
+
+PUBLISH_AND_READ = """
+import importlib.metadata, pathlib, sys, monocontext, rlm
+for package in (monocontext, rlm):
+    folder = pathlib.Path(package.__file__).parent
+    assert (folder / "py.typed").exists() and folder.is_relative_to(sys.prefix), folder
+text = "".join(f"line {n}\\n" for n in range(10_000))
+monocontext.publish(text, sys.argv[1])
+with monocontext.Monocontext.open(sys.argv[1]) as context:
+    assert str(context) == text and context[-5:] == "9999\\n" and context.find("line 777") == text.find("line 777")
+print(importlib.metadata.version("monocontext-rlm"))
+"""
+
+
+def test_in_an_empty_environment(wheels: dict[str, Path], environment: Path, tmp_path: Path) -> None:
+    """With the dependencies that a user gets today, and nothing else."""
+    fetch(environment, *wheels.values())
+    run(environment, "-m", "pip", "check")
+    for name in ("monocontext", "rlm"):
+        assert run(environment.parent / name, "--version") == f"{name} {monocontext.__version__}\n"
+        assert f"Usage: {name} [OPTIONS] COMMAND [ARGS]..." in run(environment.parent / name, "--help")
+    place = tmp_path / "context"
+    assert run(environment, "-c", PUBLISH_AND_READ, place).strip() == monocontext.__version__
+    assert run(environment.parent / "monocontext", "cat", place, "--lines", "9999:") == "line 9999\n"
+    assert run(environment.parent / "monocontext", "grep", "line 777$", place) == "line 777\n"
+
+
+def test_twine_finds_nothing(built: Path, environment: Path) -> None:
+    """What an index refuses, and a README that it does not render."""
+    fetch(environment, "twine")
+    checked = sorted(built.iterdir())
+    assert len(checked) == 4
+    assert run(environment, "-m", "twine", "check", "--strict", *checked).count("PASSED") == 4

@@ -19,7 +19,7 @@ def lm() -> Iterator[OpenAILM]:
         pytest.skip("xllamacpp is not installed: make demo-local installs it")
     if not (local_model.folder() / local_model.MODELS["0.5b"].file).exists():
         pytest.skip("no weights on this machine: make demo-local fetches them")
-    with local_model.served("0.5b") as base_url, local_model.model_at(base_url, "0.5b") as lm:
+    with local_model.serve_model("0.5b") as base_url, local_model.model_at(base_url, "0.5b") as lm:
         yield lm
 
 

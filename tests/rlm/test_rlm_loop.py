@@ -41,7 +41,7 @@ def test_a_str_context(complete: Complete) -> None:
         (["one", "two"], "FINAL(context[1])", "two"),
         ({"k": {"deep": 1}}, "FINAL(context['k']['deep'])", "1"),
         ([{"role": "user"}], "FINAL(len(context))", "1"),
-        (None, "FINAL(context)", "None"),
+        (None, "FINAL(repr(context))", "None"),
         (("t",), "FINAL(type(context).__name__)", "tuple"),
         (b"bytes", "FINAL(context[0])", "98"),
     ],
@@ -113,10 +113,13 @@ def test_messages_have_the_shape_of_rlms() -> None:
     ]  # fmt: skip
     contents = [message["content"] for message in said]
     assert 'original query: "what?"' in contents[1]
-    assert contents[2].startswith("You have not interacted with the REPL")
+    assert contents[1].endswith("The variable `context` holds a str of 4 characters in 1 line.")
+    assert contents[2].startswith("The variable `context` is there already")
     assert contents[2].endswith("Turn 1/9:")
     assert contents[4] == "REPL output (block 1):\n1\n\nREPL output (block 2):\n2"
-    assert contents[5] == "Turn 2/9:"
+    assert contents[5] == (
+        'Turn 2/9, for the query "what?": the next block of code, or FINAL(your answer) when you have it.'
+    )
 
 
 def test_the_models_own_reply_is_in_the_history_with_and_without_code() -> None:
@@ -138,6 +141,14 @@ def test_an_empty_output_hints_at_print_and_variables_are_named() -> None:
     RLM(lm=lm).completion("q", "text")
     assert "No output: use print(...)" in last_user(lm, 1)
     assert "REPL variables: a, b" in last_user(lm, 1)
+
+
+@pytest.mark.parametrize("code", ["# I would look for it", "", "\n  # a\n\n# b"])
+def test_a_block_of_comments_only_says_so(code: str) -> None:
+    lm = ScriptedLM([repl(code), "FINAL(x)"])
+    RLM(lm=lm).completion("q", "text")
+    assert "Nothing was run: this block holds comments only, or is empty." in last_user(lm, 1)
+    assert "No output" not in last_user(lm, 1)
 
 
 def test_a_traceback_goes_back_to_the_model() -> None:
@@ -189,8 +200,20 @@ def test_final_none_in_text_is_an_answer(complete: Complete) -> None:
     assert complete(["FINAL(None)"]).answer == "None"
 
 
-def test_an_empty_answer_ends_the_run(complete: Complete) -> None:
-    assert complete([repl("FINAL('')")]).answer == ""
+@pytest.mark.parametrize("text", ["FINAL('')", "FINAL(answer)", "FINAL(your answer)", "FINAL(...)", "SUBMIT(context)"])
+def test_a_placeholder_in_text_is_refused(text: str) -> None:
+    lm = ScriptedLM([text, "FINAL(ok)"])
+    assert RLM(lm=lm).completion("q", "text").answer == "ok"
+    assert "Answer refused" in last_user(lm, 1)
+
+
+def test_a_refused_answer_goes_back_to_the_model_which_repairs_it() -> None:
+    lm = ScriptedLM([repl("FINAL(answer)"), repl("FINAL(print(3))"), repl("FINAL('')"), "FINAL(3)"])
+    completion = RLM(lm=lm).completion("q", "text")
+    assert (completion.answer, completion.iterations, completion.finished) == ("3", 4, True)
+    assert "holds no content yet" in last_user(lm, 1)
+    assert "FINAL(value)" in last_user(lm, 2)
+    assert "say in words" in last_user(lm, 3)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +229,44 @@ def test_after_the_last_turn_one_more_call_forces_an_answer_marked_as_such(reply
     assert completion.trajectory[-1]["final_answer"] == answer
 
 
-def test_code_of_a_forced_reply_does_not_run() -> None:
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        (repl("FINAL('forty-two')"), "forty-two"),
+        (repl("n = x + 37") + "\n" + repl("FINAL(n)"), "42"),
+        (repl("answer['content'] = x; answer['ready'] = True"), "5"),
+        ("It is this:\n" + repl("FINAL_VAR('x')"), "5"),
+        (repl("FINAL(The answer is 42)"), "The answer is 42"),
+        (repl("The answer is 42."), "The answer is 42."),
+        ("```\nThe answer is 42.\n```", "The answer is 42."),
+        ("```text\nFINAL(42)\n```", "42"),
+        ("```markdown\n# 42\n\nby counting\n```", "# 42\n\nby counting"),
+        ("As JSON:\n```json\n{}\n```", "As JSON:\n```json\n{}\n```"),
+        (repl("print(x)"), "a draft"),
+        (repl("FINAL(None)"), "a draft"),
+        ("FINAL_VAR(unknown)", "a draft"),
+        ("FINAL(answer)", "a draft"),
+        ("", "a draft"),
+        ("Because of this:\n" + repl("print(x)"), "a draft"),
+        ("```repl\nFINAL('cut", "a draft"),
+    ],
+)
+def test_a_forced_answer_is_run_or_stripped_never_a_fenced_block(reply: str, answer: str) -> None:
+    lm = ScriptedLM([repl("x = 5; answer['content'] = 'a draft'"), reply])
+    completion = RLM(lm=lm, max_iterations=1).completion("q", "text")
+    assert completion.answer == answer
+    assert (completion.finished, completion.reason, completion.iterations) == (False, "max_iterations", 1)
+
+
+def test_a_forced_answer_without_a_draft_is_what_the_model_said_or_empty(complete: Complete) -> None:
+    look = repl("print('seen')")
+    assert complete([look, look], max_iterations=1).answer == ""
+    assert complete(["It may be 42.", look], max_iterations=1).answer == "It may be 42."
+
+
+def test_code_of_a_forced_reply_that_gives_no_answer_does_not_run() -> None:
     sub = ScriptedLM(str.upper)
     lm = ScriptedLM([repl("1"), repl("llm_query('paid')")])
     completion = RLM(lm=lm, sub_lm=sub, max_iterations=1).completion("q", "text")
     assert sub.calls == []
-    assert "paid" in completion.answer
+    assert completion.answer == ""

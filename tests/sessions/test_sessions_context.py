@@ -11,9 +11,9 @@ import pytest
 from monocontext import Monocontext
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import Sessions, open_project, upload_session
-from monocontext.sessions.readers import recognized
-from monocontext.store import Store
+from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 from sessions.agents import Claude, session_id, small
 
@@ -21,7 +21,7 @@ from sessions.agents import Claude, session_id, small
 def archive_of(store: Store, folder: Path, count: int, **options: object) -> list[Claude]:
     sessions = [small(n, day=f"2026-02-{n:02d}", **options) for n in range(1, count + 1)]  # type: ignore[arg-type]
     for session in sessions:
-        upload_session(store, recognized(session.write(folder)), user="dev@here")
+        upload_session(store, recognize_session(session.write(folder)), user="dev@here")
     return sessions
 
 
@@ -43,9 +43,9 @@ def test_it_equals_a_str_in_every_slice(tmp_path: Path) -> None:
     session = Claude(1)
     for n in range(300):
         session.user(f"turn {n} with ünï, 文 and \U0001f600 " + "x" * (n * 17 % 3000))
-    upload_session(store, recognized(session.write(tmp_path)))
+    upload_session(store, recognize_session(session.write(tmp_path)))
     session.says("and after it")
-    upload_session(store, recognized(session.write(tmp_path)))
+    upload_session(store, recognize_session(session.write(tmp_path)))
     context = open_project(store, "proj")
     text = str(context)
     assert len(context) == len(text) > 300_000
@@ -126,9 +126,9 @@ def test_projects_are_named_or_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
     with pytest.raises(NotFound, match="0 projects"):
         open_project(store)
-    upload_session(store, recognized(small(1, cwd="/x/one").write(tmp_path)))
+    upload_session(store, recognize_session(small(1, cwd="/x/one").write(tmp_path)))
     assert len(open_project(store)) > 0
-    upload_session(store, recognized(small(2, cwd="/x/two").write(tmp_path)))
+    upload_session(store, recognize_session(small(2, cwd="/x/two").write(tmp_path)))
     with pytest.raises(NotFound, match="2 projects, name one of them: one, two"):
         open_project(store)
     with pytest.raises(NotFound, match="no sessions of project 'three'"):
@@ -141,3 +141,27 @@ def test_an_archive_that_was_copied_still_opens(tmp_path: Path) -> None:
     for info in here.list():
         there.put(info.key, here.get(info.key).data)
     assert str(open_project(there, "proj")) == str(open_project(here, "proj"))
+
+
+def test_each_session_is_a_document_and_lists_by_what_is_known_of_it(tmp_path: Path) -> None:
+    plain = open_store(tmp_path / "a")
+    for number, branch in ((1, "main"), (2, "fix/login"), (3, "fix/login")):
+        session = Claude(number, day=f"2026-02-{number:02d}")
+        session.user("Please look", gitBranch=branch)
+        session.calls("Bash" if number < 3 else "Edit", {"x": 1}, gitBranch=branch)
+        upload_session(plain, recognize_session(session.write(tmp_path)), user="ana@x")
+    store = CountingStore(plain)
+    project = Sessions(store).project("proj")
+    assert project.list_sessions(branch="fix/login") == [session_id(2), session_id(3)]
+    assert store.counts == {"list": 2, "get": 3}
+    assert project.list_sessions("2026-02-02", branch="fix/login", tool="Bash") == [session_id(2)]
+    assert project.list_sessions(until="2026-02-01") == [session_id(1)]
+    with project.context() as context:
+        documents = context.documents
+        assert list(documents) == [session_id(n) for n in (1, 2, 3)]
+        assert [documents.metadata(name)["tools"] for name in documents] == [["Bash"], ["Bash"], ["Edit"]]
+        about = documents.metadata(session_id(2))
+        assert (about["branch"], about["started"][:10], about["users"]) == ("fix/login", "2026-02-02", ["ana@x"])
+        assert not any("/turns-" in request.key for request in store.log)
+        assert str(documents[session_id(2)]).startswith(f"=== SESSION: {session_id(2)} ===")
+        assert "".join(str(documents[name]) for name in documents) == context[:]

@@ -9,18 +9,18 @@ import pytest
 import zstandard
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.sessions.readers import discovered, named, reader_of, recognized
+from monocontext.sessions.readers import discover_sessions, find_sessions, reader_of, recognize_session
 from monocontext.sessions.turn import Turn, parse, render
 from sessions.agents import Claude, as_lines, session_id
 
 
 def turns_in(path: Path) -> list[Turn]:
-    file = recognized(path)
+    file = recognize_session(path)
     maker = reader_of(file).maker(file.session_id)
     return [turn for line in reader_of(file).lines(path) for turn in maker.feed(line.record)]
 
 
-def said(path: Path) -> list[tuple[str, str, str]]:
+def texts_in(path: Path) -> list[tuple[str, str, str]]:
     return [(turn.role, turn.kind, turn.text) for turn in turns_in(path)]
 
 
@@ -43,7 +43,7 @@ def test_claude_code(tmp_path: Path) -> None:
     session.bare(type="queue-operation", operation="remove", content="also the docs")
     session.add("hologram", content="of a later version")
     path = session.write(tmp_path)
-    assert said(path) == [
+    assert texts_in(path) == [
         ("user", "text", "<local-command-stdout>x</local-command-stdout>"),
         ("user", "text", "Fix the bug"),
         ("assistant", "text", "I look."),
@@ -60,7 +60,7 @@ def test_claude_code(tmp_path: Path) -> None:
     assert turns[4].tool == "Bash"
     assert turns[8].marks == ("sidechain=yes",)
     assert (turns[2].model, turns[2].branch, turns[2].cwd) == ("claude-sonnet-5", "main", "/home/dev/proj")
-    file = recognized(path)
+    file = recognize_session(path)
     maker = reader_of(file).maker(file.session_id)
     for line in reader_of(file).lines(path):
         maker.feed(line.record)
@@ -117,13 +117,13 @@ def test_codex(tmp_path: Path) -> None:
     ]
     path = tmp_path / f"rollout-2026-02-14T10-00-00-{session_id(7)}.jsonl"
     path.write_text(as_lines(records))
-    assert said(path) == expected
-    assert recognized(path).session_id == session_id(7)
+    assert texts_in(path) == expected
+    assert recognize_session(path).session_id == session_id(7)
     assert [turn.tool for turn in turns_in(path)] == ["", "shell", "shell", "apply_patch", "", ""]
     packed = tmp_path / "packed" / f"{path.name}.zst"
     packed.parent.mkdir()
     packed.write_bytes(zstandard.compress(path.read_bytes()))
-    assert said(packed) == expected
+    assert texts_in(packed) == expected
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"messages": m}, lambda m: {"conversation": m, "x": 1}])
@@ -138,7 +138,7 @@ def test_chat_json(tmp_path: Path, wrap: object) -> None:
     ]
     path = tmp_path / "chat.json"
     path.write_text(json.dumps(wrap(messages)))
-    assert said(path) == [
+    assert texts_in(path) == [
         ("system", "text", "Be brief"),
         ("user", "text", "Hello"),
         ("assistant", "tool_use", "{}"),
@@ -150,7 +150,7 @@ def test_chat_json(tmp_path: Path, wrap: object) -> None:
 def test_plain_text(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("USER: Hello\nthere\nASSISTANT: Hi\n\nuser: bye\n")
-    assert said(path) == [("user", "text", "Hello\nthere"), ("assistant", "text", "Hi"), ("user", "text", "bye")]
+    assert texts_in(path) == [("user", "text", "Hello\nthere"), ("assistant", "text", "Hi"), ("user", "text", "bye")]
 
 
 @pytest.mark.parametrize(
@@ -183,13 +183,13 @@ def test_sessions_of_this_machine(own_home: Path) -> None:
     side.write(folder).rename(folder / "agent-a1.jsonl")
     older = projects / "-home-dev-proj" / "agent-b2.jsonl"
     older.write_text(as_lines(side.records))
-    ids = {file.session_id for file in discovered()}
+    ids = {file.session_id for file in discover_sessions()}
     assert ids == {main.session_id, f"{main.session_id}/subagents/agent-a1", f"{main.session_id}/subagents/agent-b2"}
-    assert {file.session_id for file in named(main.session_id[:12])} == ids
+    assert {file.session_id for file in find_sessions(main.session_id[:12])} == ids
     with pytest.raises(NotFound, match="no session 'zzz'"):
-        named("zzz")
+        find_sessions("zzz")
     with pytest.raises(NotFound, match="no agent 'emacs'"):
-        discovered("emacs")
+        discover_sessions("emacs")
 
 
 def test_rendered_turns_come_back(tmp_path: Path) -> None:

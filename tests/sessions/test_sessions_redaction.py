@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from monocontext.sessions import upload_session
-from monocontext.sessions.readers import recognized
+from monocontext.sessions.readers import recognize_session
 from monocontext.sessions.redaction import Redactor
 from monocontext.stores import open_store
 from sessions.agents import Claude, everything
@@ -93,7 +93,7 @@ CORES = {
 }  # fmt: skip
 
 
-def _escaped(secret: str) -> str:
+def _escape(secret: str) -> str:
     """As JSON text whose every letter is an escape."""
     return "".join(f"\\u{ord(c):04x}" for c in secret)
 
@@ -106,7 +106,7 @@ PLACES: dict[str, Callable[[Claude, str], object]] = {
     "tool-result-block": lambda s, x: s.result([{"type": "text", "text": x}]),
     "twin": lambda s, x: s.result("ok", toolUseResult={"stdout": x, "file": {"content": x}}),
     "json-in-text": lambda s, x: s.result(json.dumps({"out": json.dumps({"deeper": x})})),
-    "escapes-in-text": lambda s, x: s.result(f'{{"out": "{_escaped(x)}"}}'),
+    "escapes-in-text": lambda s, x: s.result(f'{{"out": "{_escape(x)}"}}'),
     "coloured": lambda s, x: s.result(f"\x1b[32m{x}\x1b[0m"),
     "queue": lambda s, x: s.bare(type="queue-operation", operation="remove", content=x),
     "title": lambda s, x: s.bare(type="summary", summary=f"About {x}", leafUuid="l"),
@@ -122,10 +122,10 @@ def test_no_secret_in_the_bucket(tmp_path: Path, place: str) -> None:
     for secret in SECRETS.values():
         PLACES[place](session, secret)
     store = open_store(tmp_path / "archive")
-    report = upload_session(store, recognized(session.write(tmp_path)))
+    report = upload_session(store, recognize_session(session.write(tmp_path)))
     kept = everything(store)
     cores = {name: CORES.get(name, secret) for name, secret in SECRETS.items()}
-    assert not [name for name, core in cores.items() if core.encode() in kept or _escaped(core).encode() in kept]
+    assert not [name for name, core in cores.items() if core.encode() in kept or _escape(core).encode() in kept]
     assert len({finding.line for finding in report.findings}) == len(SECRETS)
     assert sum(report.counts.values()) >= len(SECRETS)
 
@@ -135,7 +135,7 @@ def test_a_broken_line_hides_none(tmp_path: Path) -> None:
     session.user("Hello")
     tail = "".join(f'{{"type":"user","x":{json.dumps(secret)}\n' for secret in SECRETS.values())
     store = open_store(tmp_path / "archive")
-    report = upload_session(store, recognized(session.write(tmp_path, tail)))
+    report = upload_session(store, recognize_session(session.write(tmp_path, tail)))
     kept = everything(store)
     assert not [name for name, secret in SECRETS.items() if CORES.get(name, secret).encode() in kept]
     assert len(report.problems) == len(SECRETS)
@@ -145,7 +145,7 @@ def test_the_report_says_where_and_not_what(tmp_path: Path) -> None:
     session = Claude()
     session.user("Hello")
     session.calls("Bash", {"command": SECRETS["github"]})
-    report = upload_session(open_store(tmp_path / "a"), recognized(session.write(tmp_path)), dry_run=True)
+    report = upload_session(open_store(tmp_path / "a"), recognize_session(session.write(tmp_path)), dry_run=True)
     (finding,) = report.findings
     assert (finding.kind, finding.line, finding.where) == ("github", 2, "message.content.0.input.command")
     assert SECRETS["github"] not in repr(report)
@@ -198,7 +198,7 @@ def test_pictures_are_a_word(tmp_path: Path) -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo" * 1000}
     session.user([{"type": "image", "source": source}], toolUseResult={"file": {"base64": "iVBORw0KGgo" * 1000}})
     store = open_store(tmp_path / "archive")
-    upload_session(store, recognized(session.write(tmp_path)))
+    upload_session(store, recognize_session(session.write(tmp_path)))
     kept = everything(store)
     assert b"iVBORw0KGgoiVBOR" not in kept
     assert b"[picture: image/png, 8,250 bytes]" in kept
@@ -207,7 +207,7 @@ def test_pictures_are_a_word(tmp_path: Path) -> None:
 def test_patterns_of_the_user_and_none_at_all(tmp_path: Path) -> None:
     session = Claude()
     session.user(f"Our codename is BLUEBIRD-42 and {SECRETS['github']}")
-    file = recognized(session.write(tmp_path))
+    file = recognize_session(session.write(tmp_path))
     store = open_store(tmp_path / "a")
     report = upload_session(store, file, patterns=[r"BLUEBIRD-\d+"])
     assert report.counts == {"custom": 1, "github": 1}

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from monocontext.errors import InvalidUrl, MonocontextError
+from monocontext.errors import AccessDenied, InvalidUrl, MonocontextError
 from monocontext.sessions import Sessions, records, upload_session
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import recognized
-from monocontext.store import Store
+from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, SeaweedServer
 from sessions.agents import Claude, as_lines, everything, session_id, small
 
@@ -37,7 +37,7 @@ def uuids(store: Store, project: str = "proj") -> Counter[str]:
 
 def test_twice_is_once(any_store: Store, tmp_path: Path) -> None:
     session = small()
-    file = recognized(session.write(tmp_path))
+    file = recognize_session(session.write(tmp_path))
     first = upload_session(any_store, file, user="me@here")
     before = everything(any_store)
     counted = CountingStore(any_store)
@@ -48,17 +48,34 @@ def test_twice_is_once(any_store: Store, tmp_path: Path) -> None:
     assert (counted.puts, counted.gets, counted.requests) == (0, 1, 2)
 
 
+@pytest.mark.parametrize("content", ["", '{"type": "summary", "uuid": "1"}\n'])
+def test_a_session_without_turns_leaves_no_empty_object(tmp_path: Path, content: str) -> None:
+    store, path = open_store(tmp_path / "a"), tmp_path / f"{session_id(1)}.jsonl"
+    path.write_text(content)
+    upload_session(store, SessionFile(path, session_id(1), "claude-code", 0.0), project="proj")
+    assert all(info.size_bytes for info in store.list())
+    assert len(list(store.list())) == (2 if content else 0)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_a_pipe_is_no_transcript(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"{session_id(1)}{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(AccessDenied, match="is a named pipe, not a file"):
+        recognize_session(path)
+
+
 def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
     session, store = small(turns=200), CountingStore(open_store(tmp_path / "a"))
-    upload_session(store, recognized(session.write(tmp_path)))
+    upload_session(store, recognize_session(session.write(tmp_path)))
     whole = store.bytes_written
     session.user("One more thing")
     store.reset()
-    report = upload_session(store, recognized(session.write(tmp_path)), is_open=True)
+    report = upload_session(store, recognize_session(session.write(tmp_path)), is_open=True)
     assert (report.records, report.turns) == (1, 1)
     assert store.bytes_written < whole / 10
     session.says("Done")
-    upload_session(store, recognized(session.write(tmp_path)))
+    upload_session(store, recognize_session(session.write(tmp_path)))
     project = Sessions(store).project("proj")
     assert project.list_turns(session.session_id) == list(range(1, 203))
     assert project.read_turn(session.session_id, 202)["content"] == "Done"
@@ -70,12 +87,12 @@ def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
 def test_a_cut_line_is_kept_once_and_then_whole(tmp_path: Path) -> None:
     session, store = small(), open_store(tmp_path / "a")
     whole = as_lines([Claude(1).user("not yet said")])
-    cut = recognized(session.write(tmp_path, whole[:40]))
+    cut = recognize_session(session.write(tmp_path, whole[:40]))
     assert upload_session(store, cut, is_open=True).problems == ("line 5: incomplete; left for the next upload",)
     assert upload_session(store, cut).records == 1
     assert upload_session(store, cut).records == 0
     session.user("not yet said")
-    assert upload_session(store, recognized(session.write(tmp_path))).records == 1
+    assert upload_session(store, recognize_session(session.write(tmp_path))).records == 1
     texts = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
     assert texts[-1] == "not yet said"
     assert texts[-2].startswith("[unreadable line: not JSON")
@@ -86,9 +103,9 @@ def test_a_last_line_whose_newline_comes_later(tmp_path: Path) -> None:
     session, store = small(), open_store(tmp_path / "a")
     path = session.write(tmp_path)
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    assert upload_session(store, recognized(path)).records == 4
+    assert upload_session(store, recognize_session(path)).records == 4
     path.write_bytes(path.read_bytes() + b"\n")
-    assert upload_session(store, recognized(path)).records == 0
+    assert upload_session(store, recognize_session(path)).records == 0
 
 
 def test_a_last_line_whose_newline_goes_away(tmp_path: Path) -> None:
@@ -96,9 +113,9 @@ def test_a_last_line_whose_newline_goes_away(tmp_path: Path) -> None:
     session = Claude()
     session.user("Hello")
     path, store = session.write(tmp_path, "no record\n"), open_store(tmp_path / "archive")
-    upload_session(store, recognized(path))
+    upload_session(store, recognize_session(path))
     path.write_bytes(path.read_bytes()[:-1])
-    upload_session(store, recognized(path))
+    upload_session(store, recognize_session(path))
     project = Sessions.open(store).project("proj")
     assert project.list_turns(session.session_id) == [1, 2]
     assert [info.records for info in project.sessions()] == [2]
@@ -111,7 +128,7 @@ def test_an_older_copy_takes_nothing_back(any_store: Store, tmp_path: Path) -> N
         session.user(f"prompt {n}")
     for upto in (4, 2, 5, 3, 6, 1, 6):
         records_before, session.records = session.records, session.records[:upto]
-        upload_session(any_store, recognized(session.write(tmp_path)))
+        upload_session(any_store, recognize_session(session.write(tmp_path)))
         session.records = records_before
     texts = [turn.text for turn in Sessions(any_store).project("proj").turns(session.session_id)]
     assert texts == [f"prompt {n}" for n in range(6)]
@@ -129,12 +146,12 @@ def test_a_file_that_is_replaced_while_it_is_read(
         old.user(words)
     store = open_store(tmp_path / "archive")
     path = old.write(tmp_path)
-    upload_session(store, recognized(path))
+    upload_session(store, recognize_session(path))
     for words in ("three", "four", "five"):
         new.user(words)["uuid"] = words
     opened = 0
 
-    def read(path: Path) -> Iterator[records.Line]:
+    def read(path: Path) -> Iterator[records.RecordLine]:
         nonlocal opened
         opened += 1
         if opened == reading:
@@ -143,8 +160,8 @@ def test_a_file_that_is_replaced_while_it_is_read(
 
     read_lines = records.read_lines
     monkeypatch.setattr("monocontext.sessions.claude_code.read_lines", read)
-    upload_session(store, recognized(path))
-    upload_session(store, recognized(path))
+    upload_session(store, recognize_session(path))
+    upload_session(store, recognize_session(path))
     said = [turn.text for turn in Sessions.open(store).project("proj").turns(old.session_id)]
     assert sorted(said) == ["five", "four", "one", "three", "two"]
 
@@ -156,14 +173,14 @@ def test_two_machines_go_on_with_one_session(tmp_path: Path) -> None:
     there = small()
     there.records = list(here.records)
     there.last = here.last
-    upload_session(store, recognized(here.write(tmp_path / "here")), user="a@here")
+    upload_session(store, recognize_session(here.write(tmp_path / "here")), user="a@here")
     here.user("said here")
     for text in ("said there", "and more"):
         there.add("user", uuid=text, message={"role": "user", "content": text})
     there.bare(type="summary", summary="same on both", leafUuid="x")
     for _ in range(2):
-        upload_session(store, recognized(here.write(tmp_path / "here")), user="a@here")
-        upload_session(store, recognized(there.write(tmp_path / "there")), user="b@there")
+        upload_session(store, recognize_session(here.write(tmp_path / "here")), user="a@here")
+        upload_session(store, recognize_session(there.write(tmp_path / "there")), user="b@there")
     found = uuids(store)
     assert {name: count for name, count in found.items() if count != 1} == {"none": 2}
     project = Sessions(store).project("proj")
@@ -177,7 +194,7 @@ def _upload_all(url: str, options: dict[str, Any], paths: list[Path], machine: i
     store = open_store(url, **options)
     started.wait()
     for path in paths:
-        upload_session(store, recognized(path), project="proj", user=f"dev@{machine}")
+        upload_session(store, recognize_session(path), project="proj", user=f"dev@{machine}")
 
 
 @pytest.mark.parametrize("place", ["directory", "seaweedfs"])
@@ -211,7 +228,7 @@ def test_eight_machines_at_once_one_of_them_killed(
         machine.join(90)
     assert [m.exitcode for m in machines if m is not victim] == [0] * 7
     for path in work[3]:
-        upload_session(store, recognized(path), project="proj", user="dev@3")
+        upload_session(store, recognize_session(path), project="proj", user="dev@3")
     found = uuids(store)
     assert set(found.values()) == {1}
     assert found.total() == 24 * 20 + 30
@@ -226,16 +243,16 @@ def test_an_upload_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) ->
         store = open_store(tmp_path / f"archive-{writes}")
         crashing = CrashingStore(store, writes)
         try:
-            upload_session(crashing, recognized(path))
+            upload_session(crashing, recognize_session(path))
         except Crash:
             pass
-        upload_session(store, recognized(path))
+        upload_session(store, recognize_session(path))
         assert set(uuids(store).values()) == {1}, writes
         assert Sessions(store).project("proj").list_turns(session.session_id) == [1, 2, 3, 4, 5, 6]
 
 
 def test_threads_that_upload_one_session(any_store: Store, tmp_path: Path) -> None:
-    file = recognized(small(turns=8).write(tmp_path))
+    file = recognize_session(small(turns=8).write(tmp_path))
     with ThreadPoolExecutor(4) as threads:
         reports = list(threads.map(lambda n: upload_session(any_store, file, user=f"{n}"), range(4)))
     assert sum(report.records for report in reports) == 8
@@ -254,12 +271,12 @@ def test_a_line_that_is_too_long_is_kept_as_unknown(tmp_path: Path, monkeypatch:
     giant = json.dumps({"type": "user", "uuid": "giant", "x": "y" * (3 << 20)})
     path = session.write(tmp_path, giant + "\n" + as_lines([{"type": "summary", "summary": "after it"}]))
     store = open_store(tmp_path / "a")
-    report = upload_session(store, recognized(path))
+    report = upload_session(store, recognize_session(path))
     assert report.records == 6
     (problem,) = report.problems
     assert problem.startswith(f"line 5: {len(giant) + 1:,} bytes long, more than 1,048,576")
     assert Sessions(store).project("proj").info(session.session_id).title == "after it"
-    assert upload_session(store, recognized(path)).records == 0
+    assert upload_session(store, recognize_session(path)).records == 0
 
 
 @pytest.mark.parametrize(
@@ -280,7 +297,7 @@ def test_lines_that_are_no_records_are_kept(tmp_path: Path, line: str) -> None:
     path.write_bytes(
         path.read_bytes() + line.encode("utf-8", "surrogateescape") + b"\n" + as_lines([{"type": "x"}]).encode()
     )
-    report = upload_session(store, recognized(path))
+    report = upload_session(store, recognize_session(path))
     assert report.records == 6
     assert len(report.problems) == 1
     kept = line[:40].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").encode()
@@ -293,7 +310,7 @@ def test_strange_fields_break_nothing(tmp_path: Path) -> None:
         for kind in ("user", "assistant", "system", "summary", "queue-operation", None, 5):
             session.bare(type=kind, message=strange, content=strange, timestamp=strange, uuid=[strange], cwd=strange)
     session.bare(type="user", uuid="half", message={"role": "user", "content": "\ud83d half"})
-    report = upload_session(store, recognized(session.write(tmp_path)))
+    report = upload_session(store, recognize_session(session.write(tmp_path)))
     assert report.records == len(session.records)
     assert len(Sessions(store).project("proj").context()) > 100
 
@@ -311,12 +328,12 @@ def test_any_json_anywhere_breaks_nothing(tmp_path: Path, strange: object) -> No
     ]
     store = open_store(tmp_path / "archive")
     path = session.write(tmp_path, "".join(json.dumps(each) + "\n" for each in rest))
-    assert upload_session(store, recognized(path)).records == 6
-    assert upload_session(store, recognized(path)).records == 0
+    assert upload_session(store, recognize_session(path)).records == 6
+    assert upload_session(store, recognize_session(path)).records == 0
     items = [{"type": "response_item", "payload": {"type": strange, "role": strange, "name": strange}}]
     rollout = tmp_path / f"rollout-{session_id(2)}.jsonl"
     rollout.write_text("".join(json.dumps(each) + "\n" for each in [{"type": "session_meta", "payload": {}}, *items]))
-    assert upload_session(store, recognized(rollout), project="proj").records == 2
+    assert upload_session(store, recognize_session(rollout), project="proj").records == 2
     assert "Hello" in str(Sessions.open(store).project("proj").context())
 
 
@@ -329,7 +346,7 @@ def test_hostile_names_stay_inside(tmp_path: Path, name: str) -> None:
     upload_session(store, SessionFile(path, name, "claude-code", 0.0), project=name)
     upload_session(store, SessionFile(path, f"x/subagents/{name.lstrip('/')}", "claude-code", 0.0), project="p")
     assert not [each for each in (tmp_path / "archive").rglob("*") if "inner" not in each.parts]
-    assert {info.key.split("/")[0] for info in store.list()} == {"sessions", "transcripts"}
+    assert {info.key.split("/")[0] for info in store.list()} == {"search", "sessions", "transcripts"}
     assert Sessions(store).projects() == sorted(["p", name])
     assert Sessions(store).project(name).list_sessions() == [name]
     assert len(Sessions(store).project(name).turns(name)) == 4
@@ -345,13 +362,13 @@ def test_clocks_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Order is that of the archive, whatever the machines' clocks and the records say."""
     store = open_store(tmp_path / "a")
     session = small()
-    upload_session(store, recognized(session.write(tmp_path)))
+    upload_session(store, recognize_session(session.write(tmp_path)))
     session.user("from the past", timestamp="1970-01-01T00:00:00.000Z")
     session.user("no time", timestamp="yesterday")
     session.user("from afar", timestamp="9999-12-31T23:59:59.999Z")
     with monkeypatch.context() as patch:
         patch.setattr(time, "time_ns", lambda: 1_000_000_000)
-        upload_session(store, recognized(session.write(tmp_path)))
+        upload_session(store, recognize_session(session.write(tmp_path)))
     info = Sessions(store).project("proj").info(session.session_id)
     assert [part.name for part in info.parts] == sorted(part.name for part in info.parts)
     texts = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
@@ -359,7 +376,7 @@ def test_clocks_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    store, file = open_store(tmp_path / "a"), recognized(small().write(tmp_path))
+    store, file = open_store(tmp_path / "a"), recognize_session(small().write(tmp_path))
     upload_session(store, file)
     key = f"transcripts/proj/{file.session_id}/session.json"
     for damage in (b'{"format": 2}', b"{}", b"no JSON"):

@@ -23,7 +23,7 @@ def test_watch_uploads_what_is_added(tmp_path: Path) -> None:
     process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         for turns in (4, 5, 6):
-            end = time.monotonic() + 40
+            end = time.monotonic() + 60
             while len(project.list_turns(path.stem)) != turns:
                 assert time.monotonic() < end
                 assert process.poll() is None

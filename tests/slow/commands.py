@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from monocontext.store import Store
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from slow.machine import memory_bytes
 
 

@@ -24,7 +24,7 @@ def test_demo(with_weed: bool, tmp_path: Path) -> None:
     environment["COLUMNS"] = "160"
     command = [sys.executable, "-m", "rlm", "demo", "--quiet"]
     if not with_weed:
-        hide = "import monocontext.testing as t; t.find_weed = lambda: None; import rlm.cli; rlm.cli.main()"
+        hide = "import monocontext.testing as t; t.find_weed = lambda: None; from rlm.cli import main; main()"
         command = [sys.executable, "-c", hide, "demo", "--quiet"]
     began = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
@@ -37,6 +37,8 @@ def test_demo(with_weed: bool, tmp_path: Path) -> None:
     assert "SCRIPTED" in done.stderr
     assert "runs confined" in done.stderr.splitlines()[0], "the demo runs what a model wrote as users are told to"
     assert "Traceback" not in done.stderr
+    assert done.stderr.count("The answer is right.") == 2
+    assert "9,999,745,024" in done.stderr, "what downloading the log of the second act would have moved"
     for way in ("monocontext", "one GET after another", "download everything first"):
         assert way in done.stderr
     assert not list(tmp_path.iterdir()), "nothing is left where the command ran"

@@ -16,7 +16,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import NotFound
-from monocontext.manifest import generation_key
+from monocontext.format.manifest import generation_key
 from slow.big_text import BigText, blocks
 from slow.commands import Ended, Place, command, run
 

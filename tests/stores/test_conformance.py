@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from functools import partial
 import pytest
 
 from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, InvalidUrl, NotFound
-from monocontext.store import Store
+from monocontext.stores.protocol import Store
 
 WRITERS = 8
 # SeaweedFS lets writers of one key wait for each other in steps of a second: 3 s a round.
@@ -62,7 +63,7 @@ def test_range(any_store: Store) -> None:
 def test_range_past_the_end_is_damage(any_store: Store) -> None:
     any_store.put("a", b"0123456789")
     for start, length in [(0, 11), (9, 2), (10, 1), (500, 3), (11, 0)]:
-        with pytest.raises(DamagedData, match=f"{any_store.url}/a "):
+        with pytest.raises(DamagedData, match=f"{re.escape(any_store.url)}/a "):
             any_store.get_range("a", start, length)
 
 
@@ -77,7 +78,7 @@ def test_pinned_range_of_a_replaced_object(any_store: Store) -> None:
     old = any_store.put("a", b"one version")
     new = any_store.put("a", b"one another")
     assert old != new
-    with pytest.raises(ContextChanged, match=f"{any_store.url}/a was replaced"):
+    with pytest.raises(ContextChanged, match=f"{re.escape(any_store.url)}/a was replaced"):
         any_store.get_range("a", 0, 3, etag=old)
     with pytest.raises(ContextChanged):
         any_store.get_range("a", 0, 0, etag=old)
@@ -97,7 +98,7 @@ def test_nothing_there(any_store: Store) -> None:
     any_store.put("folder/inside", b"x")
     for key in ("absent", "folder", "folder/absent", "no/such/folder/absent"):
         for ask in (any_store.get, any_store.head, lambda key: any_store.get_range(key, 0, 1)):
-            with pytest.raises(NotFound, match=f"{any_store.url}/{key}"):
+            with pytest.raises(NotFound, match=f"{re.escape(any_store.url)}/{key}"):
                 ask(key)
     any_store.delete("absent")
     any_store.delete("folder")
@@ -181,7 +182,7 @@ def test_hostile_keys(any_store: Store) -> None:
 
 def test_create_only(any_store: Store) -> None:
     etag = any_store.put("g/1", b"first", if_absent=True)
-    with pytest.raises(AlreadyExists, match=f"{any_store.url}/g/1"):
+    with pytest.raises(AlreadyExists, match=f"{re.escape(any_store.url)}/g/1"):
         any_store.put("g/1", b"second", if_absent=True)
     assert any_store.get_range("g/1", 0, 5, etag=etag).data == b"first"
 
@@ -189,12 +190,12 @@ def test_create_only(any_store: Store) -> None:
 def test_compare_and_swap(any_store: Store) -> None:
     first = any_store.put("m", b"1")
     second = any_store.put("m", b"2", if_match=first)
-    with pytest.raises(AlreadyExists, match=f"{any_store.url}/m"):
+    with pytest.raises(AlreadyExists, match=f"{re.escape(any_store.url)}/m"):
         any_store.put("m", b"3", if_match=first)
     assert any_store.get("m").data == b"2"
     assert any_store.head("m").etag == second
     any_store.delete("m")
-    with pytest.raises(NotFound, match=f"{any_store.url}/m"):
+    with pytest.raises(NotFound, match=f"{re.escape(any_store.url)}/m"):
         any_store.put("m", b"4", if_match=second)
     with pytest.raises(NotFound):
         any_store.get("m")
@@ -218,6 +219,7 @@ def create(store: Store, key: str, writer: int) -> str:
     return store.put(key, b"writer %d" % writer, if_absent=True)
 
 
+@real_threads
 def test_one_swapper_wins(any_store: Store) -> None:
     etag = any_store.put("m", b"start")
     for number in range(ROUNDS):

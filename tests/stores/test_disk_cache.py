@@ -20,12 +20,13 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import StoreFailure
-from monocontext.store import Blob
-from monocontext.stores import disk_cache, open_store
-from monocontext.stores.block_file import Stretch, parse_name, read_block, write_block
-from monocontext.stores.disk_cache import DiskCache, DiskCachedReader
+from monocontext.stores import open_store
+from monocontext.stores.disk import cache as disk_cache
+from monocontext.stores.disk.block_file import ByteRange, parse_name, read_block, write_block
+from monocontext.stores.disk.cache import DiskCache, DiskCachedReader
+from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, FaultyStore, flip_byte
-from monocontext.writer import append, publish
+from monocontext.writing.publish import append, publish
 
 TEXT = "".join(f"{number:099d}\n" for number in range(1000))
 PIECE = 1000
@@ -39,7 +40,7 @@ def place(tmp_path: Path) -> CountingStore:
     return CountingStore(store)
 
 
-def opened(place: CountingStore, folder: Path, **options: object) -> Monocontext:
+def open_cached(place: CountingStore, folder: Path, **options: object) -> Monocontext:
     place.reset()
     options = {"prefetch": "off", **options}  # what is read ahead is kept too, whenever it comes
     return Monocontext.open(place, cache_dir=folder, **options)  # type: ignore[call-overload,no-any-return]
@@ -54,10 +55,10 @@ def used_bytes(folder: Path) -> int:
 
 
 def test_what_was_read_once_is_there_the_next_time(place: CountingStore, tmp_path: Path) -> None:
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
         assert (context.stats.disk_hits, context.stats.gets) == (0, place.gets)
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
         assert [request.key for request in place.log] == ["manifest.json"]
         assert context.stats.gets == 1
@@ -67,11 +68,11 @@ def test_what_was_read_once_is_there_the_next_time(place: CountingStore, tmp_pat
 
 
 def test_a_zoom_is_answered_by_what_a_scan_left_and_the_other_way_round(place: CountingStore, tmp_path: Path) -> None:
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert context[:50_000] == TEXT[:50_000]
         for start in range(50_000, 60_000, PIECE):  # frame by frame: files of a single frame
             assert context[start + 5 : start + 15] == TEXT[start + 5 : start + 15]
-    with opened(place, tmp_path / "kept", cache_bytes=0) as context:
+    with open_cached(place, tmp_path / "kept", cache_bytes=0) as context:
         assert context[3210:3250] == TEXT[3210:3250]
         assert context[12_345:43_210] == TEXT[12_345:43_210]
         assert context[50_100:59_990] == TEXT[50_100:59_990]
@@ -83,13 +84,13 @@ def test_a_zoom_is_answered_by_what_a_scan_left_and_the_other_way_round(place: C
 
 def test_a_longer_stretch_takes_the_place_of_those_within_it(place: CountingStore, tmp_path: Path) -> None:
     for stop in (PIECE, 10 * PIECE):
-        with opened(place, tmp_path / "kept") as context:
+        with open_cached(place, tmp_path / "kept") as context:
             assert context[:stop] == TEXT[:stop]
     assert sum(path.name.startswith("0-") for path in files(tmp_path / "kept")) == 1
 
 
 def test_only_the_owner_may_look(place: CountingStore, tmp_path: Path) -> None:
-    with opened(place, tmp_path / "deep" / "kept") as context:
+    with open_cached(place, tmp_path / "deep" / "kept") as context:
         assert str(context) == TEXT
     for path in (tmp_path / "deep" / "kept").rglob("*"):
         expected = 0o700 if path.is_dir() else 0o600
@@ -98,12 +99,12 @@ def test_only_the_owner_may_look(place: CountingStore, tmp_path: Path) -> None:
 
 
 def test_roots_are_never_kept(place: CountingStore, tmp_path: Path) -> None:
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
         append("more\n", place)
         context.refresh()
         assert str(context) == TEXT + "more\n"
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT + "more\n"
     assert not any(b"manifest.json" in path.read_bytes() for path in files(tmp_path / "kept"))
 
@@ -126,20 +127,21 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "empty": lambda path: os.truncate(path, 0),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
     "something else": lambda path: path.write_bytes(b"x" * 5000),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_damaged_file_is_dropped_and_fetched_again(place: CountingStore, tmp_path: Path, name: str) -> None:
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
     gets = place.gets
     for path in files(tmp_path / "kept"):
         DAMAGE[name](path)
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
         assert (context.stats.disk_hits, place.gets) == (0, gets)
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
         assert place.gets == 1
 
@@ -178,7 +180,7 @@ def test_any_part_of_a_stretch(tmp_path: Path) -> None:
 
 
 def test_names_of_files() -> None:
-    assert parse_name(Stretch(5, 10).name) == Stretch(5, 10)
+    assert parse_name(ByteRange(5, 10).name) == ByteRange(5, 10)
     assert [parse_name(name) for name in (".new-12", "5", "-5", "5-", "a-b", "5-6-7", "²-3")] == [None] * 7
 
 
@@ -188,7 +190,7 @@ def test_an_answer_that_was_damaged_on_its_way_is_not_kept(place: CountingStore,
     with Monocontext.open(faulty, cache_dir=tmp_path / "kept") as context:
         assert context[:10] == TEXT[:10]
     assert faulty.faults == 1
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert context[:10] == TEXT[:10]
         assert place.gets == 1
 
@@ -311,10 +313,10 @@ def test_a_disk_that_cannot_be_written_to_is_said_once(
     def fail(*args: object) -> int:
         raise OSError(code, os.strerror(code))
 
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert context[:10_000] == TEXT[:10_000]
     monkeypatch.setattr(disk_cache, "write_block", fail)
-    context = opened(place, tmp_path / "kept", cache_bytes=0)
+    context = open_cached(place, tmp_path / "kept", cache_bytes=0)
     with pytest.warns(RuntimeWarning, match="nothing is kept in .*kept from now on: "):
         assert str(context) == TEXT
     with warnings.catch_warnings():
@@ -326,17 +328,17 @@ def test_a_disk_that_cannot_be_written_to_is_said_once(
 
 def test_a_folder_that_is_none(place: CountingStore, tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file")
-    context = opened(place, tmp_path / "kept")
+    context = open_cached(place, tmp_path / "kept")
     with pytest.warns(RuntimeWarning, match="nothing is kept"):
         assert str(context) == TEXT
     assert context.stats.disk_hits == 0
 
 
 def test_a_folder_that_others_can_write_to(place: CountingStore, tmp_path: Path) -> None:
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
     (tmp_path / "kept" / "monocontext-1").chmod(0o777)
-    context = opened(place, tmp_path / "kept")
+    context = open_cached(place, tmp_path / "kept")
     with pytest.warns(RuntimeWarning, match="alone can write to"):
         assert str(context) == TEXT
     assert context.stats.disk_hits == 0
@@ -346,18 +348,18 @@ def test_where_warnings_are_errors_reading_goes_on(place: CountingStore, tmp_pat
     (tmp_path / "kept").write_text("a file")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with opened(place, tmp_path / "kept") as context:
+        with open_cached(place, tmp_path / "kept") as context:
             assert str(context) == TEXT
 
 
 def test_the_folder_is_removed_meanwhile(place: CountingStore, tmp_path: Path) -> None:
     import shutil
 
-    with opened(place, tmp_path / "kept", cache_bytes=0) as context:
+    with open_cached(place, tmp_path / "kept", cache_bytes=0) as context:
         for _ in range(3):
             assert str(context) == TEXT
             shutil.rmtree(tmp_path / "kept")
-    with opened(place, tmp_path / "kept") as context:
+    with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
 
 
@@ -375,7 +377,7 @@ def test_errors_of_the_store_are_not_kept(place: CountingStore, tmp_path: Path) 
 
 
 def test_many_threads_and_a_folder_that_holds_a_tenth(place: CountingStore, tmp_path: Path) -> None:
-    context = opened(place, tmp_path / "kept", cache_bytes=0, cache_dir_bytes=20_000)
+    context = open_cached(place, tmp_path / "kept", cache_bytes=0, cache_dir_bytes=20_000)
     wrong: list[int] = []
 
     def work(seed: int) -> None:
@@ -440,7 +442,7 @@ def test_after_a_fork_the_child_writes_as_well(place: CountingStore, tmp_path: P
 
 
 def test_a_pickle_carries_the_folder(place: CountingStore, tmp_path: Path) -> None:
-    context = opened(place, tmp_path / "kept", cache_dir_bytes=12_345_678)
+    context = open_cached(place, tmp_path / "kept", cache_dir_bytes=12_345_678)
     assert context[:10] == TEXT[:10]
     again = pickle.loads(pickle.dumps(context))
     assert again._opened.disk.folder == str(tmp_path / "kept")

@@ -5,16 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import socket
+import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from monocontext import Monocontext, append, publish
 from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, InvalidUrl, NotFound, StoreFailure
+from monocontext.format.generations import ROOT_KEY, generation_key
+from monocontext.memory import Memory
 from monocontext.stores import open_store
 from monocontext.stores.local import LocalStore
+from monocontext.stores.regular_file import open_regular
+from monocontext.writing.upkeep.compact import compact
 
 
 @pytest.fixture
@@ -140,15 +148,104 @@ def test_a_linked_root_is_a_root(tmp_path: Path) -> None:
 
 def test_what_is_no_file(store: LocalStore, tmp_path: Path) -> None:
     store.put("folder/a", b"x")
-    os.mkfifo(tmp_path / "ctx/pipe")
-    for key in ("folder", "pipe"):
-        with pytest.raises(NotFound):
-            store.get(key)
+    with pytest.raises(NotFound):
+        store.get("folder")
     with pytest.raises(StoreFailure, match=r"cannot write .*/folder: Is a directory"):
         store.put("folder", b"x")
+    with pytest.raises(StoreFailure, match=r"cannot write .*/folder: Is a directory"):
+        store.put("folder", b"x", if_absent=True)
+    store.delete("folder")
     with pytest.raises(StoreFailure, match=r"cannot write .*/folder/a/b"):
         store.put("folder/a/b", b"x")
     assert [info.key for info in store.list()] == ["folder/a"]
+
+
+def special(path: Path, kind: str) -> None:
+    """Something in the place of a file that waits for its other end, or never ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        here = os.getcwd()
+        os.chdir(path.parent)  # the name of a socket is short
+        try:
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(path.name)
+        finally:
+            os.chdir(here)
+    else:
+        try:
+            os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero
+        except PermissionError:
+            pytest.skip("only root makes devices")
+
+
+SPECIAL = pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+
+
+@SPECIAL
+def test_what_is_no_file_is_refused_and_not_waited_for(store: LocalStore, tmp_path: Path, kind: str) -> None:
+    etag = store.put("a", b"x")
+    special(tmp_path / "ctx/odd", kind)
+    verbs: list[Callable[[str], object]] = [
+        *(store.get, store.head, store.delete, lambda key: store.get_range(key, 0, 1)),
+        *(lambda key: store.put(key, b"x"), lambda key: store.put(key, b"x", if_absent=True)),
+        lambda key: store.put(key, b"x", if_match=etag),
+    ]
+    for verb in verbs:
+        with pytest.raises(AccessDenied, match=f"/odd is a .*{kind}, not a file"):
+            verb("odd")
+    assert [info.key for info in store.list()] == ["a"]
+    assert not stat.S_ISREG(os.stat(tmp_path / "ctx/odd").st_mode)
+    special(tmp_path / "ctx/.monocontext-lock", kind)
+    for change in (
+        lambda: store.put("a", b"y"),
+        lambda: store.put("a", b"y", if_match=etag),
+        lambda: store.delete("a"),
+    ):
+        with pytest.raises(AccessDenied, match="monocontext-lock is a"):
+            change()
+    assert store.get("a").data == b"x"
+    store.put("gone", b"x")
+    special(tmp_path / "ctx/gone", kind)
+    os.unlink(tmp_path / "ctx/.monocontext-lock")
+    if kind != "socket":  # that cannot be opened at all
+        store.put("b", b"a commit, which puts on the disk what came before", if_absent=True)
+
+
+@SPECIAL
+@pytest.mark.parametrize("key", [ROOT_KEY, generation_key(2)])
+def test_a_context_with_something_else_in_the_place_of_a_root(store: LocalStore, kind: str, key: str) -> None:
+    """`manifest.json` as a pipe: the loop that brings it up to date never ended."""
+    publish("text\n", store)
+    special(Path(store.url.removeprefix("file://")) / key, kind)
+    changes: list[Callable[[], object]] = [
+        *(lambda: append("more\n", store), lambda: publish("other\n", store, replace=True)),
+        lambda: compact(store),
+    ]
+    for change in changes:
+        with pytest.raises(AccessDenied, match=f"{key} is a .*{kind}, not a file"):
+            change()
+
+
+@SPECIAL
+def test_a_memory_with_something_else_in_the_place_of_an_entry(store: LocalStore, kind: str) -> None:
+    memory = Memory(store)
+    memory.put("k", "v")
+    (info,) = store.list()
+    special(Path(store.url.removeprefix("file://")) / info.key, kind)
+    for change in (lambda: memory.put("k", "w"), lambda: memory.put_new("k", "w"), lambda: memory.get("k")):
+        with pytest.raises(AccessDenied, match=f"is a .*{kind}, not a file"):
+            change()
+    assert memory.list() == []
+
+
+def test_a_directory_in_the_place_of_the_root(store: LocalStore) -> None:
+    (Path(store.url.removeprefix("file://")) / ROOT_KEY).mkdir(parents=True)
+    with pytest.warns(UserWarning, match=r"manifest.json could not be updated: cannot write .* Is a directory"):
+        publish("text\n", store)
+    assert str(Monocontext.open(store)) == "text\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -222,7 +319,7 @@ def test_processes_do_not_lose_increments(store: LocalStore, tmp_path: Path) -> 
     places = [(tmp_path / "ctx", "deep/n"), (tmp_path / "ctx/deep", "n"), (tmp_path, "ctx/deep/n")]
     project = Path(__file__).parents[2]
     running = [subprocess.Popen([sys.executable, "-c", code, *map(str, place)], cwd=project) for place in places]
-    assert [process.wait(30) for process in running] == [0, 0, 0]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
     assert store.get("deep/n").data == b"120"
 
 
@@ -237,3 +334,30 @@ def test_url_opens_the_same_place(tmp_path: Path) -> None:
     store.put("a", b"x")
     assert " " not in store.url
     assert open_store(store.url).get("a").data == b"x"
+
+
+def test_an_interrupt_while_a_descriptor_closes_leaves_no_file_open(tmp_path: Path) -> None:
+    """At each call and return of closing: the file is closed then, or by the last reference."""
+    (tmp_path / "file").write_text("x")
+    struck = 0
+    for at in range(1, 12):
+        descriptor, seen = open_regular(tmp_path / "file"), 0
+        number = int(descriptor)
+
+        def strike(frame: Any, *_: object, at: int = at) -> None:
+            nonlocal seen
+            seen += frame.f_code.co_name == "close"
+            if seen == at and frame.f_code.co_name == "close":
+                raise KeyboardInterrupt
+
+        try:
+            sys.setprofile(strike)
+            descriptor.close()
+        except KeyboardInterrupt:
+            struck += 1
+        finally:
+            sys.setprofile(None)
+        del descriptor
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(number)
+    assert struck > 1

@@ -68,8 +68,8 @@ def test_relative_paths_and_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "s3://bucket/a//b",
         "memory://",
         "memory:/name",
-        "http://example.org/x",
-        "gs://bucket/x",
+        "ftp://example.org/x",
+        "r2://bucket/x",
         "file://host/dir",
         "file://",
         "a\0b",
@@ -84,14 +84,14 @@ def test_no_place(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["memory://options", "/tmp/x", "s3://bucket"])
 def test_unknown_options(url: str) -> None:
-    with pytest.raises(TypeError, match=r"unknown option 'end_point' for .*(takes no options|takes endpoint, region)"):
+    with pytest.raises(TypeError, match=r"^unknown option 'end_point': did you mean endpoint\?$"):
         open_store(url, end_point="http://127.0.0.1:1")
     # What a command line passes on without a value was not given.
     open_store(url, endpoint=None, region=None, profile=None)
 
 
 def test_options_of_another_scheme() -> None:
-    with pytest.raises(TypeError, match="unknown option 'endpoint' for memory://options: memory takes no options"):
+    with pytest.raises(TypeError, match="unknown option 'endpoint' for memory://options: it takes no options"):
         open_store("memory://options", endpoint="http://127.0.0.1:1")
 
 
@@ -128,7 +128,7 @@ def test_split_object(url: str, root: str, key: str) -> None:
     assert open_store(root).url == root
 
 
-@pytest.mark.parametrize("url", ["s3://bucket", "s3://bucket/a/", "memory://name", "/", "/data/", "http://x/y"])
+@pytest.mark.parametrize("url", ["s3://bucket", "s3://bucket/a/", "memory://name", "/", "/data/", "ftp://x/y"])
 def test_split_what_names_no_object(url: str) -> None:
     with pytest.raises(InvalidUrl):
         split_object(url)

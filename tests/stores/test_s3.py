@@ -6,6 +6,7 @@ import os
 import pickle
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -19,8 +20,10 @@ from monocontext.errors import (
     NotPicklable,
     StoreFailure,
 )
-from monocontext.store import CONTENT_TYPE
-from monocontext.stores import open_store, s3_client
+from monocontext.stores import open_store
+from monocontext.stores.protocol import CONTENT_TYPE
+from monocontext.stores.s3 import client as s3_client
+from monocontext.stores.s3.options import S3Options
 from monocontext.testing import SeaweedServer
 
 from .scripted_server import Answer, scripted_server
@@ -29,9 +32,9 @@ URL = "s3://bucket/ctx"
 GOOD = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"})
 
 
-def error(status: int, code: str, message: str = "in so many words") -> Answer:
+def error(status: int, code: str, message: str = "in so many words", **headers: str) -> Answer:
     body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
-    return Answer(status, body, {"Content-Type": "application/xml"})
+    return Answer(status, body, {"Content-Type": "application/xml", **headers})
 
 
 def test_a_good_range() -> None:
@@ -147,6 +150,32 @@ def test_errors_in_words(answer: Answer, kind: type[Exception], said: str, monke
             assert "\n" not in str(caught.value)
 
 
+WRONG_REGION = "s3://bucket/ctx/a lies in the region eu-west-9: open it with region='eu-west-9': HTTP "
+
+
+@pytest.mark.parametrize("transport", ["own", "boto3"])
+@pytest.mark.parametrize("status", [301, 400])
+def test_the_error_of_a_wrong_region_names_the_right_one(transport: str, status: int) -> None:
+    code = "PermanentRedirect" if status == 301 else "AuthorizationHeaderMalformed"
+    answer = error(status, code, "Wrong", **{"x-amz-bucket-region": "eu-west-9"})
+    with scripted_server(answer) as server:
+        store = open_store(URL, endpoint=server.endpoint, transport=transport)
+        for ask in (store.get, store.head, lambda key: store.put(key, b"x")):
+            with pytest.raises(StoreFailure, match=WRONG_REGION):
+                ask("a")
+
+
+@pytest.mark.parametrize("transport", ["own", "boto3"])
+def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
+    """Without the name of a region botocore asks for it, is led elsewhere, asks for it: until Python's stack ends."""
+    with scripted_server(error(301, "PermanentRedirect", "Elsewhere")) as server:
+        store = open_store(URL, endpoint=server.endpoint, transport=transport)
+        asks = (store.get, store.head, lambda key: store.put(key, b"x"), store.delete, lambda key: list(store.list()))
+        for ask in asks:
+            with pytest.raises(StoreFailure, match=r"lies in another region|always leads elsewhere"):
+                ask("a")
+
+
 @pytest.mark.parametrize("answer", [error(412, "PreconditionFailed"), error(409, "ConditionalRequestConflict")])
 def test_a_lost_race(answer: Answer) -> None:
     with scripted_server(answer) as server:
@@ -174,9 +203,10 @@ def test_no_such_profile() -> None:
         open_store(URL, endpoint="http://127.0.0.1:9", profile="nobody").get("a")
 
 
-def test_an_endpoint_that_is_no_url() -> None:
+@pytest.mark.parametrize("endpoint", ["127.0.0.1 9", "http://[::1"])
+def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
     with pytest.raises(InvalidUrl, match="an endpoint is a URL such as"):
-        open_store(URL, endpoint="127.0.0.1 9").get("a")
+        open_store(URL, endpoint=endpoint).get("a")
 
 
 def test_endpoint_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +232,7 @@ def test_one_client_for_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     connect = s3_client._connect
 
-    def counted(options: s3_client.S3Options) -> object:
+    def counted(options: S3Options) -> object:
         made.append(options)
         return connect(options)
 
@@ -210,8 +240,9 @@ def test_one_client_for_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     with scripted_server(GOOD) as server:
         store = open_store(URL, endpoint=server.endpoint)
         with ThreadPoolExecutor(8) as threads:
-            blobs = list(threads.map(lambda _: store.get_range("a", 2, 4), range(32)))
-    assert {blob.data for blob in blobs} == {b"cdef"}
+            assert {blob.data for blob in threads.map(lambda _: store.get_range("a", 2, 4), range(32))} == {b"cdef"}
+            assert made == [], "reads make no client"
+            list(threads.map(lambda _: store._connection.client(), range(32)))  # type: ignore[attr-defined]
     assert len(made) == 1
 
 
@@ -292,3 +323,19 @@ def test_an_upload_in_parts_that_fails_leaves_nothing(seaweed: SeaweedServer) ->
         store.head("large")
     pending = client.list_multipart_uploads(Bucket=seaweed.bucket, Prefix="parts/").get("Uploads", [])
     assert pending == []
+
+
+def test_an_empty_object_leaves_the_connection_usable(seaweed: SeaweedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SeaweedFS is silent after an empty body that was announced by `Expect`: the next request took 10 s, and two."""
+    from botocore.httpsession import URLLib3Session
+
+    sent, send = [], URLLib3Session.send
+    monkeypatch.setattr(URLLib3Session, "send", lambda self, request: sent.append(request) or send(self, request))
+    with closing(open_store(seaweed.url("empty"), endpoint=seaweed.endpoint)) as store:
+        for number in range(3):
+            etag = store.put(f"empty-{number}", b"", if_absent=True)
+            store.put(f"full-{number}", b"x")
+            blob = store.get(f"empty-{number}")
+            assert (blob.data, blob.etag) == (b"", etag)
+        assert store.head("empty-0").size_bytes == 0
+    assert len(sent) == 7, "a request had to be made twice"

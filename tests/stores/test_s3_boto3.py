@@ -9,8 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from monocontext.errors import MonocontextError
-from monocontext.store import Store
-from monocontext.stores import open_store, s3_client
+from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
+from monocontext.stores.s3 import client as s3_client
+from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.reads import read_by_boto3
+from monocontext.stores.s3.throttling import ThrottleCounter
 from monocontext.testing import HttpFault, S3StandIn
 from monocontext.testing.http_faults import cut, refuse, slow_down
 
@@ -45,7 +49,7 @@ def test_close_closes_all_sockets_at_once(server: S3StandIn, fault: HttpFault | 
         except MonocontextError:
             assert fault is not None
         store.close()
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while server.open_connections and time.monotonic() < end:
             time.sleep(0.01)
         assert server.open_connections == 0
@@ -55,11 +59,41 @@ def test_close_closes_all_sockets_at_once(server: S3StandIn, fault: HttpFault | 
     store.close()
 
 
+class Interrupted(BaseException):
+    """As `KeyboardInterrupt` and `CancelledError` are: no `Exception`."""
+
+
+class BreakingBody:
+    is_closed = False
+
+    def read(self) -> bytes:
+        raise Interrupted
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class BreakingClient:
+    def __init__(self) -> None:
+        self.body = BreakingBody()
+
+    def get_object(self, **_: str) -> dict[str, object]:
+        return {"Body": self.body, "ResponseMetadata": {"HTTPStatusCode": 200}, "ContentLength": 10}
+
+
+def test_an_interrupt_closes_the_body() -> None:
+    """What aiohttp finds unclosed it tells the loop's handler of, and the socket lives as long as what was told."""
+    client = BreakingClient()
+    with pytest.raises(Interrupted):
+        read_by_boto3(client, {"Bucket": "b", "Key": "a"}, "s3://b/a", None, None, ThrottleCounter())
+    assert client.body.is_closed
+
+
 def test_models_are_read_once_a_process(server: S3StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     """119 ms of CPU for each client before; credentials are each session's own."""
     by_boto3(server).get("a")
     read: list[str] = []
-    loader = type(s3_client._models().file_loader)
+    loader = type(s3_client._shared_data_loader().file_loader)
     load = loader.load_file
 
     def counted(self: object, path: str) -> object:
@@ -70,10 +104,10 @@ def test_models_are_read_once_a_process(server: S3StandIn, monkeypatch: pytest.M
     store = by_boto3(server)
     assert store.get("a").data
     assert read == []
-    paths = s3_client._models().search_paths
+    paths = s3_client._shared_data_loader().search_paths
     assert len(paths) == len(set(paths))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
-    client = s3_client._connect(s3_client.S3Options(endpoint=server.endpoint))
+    client = s3_client._connect(S3Options(endpoint=server.endpoint))
     assert client._request_signer._credentials.access_key == "another"
 
 

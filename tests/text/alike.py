@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from monocontext import Monocontext
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.writer import publish
+from monocontext.text.lazy_lists import LazyList
+from monocontext.writing.publish import publish
 
 ALPHABET = [
     *("a", "b", "ab", "aab", "A", " ", "\t", "\n", "\n\n", "\r", "\r\n", ".", "0"),
@@ -80,7 +81,7 @@ def plain(value: Any) -> Any:
         return text
     if isinstance(value, tuple):
         return tuple(map(plain, value))
-    if isinstance(value, list) or type(value).__name__ in ("LineSplit", "StreamSplit", "OffsetSplit", "LazyList"):
+    if isinstance(value, list | LazyList):
         items = list(map(plain, value))
         assert len(value) == len(items)
         return items

@@ -6,10 +6,12 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from monocontext import ContextTooLarge, Monocontext, publish
+from monocontext.text.namespace.string_io import StringIO
 
 ROWS = [[str(i), f"name {i}", 'has "quotes", and\r\na line end' if i % 7 == 0 else "é" * (i % 5)] for i in range(3000)]
 
@@ -85,3 +87,40 @@ def test_open_with_a_url_still_opens(context: Monocontext, table: str) -> None:
     assert context.open("memory://context-file") == table
     with pytest.raises(TypeError):
         Monocontext.open()  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [((5,), {}), ((None,), {}), (("w",), {}), (("rb",), {}), (("r",), {"encoding": "utf-8"}), ((), {"newline": ""})],
+)
+def test_open_says_what_it_takes(context: Monocontext, arguments: tuple[object, ...], options: dict[str, str]) -> None:
+    with pytest.raises(TypeError, match=r"context\.open\(\) takes nothing, or 'r'"):
+        context.open(*arguments, **options)
+    assert context.open(mode="rt").read(1) == "0"
+
+
+@pytest.mark.parametrize("place", [5, b"s3://bucket", ["a"]])
+def test_what_is_no_place_is_refused(place: object) -> None:
+    with pytest.raises(TypeError, match="takes a URL, a path or a store, not"):
+        Monocontext.open(place)  # type: ignore[call-overload]
+
+
+def test_polars_gets_an_exception_and_no_panic(context: Monocontext, table: str) -> None:
+    """It looks `flush` up and then reads everything: where that is too much, the first has to say so."""
+    small = context.view(materialize_limit=1000)
+    polars_alike: dict[str, Any] = {"__name__": "polars.io.csv.functions"}
+    exec("def read(file):\n    file.flush\n    return file.read()", polars_alike)
+    for file in (small.open(), StringIO(small)):
+        file.flush()
+        with pytest.raises(ContextTooLarge, match=r"polars\.read_csv\("):
+            polars_alike["read"](file)
+    assert polars_alike["read"](context.open()) == table
+
+
+def test_polars_itself(context: Monocontext) -> None:
+    polars = pytest.importorskip("polars")
+    small = context.view(materialize_limit=1000)
+    for file in (small.open(), StringIO(small)):
+        with pytest.raises(ContextTooLarge, match=r"polars\.read_csv\("):
+            polars.read_csv(file, has_header=False)
+    assert polars.read_csv(StringIO(context), has_header=False).shape == (len(ROWS), 3)

@@ -1,4 +1,4 @@
-"""The command line of `bwrap` that gives a worker its view and its namespaces. Pure but for looking for the program."""
+"""Build the command line of `bwrap` that gives a worker its view and namespaces. Pure but for finding the program."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import shutil
 from collections.abc import Sequence
 
 from rlm.runners.confine.limits import Limits
-from rlm.runners.confine.view import DEVICES, View
+from rlm.runners.confine.view import DEVICES, FolderView
 
 
 def find() -> str | None:
-    """The program `bwrap`, if it is installed."""
+    """The path of the program `bwrap`; None where it is not installed."""
     return shutil.which("bwrap", path=os.environ.get("PATH") or os.defpath)
 
 
-def command(bwrap: str, view: View, limits: Limits, inner: Sequence[str]) -> list[str]:
-    """`inner`, confined."""
+def command(bwrap: str, view: FolderView, limits: Limits, inner: Sequence[str]) -> list[str]:
+    """The command line that runs `inner` confined."""
     options = ["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--die-with-parent"]
     options += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
     options += ["--perms", "1777", "--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]  # Python may lie below it

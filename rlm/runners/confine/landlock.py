@@ -1,7 +1,7 @@
-"""Files out of reach without a view of their own: a process gives up all but what it names (Linux 5.13).
+"""Restrict a process to the files that it names, with Landlock (Linux 5.13).
 
-Landlock does not hide names and sizes of files (`stat`), and has no word on old sockets: the seccomp filter refuses
-those. There is no writable place at all.
+Landlock does not hide names and sizes of files (`stat`) and has no rule for existing sockets: the seccomp filter
+refuses those. No place is writable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Beneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Of the kernel's Landlock. Raises SystemFailed where there is none."""
+    """The version of the kernel's Landlock. Raises SystemFailed where there is none."""
     return system.syscall("landlock", _CREATE, None, 0, 1)
 
 

@@ -1,16 +1,18 @@
-"""What a worker may use up."""
+"""Limit the memory, CPU time, files and threads of a worker."""
 
 from __future__ import annotations
 
 import os
 import re
-import resource
 from dataclasses import asdict, dataclass
+
+_SIGPENDING = 11
+"""RLIMIT_SIGPENDING, of which Python has no name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one worker. It is a single process, so these hold for all that a cell can start."""
+    """The limits of one worker. It is a single process, so they hold for everything that a cell can start."""
 
     memory_bytes: int = 4 << 30
     """Address space. Beyond it a cell gets a MemoryError."""
@@ -28,7 +30,9 @@ class Limits:
 
 
 def apply(limits: Limits, *, counted_alone: bool) -> None:
-    """To this process, for good. `counted_alone`: no other process is of its user, as its user namespace sees it."""
+    """Set the limits of this process, for good. `counted_alone`: its user has no other process in its namespace."""
+    import resource  # of POSIX alone
+
     bounds = [
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
@@ -37,6 +41,7 @@ def apply(limits: Limits, *, counted_alone: bool) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
+        (_SIGPENDING, 64),  # counted by user, like timers
     ]
     if counted_alone and _counts_by_namespace():
         bounds.append((resource.RLIMIT_NPROC, limits.threads))

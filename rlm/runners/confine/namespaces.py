@@ -1,7 +1,7 @@
-"""A file system view, process ids and a network of its own, from namespaces that this process makes itself.
+"""Enter namespaces of its own: a file system view, process ids and a network.
 
-As root it makes them as root, and the worker becomes a user that nobody else is. As anybody else it makes a user
-namespace first, in which it may.
+Root makes them directly, and the worker becomes a user of its own. Any other user makes a user namespace first, in
+which it has the rights.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Sequence
 
 from rlm.runners.confine import system
 from rlm.runners.confine.limits import Limits
-from rlm.runners.confine.view import DEVICES, View
+from rlm.runners.confine.view import DEVICES, FolderView
 
 _ALL = system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
 _FIRST_ID = 700_000_000
-"""Of the users that workers of root become: far from those that anybody is."""
+"""The first id of the users that workers of root become: far from ids in use."""
 _NOBODY = 65534
 
 
 def enter() -> None:
-    """Make the namespaces; processes that this one starts from here on live in them. Raises SystemFailed."""
+    """Make the namespaces; processes started from here on live in them. Raises SystemFailed."""
     user, group = os.geteuid(), os.getegid()
     if user == 0:
         system.unshare(_ALL)
@@ -32,8 +32,8 @@ def enter() -> None:
     _write("/proc/self/gid_map", f"{_NOBODY} {group} 1")
 
 
-def build_view(view: View, limits: Limits) -> None:
-    """In the first process of the namespaces: see Python's files read-only, an empty /tmp, and nothing else."""
+def build_view(view: FolderView, limits: Limits) -> None:
+    """In the first process of the namespaces: mount Python's files read-only, an empty /tmp, and nothing else."""
     system.mount("none", "/", None, system.MS_REC | system.MS_PRIVATE)
     quiet = system.MS_NOSUID | system.MS_NODEV
     system.mount("tmpfs", "/tmp", "tmpfs", quiet, "mode=755,size=1m")
@@ -51,6 +51,7 @@ def build_view(view: View, limits: Limits) -> None:
         if os.path.exists(f"/old{path}"):
             _bind(path, writable=True)
     for path, target in view.links:
+        os.makedirs(os.path.dirname(f"/new{path}"), exist_ok=True)
         os.symlink(target, f"/new{path}")
     os.chdir("/new")
     system.pivot_root(".", ".")
@@ -60,10 +61,10 @@ def build_view(view: View, limits: Limits) -> None:
 
 
 def become_nobody() -> None:
-    """Give up root for good; others are in a user namespace, where giving up capabilities does it."""
+    """Give up root for good. Others are in a user namespace, where dropping capabilities is enough."""
     if os.geteuid() == 0:
         os.setgroups([])
-        for number in (_FIRST_ID + os.getppid() % 1_000_000 + _entropy(), _NOBODY):
+        for number in (_FIRST_ID + os.getppid() % 1_000_000 + _random_offset(), _NOBODY):
             try:
                 os.setresgid(number, number, number)
                 os.setresuid(number, number, number)
@@ -74,15 +75,15 @@ def become_nobody() -> None:
             raise system.SystemFailed("cannot become an ordinary user")
 
 
-def check_readable(view: View) -> None:
-    """Raise SystemFailed where Python's files are those of a user who lets nobody else read them."""
+def check_readable(view: FolderView) -> None:
+    """Raise SystemFailed where an ordinary user cannot read Python's files."""
     for path in view.readable:
         if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
             raise system.SystemFailed(f"{path} cannot be read by an ordinary user")
 
 
-def _entropy() -> int:
-    """As a process id is the first in its namespace, something else has to tell workers apart."""
+def _random_offset() -> int:
+    """Tells workers apart: each has the first process id of its namespace."""
     return int.from_bytes(os.urandom(3), "big")
 
 
@@ -98,29 +99,29 @@ def _bind(path: str, *, writable: bool) -> None:
     system.mount(old, new, None, system.MS_BIND | system.MS_REC)
     for place in _mounts_at(new):
         # In a user namespace the flags that a mount has must stay; ST_* and MS_* are the same numbers up to noexec.
-        kept = os.statvfs(place).f_flag & (system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | _TIMES)
-        kept = _times_of(kept)
+        present = os.statvfs(place).f_flag & (system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | _TIMES)
+        present = _times_of(present)
         flags = system.MS_NOSUID if writable else system.MS_NOSUID | system.MS_NODEV | system.MS_RDONLY
-        system.mount("none", place, None, system.MS_REMOUNT | system.MS_BIND | kept | flags)
+        system.mount("none", place, None, system.MS_REMOUNT | system.MS_BIND | present | flags)
 
 
 _TIMES = os.ST_NOATIME | os.ST_NODIRATIME | os.ST_RELATIME
 
 
 def _times_of(flags: int) -> int:
-    """Access time flags as mount(2) takes them: ST_RELATIME is 4096 there, MS_RELATIME is 1 << 21."""
+    """Access time flags for mount(2): ST_RELATIME is 4096 there, MS_RELATIME is 1 << 21."""
     return flags & ~os.ST_RELATIME | ((1 << 21) if flags & os.ST_RELATIME else 0)
 
 
 def _mounts_at(path: str) -> Sequence[str]:
     """The mount at a path and those below it."""
     with open("/old/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        places = [re.sub(r"\\(\d{3})", _unescaped, line.split(" ")[4]) for line in file]
+        places = [re.sub(r"\\(\d{3})", _unescape, line.split(" ")[4]) for line in file]
     return [place for place in places if place == path or place.startswith(path + "/")]
 
 
-def _unescaped(octal: re.Match[str]) -> str:
-    """Blanks and backslashes stand as octal numbers there."""
+def _unescape(octal: re.Match[str]) -> str:
+    """Decode an octal number, which stands for a blank or a backslash."""
     return chr(int(octal[1], 8))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 
@@ -14,7 +15,7 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 MNT_DETACH = 2
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
-PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+PR_SET_THP_DISABLE, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 41, 47, 4
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -27,14 +28,14 @@ class SystemFailed(OSError):
 
 
 def machine() -> str:
-    """Raises SystemFailed where the tables here do not hold."""
+    """The machine type. Raises SystemFailed for one that the tables here lack."""
     name = platform.machine()
     if name not in _PIVOT_ROOT:
         raise SystemFailed(f"no table of system calls for {name}")
     return name
 
 
-def _checked(what: str, result: int) -> int:
+def _check_result(what: str, result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise SystemFailed(number, f"{what}: {os.strerror(number)}")
@@ -43,27 +44,27 @@ def _checked(what: str, result: int) -> int:
 
 def syscall(what: str, number: int, *arguments: object) -> int:
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _checked(what, int(_libc.syscall(ctypes.c_long(number), *words)))
+    return _check_result(what, int(_libc.syscall(ctypes.c_long(number), *words)))
 
 
 def prctl(what: str, option: int, *arguments: object) -> None:
     words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
     words += [ctypes.c_ulong(0)] * (4 - len(words))
-    _checked(what, int(_libc.prctl(ctypes.c_int(option), *words)))
+    _check_result(what, int(_libc.prctl(ctypes.c_int(option), *words)))
 
 
 def unshare(flags: int) -> None:
-    _checked("unshare", int(_libc.unshare(ctypes.c_int(flags))))
+    _check_result("unshare", int(_libc.unshare(ctypes.c_int(flags))))
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     words = [part.encode() if part is not None else None for part in (source, target, kind)]
     options = data.encode() if data is not None else None
-    _checked(f"mount {target}", int(_libc.mount(*words, ctypes.c_ulong(flags), options)))
+    _check_result(f"mount {target}", int(_libc.mount(*words, ctypes.c_ulong(flags), options)))
 
 
 def unmount(target: str) -> None:
-    _checked(f"umount {target}", int(_libc.umount2(target.encode(), ctypes.c_int(MNT_DETACH))))
+    _check_result(f"umount {target}", int(_libc.umount2(target.encode(), ctypes.c_int(MNT_DETACH))))
 
 
 def pivot_root(new: str, old: str) -> None:
@@ -71,7 +72,7 @@ def pivot_root(new: str, old: str) -> None:
 
 
 def drop_capabilities() -> None:
-    """None is left in any set, so none can come back."""
+    """Drop all capabilities from all sets, so that none can come back."""
     for capability in range(64):
         try:
             prctl("drop from the bounding set", PR_CAPBSET_DROP, capability)
@@ -89,5 +90,19 @@ def no_new_privileges() -> None:
     prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
 
 
+def no_huge_pages() -> None:
+    """Disable huge pages: one that is unmapped but for 4 KiB keeps 2 MiB, which no limit counts."""
+    try:
+        prctl("no huge pages", PR_SET_THP_DISABLE, 1)
+    except SystemFailed as exc:
+        if exc.errno != errno.EINVAL:  # a kernel without them
+            raise
+
+
 def die_with_parent() -> None:
     prctl("parent death signal", PR_SET_PDEATHSIG, 9)
+
+
+def hide_memory() -> None:
+    """Let no process of this user look into this one, or into its children, through `/proc` and `ptrace`."""
+    prctl("not dumpable", PR_SET_DUMPABLE, 0)

@@ -1,11 +1,12 @@
-"""Which files of the host a worker sees: Python, its library, and nothing else. The host tells, from its own paths."""
+"""List the files of the host that a worker may read: Python, its library, and nothing else."""
 
 from __future__ import annotations
 
 import os
 import sys
 import sysconfig
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,12 +14,16 @@ _LOADER = ("/lib", "/lib64", "/usr/lib64")
 """Where the C library lies, or links to there. `/usr/lib` holds much that is no library on systems that have a folder
 for each machine, so that folder is shown alone."""
 _FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
+_lock = threading.Lock()
+"""Until Python 3.13 `sysconfig` fills its table in view of other threads, which find it half full."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+SCRATCH = "/tmp/volume"
+"""Where a path leads that is a worker's own to write below: in its /tmp, within the limit of that."""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """Paths are the same inside and outside."""
+class FolderView:
+    """The files that a worker sees; paths are the same inside and outside."""
 
     python: str
     """The interpreter, all links followed."""
@@ -29,10 +34,18 @@ class View:
     import_path: tuple[str, ...]
     """`sys.path` of the worker."""
 
+    def with_scratch(self, path: str) -> FolderView:
+        """The view with `path` as a link to `SCRATCH`; as it is where the path, or one below it, is taken."""
+        taken = (*self.readable, *DEVICES, "/tmp", *(link for link, _ in self.links))
+        if any(f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/") for other in taken):
+            return self
+        return replace(self, links=(*self.links, (path, SCRATCH)))
 
-def python_view(packages: tuple[str, ...] = ("rlm",)) -> View:
-    """What this interpreter needs: its standard library, its site-packages, and these packages wherever they lie."""
-    paths = sysconfig.get_paths()
+
+def python_view(packages: tuple[str, ...] = ("rlm",)) -> FolderView:
+    """The files of this interpreter: its standard library, its site-packages, and these packages wherever they lie."""
+    with _lock:
+        paths = sysconfig.get_paths()
     compiled = sysconfig.get_config_var("DESTSHARED")  # where modules in C lie, also for a virtual environment
     library = [path for path in (paths["stdlib"], compiled) if path and os.path.isdir(path)]
     homes = [_home(name) for name in packages]
@@ -55,9 +68,9 @@ def python_view(packages: tuple[str, ...] = ("rlm",)) -> View:
             wanted.append(path)
     wanted += [path for path in _FILES if os.path.exists(path)]
     import_path = [*(str(home.parent) for home in homes), *library, *site]
-    return View(
+    return FolderView(
         python,
-        tuple(_outermost(dict.fromkeys(os.path.realpath(path) for path in wanted))),
+        tuple(_drop_nested(dict.fromkeys(os.path.realpath(path) for path in wanted))),
         tuple(links),
         tuple(dict.fromkeys(os.path.realpath(path) for path in import_path)),
     )
@@ -70,6 +83,6 @@ def _home(package: str) -> Path:
     return Path(os.path.realpath(next(iter(spec.submodule_search_locations))))
 
 
-def _outermost(paths: dict[str, None]) -> list[str]:
-    """Without those that lie below another."""
+def _drop_nested(paths: dict[str, None]) -> list[str]:
+    """The paths without those below another one."""
     return [path for path in paths if not any(path != other and path.startswith(other + "/") for other in paths)]

@@ -1,7 +1,8 @@
 // One cell: what the model said, its code, what that gave, and what it cost.
 
 class Detail {
-  constructor(box) { this.box = box; this.asked = 0; }
+  // goTo chooses the cell that read a character of the context; canGo tells whether there is one.
+  constructor(box, goTo, canGo) { Object.assign(this, { box, goTo, canGo, asked: 0 }); }
 
   // Details come from the source; an answer that comes after another cell was chosen is dropped.
   async show(row) {
@@ -46,10 +47,23 @@ class Detail {
       if (said) parts.push(el('div', 'prose', said));
     }
     if (held) parts.push(...this.ran(held));
-    if (row.answers) parts.push(el('h3', '', turn.reason && turn.reason !== 'answer' ? `Answer (${turn.reason} was reached)` : 'Answer'), el('div', 'prose final', turn.answer));
+    if (row.answers) parts.push(el('h3', '', turn.reason && turn.reason !== 'answer' ? `Answer (${turn.reason} was reached)` : 'Answer'), el('div', 'prose final', turn.answer), ...this.sources(told.sources));
     if (told.notice) parts.push(el('p', 'notice', told.notice));
     if (row.number === 0) parts.push(el('h3', '', 'Prompt'), this.prompt(row.at, told));
     return parts;
+  }
+
+  // What the answer rests on; each leads to the cell that read it.
+  sources(found) {
+    if (!found.length) return [];
+    const item = (each) => {
+      const place = el('button', '', each.place);
+      place.type = 'button';
+      place.disabled = !this.canGo(each.start);
+      place.addEventListener('click', () => this.goTo(each.start));
+      return el('div', 'source', el('p', '', place, ` ${each.how}, characters ${count(each.start)} to ${count(each.stop)}`), block(each.text, 'out'));
+    };
+    return [el('h3', '', 'Sources'), ...found.map(item)];
   }
 
   // Code and what it gave; of a child run too.

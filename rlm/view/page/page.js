@@ -1,7 +1,8 @@
 // Puts it together: what is chosen, what is filtered, keys, theme, and following a run in progress.
 
 const run = new Run();
-const detail = new Detail($('detail'));
+const reader = (place) => run.rows.find((row) => row.cell && (row.cell.ranges || []).some(([start, stop]) => start <= place && place < stop));
+const detail = new Detail($('detail'), (place) => choose(reader(place), true), (place) => Boolean(reader(place)));
 let chosen = null;
 let following = false;
 let settled = false;

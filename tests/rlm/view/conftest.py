@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, ScriptedLM
-from rlm.view import Feed, ViewServer
+from rlm.view import RowFeed, ViewServer
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 
@@ -81,7 +81,7 @@ def serving() -> Iterator[Callable[[Path], ViewServer]]:
     begun: list[tuple[ViewServer, threading.Thread]] = []
 
     def serve(path: Path) -> ViewServer:
-        server = ViewServer(Feed(path))
+        server = ViewServer(RowFeed(path))
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         begun.append((server, thread))

@@ -13,8 +13,8 @@ import pytest
 from view_lines import head, line, write
 
 from rlm import RLM, ScriptedLM
-from rlm.trajectory import partial_of
-from rlm.view import Feed, ViewServer, export
+from rlm.trajectory.trajectory import partial_of
+from rlm.view import RowFeed, ViewServer, export
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -65,7 +65,7 @@ def url(request: pytest.FixtureRequest, serving: Serve, tmp_path: Path) -> Calla
     def of(path: Path) -> str:
         if request.param == "served":
             return serving(path).url
-        export(Feed(path), tmp_path / "page.html")
+        export(RowFeed(path), tmp_path / "page.html")
         return (tmp_path / "page.html").as_uri()
 
     return of
@@ -76,7 +76,7 @@ def test_shows_a_run(window: Any, recorded: Path, url: Callable[[Path], str]) ->
     assert page.locator("h1").inner_text() == "What stands there?"
     assert page.locator("#status").inner_text() == "ended"
     assert page.locator(".row").count() == 5
-    answer = Feed(recorded).state()["rows"][-1]["answer"]
+    answer = RowFeed(recorded).state()["rows"][-1]["answer"]
     assert answer in page.locator("#answer").inner_text()
     assert selected(page) == "4"
     assert page.locator(".row.rests .no").all_inner_texts() == ["2.1", "2.2", "4"]

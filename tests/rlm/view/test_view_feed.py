@@ -13,12 +13,12 @@ import pytest
 from view_lines import head, line, write
 
 from rlm import RLM, ScriptedLM, TrajectoryError
-from rlm.trajectory import partial_of
-from rlm.view import Feed
+from rlm.trajectory.trajectory import partial_of
+from rlm.view import RowFeed
 
 
 def test_a_run_of_ours(recorded: Path) -> None:
-    state = Feed(recorded).state()
+    state = RowFeed(recorded).state()
     assert state["metadata"]["query"] == "What stands there?"
     assert state["metadata"]["context"] == {"uri": "memory://told", "type": "Told", "chars": 10_400, "lines": 1}
     first, second, third, last = state["rows"]
@@ -41,8 +41,26 @@ def test_a_run_of_ours(recorded: Path) -> None:
     assert all(a["end"] <= b["start"] + 0.01 for a, b in zip(state["rows"], state["rows"][1:], strict=False))
 
 
+def test_what_the_answer_rests_on_counts_no_scan(tmp_path: Path) -> None:
+    def block(code: str, *ranges: tuple[int, int]) -> dict[str, Any]:
+        return {"code": code, "result": {"stdout": "", "stderr": "", "locals": {}, "ranges": [list(r) for r in ranges]}}
+
+    blocks = [
+        block("at = context.find('needle')", (0, 9_000)),
+        block("part = context[at:at + 100]", (4_000, 4_100)),
+        block("FINAL(part)"),
+    ]
+    lines: list[dict[str, Any]] = [{"type": "metadata", "context": {"chars": 10_000}}]
+    lines += [{"type": "iteration", "iteration": 1, "response": "", "code_blocks": blocks, "final_answer": "x"}]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    state = RowFeed(path).state()
+    assert (state["read"], state["rests_read"]) == (9_000, 100)
+    assert state["rests"] == [(0, 0), (0, 1), (0, 2)]  # the cell that searched still made a value
+
+
 def test_a_turn_holds_what_the_line_holds(recorded: Path) -> None:
-    feed = Feed(recorded)
+    feed = RowFeed(recorded)
     turn = feed.turn(1)
     assert turn["response"].startswith("Two places.")
     assert [cell["code"] for cell in turn["cells"]][1] == "replies = llm_query_batched(parts)\nprint(len(replies))"
@@ -60,7 +78,7 @@ def test_a_run_of_rlms_has_times_in_a_row(tmp_path: Path) -> None:
            "usage_summary": {"model_usage_summaries": {"gpt-5-mini": sums}}}  # fmt: skip
     second = line(2, final_answer="42")
     second["code_blocks"][0]["result"]["rlm_calls"] = [sub]
-    state = Feed(write(tmp_path / "theirs.jsonl", head(), line(1), second)).state()
+    state = RowFeed(write(tmp_path / "theirs.jsonl", head(), line(1), second)).state()
     one, two = state["rows"]
     assert (one["start"], one["think"], one["end"]) == (0.0, 1.5, 2.0)
     assert (two["start"], two["cells"][0]["start"], two["end"]) == (2.0, 3.5, 4.0)
@@ -76,14 +94,14 @@ def test_the_clock_of_a_later_question_goes_on_behind_the_first(tmp_path: Path) 
     with rlm.session("text") as session:
         session.ask("first")
         session.ask("second")
-    rows = Feed(path).state()["rows"]
+    rows = RowFeed(path).state()["rows"]
     assert [row["question"] for row in rows] == ["", "second"]
     assert rows[1]["start"] >= rows[0]["end"] - 0.001
 
 
 def test_new_lines_alone_are_given_and_a_torn_one_waits(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl", head(), line(1))
-    feed = Feed(path)
+    feed = RowFeed(path)
     assert feed.state()["live"]["status"] == "running"
     whole = json.dumps(line(2))
     with path.open("a") as file:
@@ -98,7 +116,7 @@ def test_new_lines_alone_are_given_and_a_torn_one_waits(tmp_path: Path) -> None:
 
 def test_what_stands_before_a_broken_line_is_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl", head(context={"chars": 100}), line(1))
-    feed = Feed(path)
+    feed = RowFeed(path)
     told = line(2)
     told["code_blocks"][0]["result"]["ranges"] = [[10, 20]]
     whole = path.read_text() + json.dumps(told) + "\n"
@@ -113,7 +131,7 @@ def test_what_stands_before_a_broken_line_is_kept(tmp_path: Path) -> None:
 
 def test_another_run_in_the_same_file_begins_anew(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl", head(), line(1), line(2))
-    feed = Feed(path)
+    feed = RowFeed(path)
     before = feed.state()
     write(path, head(timestamp="2026-11-23"), line(1), line(2), line(3))
     state = feed.state(2, before["generation"])
@@ -133,7 +151,7 @@ def test_what_is_under_way_comes_from_the_file_beside(tmp_path: Path) -> None:
     }
     reply = {"type": "reply", "iteration": 2, "response": "said"}
     write(partial_of(path), reply, {**call, "iteration": 2}, {**call, "iteration": 1})
-    feed = Feed(path)
+    feed = RowFeed(path)
     live = feed.state()["live"]
     assert (live["status"], live["replied"], live["calls"]) == ("running", True, 1)
     turn = feed.turn(1)
@@ -155,7 +173,7 @@ def test_while_a_run_goes_on(tmp_path: Path) -> None:
     while not seen or seen[-1] < 21:
         if feed is None:
             if path.exists() and b"\n" in path.read_bytes():
-                feed = Feed(path)
+                feed = RowFeed(path)
             continue
         turns = [row["turn"] for row in feed.state()["rows"]]
         assert turns == list(range(1, len(turns) + 1))
@@ -178,9 +196,9 @@ def test_what_is_no_trajectory_is_an_error(tmp_path: Path, content: str, says: s
     path = tmp_path / "run.jsonl"
     path.write_text(content)
     with pytest.raises(TrajectoryError, match=says):
-        Feed(path)
+        RowFeed(path)
     with pytest.raises(TrajectoryError, match="there is no trajectory"):
-        Feed(tmp_path / "none.jsonl")
+        RowFeed(tmp_path / "none.jsonl")
 
 
 WRONG: list[Any] = [None, 7, -1, 1e400, float("nan"), True, "text", [], [1], {}, {"a": {"b": []}}, 10**400]
@@ -204,7 +222,7 @@ def test_values_of_any_type_give_rows_that_are_json(tmp_path: Path, wrong: Any) 
         whole | {"code_blocks": [{"code": "c", "result": result | {"rlm_calls": [call | {name: wrong}]}}]}
         for name in call
     ]
-    feed = Feed(write(path, *cases))
+    feed = RowFeed(write(path, *cases))
     json.dumps(feed.state(), allow_nan=False)
     for number in range(len(cases) - 1):
         json.dumps([feed.turn(number), feed.prompt(number)], allow_nan=False)

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from view_lines import head, line, write
 
 from rlm import RLMError
-from rlm.cli import app
-from rlm.view import Feed, ViewServer, export
+from rlm.cli.commands import app
+from rlm.view import RowFeed, ViewServer, export
 from rlm.view.page import policy, served_page
 
 cli = CliRunner()
@@ -66,7 +66,7 @@ def test_the_page_is_in_one_piece() -> None:
 
 def test_data_is_given_as_json(recorded: Path, serving: Callable[[Path], ViewServer]) -> None:
     server = serving(recorded)
-    assert json.loads(get(server, "/state")[2]) == json.loads(json.dumps(Feed(recorded).state()))
+    assert json.loads(get(server, "/state")[2]) == json.loads(json.dumps(RowFeed(recorded).state()))
     assert [row["turn"] for row in json.loads(get(server, "/state?first=3&generation=0")[2])["rows"]] == [4]
     assert json.loads(get(server, "/turn?number=0")[2])["response"].startswith("I look first.")
     assert json.loads(get(server, "/prompt?number=1")[2])[0]["role"] == "system"
@@ -108,7 +108,7 @@ def test_a_file_that_goes_wrong_later_is_an_error_of_the_page(
 
 
 def test_only_loopback_by_default(recorded: Path) -> None:
-    with ViewServer(Feed(recorded)) as server:
+    with ViewServer(RowFeed(recorded)) as server:
         assert server.server_address[0] == "127.0.0.1"
         assert server.url == f"http://127.0.0.1:{server.server_port}/"
 
@@ -118,7 +118,7 @@ def test_what_is_hostile_stays_data_in_the_file(tmp_path: Path) -> None:
         tmp_path / "run.jsonl", head(query=HOSTILE, root_model=HOSTILE), line(1, response=HOSTILE, final_answer=HOSTILE)
     )
     target = tmp_path / "page.html"
-    export(Feed(path), target)
+    export(RowFeed(path), target)
     html = target.read_text("ascii")
     assert policy(served=False) in html
     (script,) = hashes(html, "script")
@@ -134,7 +134,7 @@ def test_what_is_hostile_stays_data_in_the_file(tmp_path: Path) -> None:
 def test_an_export_never_overwrites_the_run(recorded: Path) -> None:
     before = recorded.read_bytes()
     with pytest.raises(RLMError, match="is the trajectory itself"):
-        export(Feed(recorded), recorded)
+        export(RowFeed(recorded), recorded)
     assert recorded.read_bytes() == before
 
 
@@ -188,7 +188,7 @@ def test_serves_until_interrupted(recorded: Path) -> None:
         assert json.loads(link.getresponse().read())["metadata"]["query"] == "What stands there?"
         link.close()
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=60)
     assert child.returncode == 0
     assert "Traceback" not in errors
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from rlm.view.ranges import for_map, shares, size, union
-from rlm.view.rests import rests_on
+from rlm.view.ranges import shares_read, simplify_for_map, size, union
+from rlm.view.rests import find_evidence, scans
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,44 @@ from rlm.view.rests import rests_on
     ],
 )
 def test_cells_that_made_the_values(codes: list[str], expected: list[int]) -> None:
-    assert rests_on([(code, False) for code in codes]) == expected
+    assert find_evidence([(code, False) for code in codes]) == expected
 
 
 def test_a_literal_rests_on_what_was_seen_last() -> None:
     cells = [("a = context[:9]", False), ("print(a)", True), ("b = 2", False), ("FINAL('forty-two')", False)]
-    assert rests_on(cells) == [0, 1, 3]
+    assert find_evidence(cells) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("print(context[:500], context[-500:], len(context))", False),
+        ("at = context.find('x'); print(context[at:at + 100])", True),
+        ("n = context.count('x')", True),
+        ("hits = list(context.grep('x'))", True),
+        ("found = 'x' in context", True),
+        ("found = context in seen", False),
+        ("import re\nm = re.search('x', context)", True),
+        ("m = pattern.findall(context)", True),
+        ("m = re.search('x', context[:500])", False),
+        ("for line in context.lines: pass", True),
+        ("print(context.lines[5:9])", False),
+        ("n = sum(1 for c in context if c == 'x')", True),
+        ("low = context.lower()", True),
+        ("first = context.split('\\n')[0]", True),
+        ("counts = Counter(context)", True),
+        ("f(context[5:9])", False),
+        ("isinstance(context, str)", False),
+        ("said = [llm_query(piece) for piece in context.chunks(100_000)]", False),
+        ("said = llm_query_batched([context[i:i + 9] for i in range(0, len(context), 9)])", False),
+        ("said = llm_query(context[context.find('x'):][:99])", True),
+        ("part = context[5:9]; part.find('x')", False),
+        ("broken = context.find(", False),
+        ("1 < 2", False),
+    ],
+)
+def test_a_scan_is_told_from_a_look(code: str, expected: bool) -> None:
+    assert scans(code) is expected
 
 
 def test_ranges_against_sets() -> None:
@@ -51,15 +83,15 @@ def test_ranges_against_sets() -> None:
         assert {i for start, stop in merged for i in range(start, stop)} == members
         assert size(merged) == len(members)
         assert all(a[1] < b[0] for a, b in pairwise(merged))
-        told = shares(merged, 220, 11)
+        told = shares_read(merged, 220, 11)
         exact = [sum(i // 20 == step for i in members) for step in range(11)]
         assert told == [round(1000 * part / 20) for part in exact]
 
 
 def test_a_map_has_a_bounded_number_of_ranges() -> None:
     many = [(i, i + 1) for i in range(0, 1_000_000, 2)]
-    assert len(for_map(many, 1_000_000)) == 1
+    assert len(simplify_for_map(many, 1_000_000)) == 1
     apart = [(i, i + 1) for i in range(0, 10_000_000, 10_000)]
-    assert for_map(apart, 10_000_000) == apart
-    assert shares([(0, 1)], 10**9)[0] == 1
-    assert shares([], 0) == []
+    assert simplify_for_map(apart, 10_000_000) == apart
+    assert shares_read([(0, 1)], 10**9)[0] == 1
+    assert shares_read([], 0) == []

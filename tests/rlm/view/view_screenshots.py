@@ -19,7 +19,7 @@ from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.testing import SlowStore
 from rlm import RLM, Reply, ScriptedLM
-from rlm.view import Feed, export
+from rlm.view import RowFeed, export
 
 DOCS = Path(__file__).parents[3] / "docs"
 QUESTION = "Which exceptions can reading a damaged tar archive raise, and how many bytes is a record of an archive?"
@@ -91,7 +91,7 @@ def shoot(page: Page, name: str) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         target = Path(folder) / "page.html"
-        export(Feed(record(Path(folder))), target)
+        export(RowFeed(record(Path(folder))), target)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for scheme, row in (("light", 3), ("dark", 4)):
             page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme=scheme)

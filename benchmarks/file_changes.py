@@ -1,0 +1,129 @@
+"""Count how often one call goes from one file of the project to another: `python -m benchmarks file_changes`.
+
+A reader of the code follows a call from file to file, so the count says how scattered a path is. A profile hook sees
+each call and return on the calling thread; a change is an event in another file of the project than the last one.
+Files outside the project do not count. Waiting repeats a few steps, so the least of the rounds counts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Any
+
+import monocontext
+from benchmarks.machine import describe_machine
+from monocontext import Monocontext, publish
+
+PROJECT = str(Path(monocontext.__file__).parent)
+LINES = 150_000
+"""Of 100 random characters: more than rides in a root, and enough frames for search filters to be asked."""
+NEEDLE = "the needle stands here"
+DELTAS = ("I look first.\n\n```repl\n", "print(context[100_000:101_000])\n", "```\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One call: how often it changed file, and in how many files it ran."""
+
+    call: str
+    changes: int
+    files: int
+    calls: int
+    """Functions of the project that were called."""
+
+
+def main(rounds: int, to: Path | None, pairs: int = 0) -> list[Row]:
+    """Measure and print; `pairs`: of each call so many of the most frequent changes as well."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        publish_text(folder)
+        print(f"{'call':32} {'changes':>8} {'files':>6} {'calls':>6}")
+        for name, run in CALLS.items():
+            run(folder)  # imports are not part of a call
+            best = min((run(folder) for _ in range(rounds)), key=lambda count: count.changes.total())
+            rows.append(Row(name, best.changes.total(), len(best.files), best.calls))
+            print(f"{name:32} {rows[-1].changes:8} {rows[-1].files:6} {rows[-1].calls:6}")
+            for (before, after), times in best.changes.most_common(pairs):
+                print(f"    {times:4}  {before} > {after}")
+    if to is not None:
+        result = {"version": 1, "machine": describe_machine(), "rounds": rounds, "rows": [asdict(row) for row in rows]}
+        to.write_text(json.dumps(result, indent=1) + "\n")
+    return rows
+
+
+def publish_text(folder: str) -> None:
+    """A text that has the needle behind three quarters."""
+    random = Random(1)
+    lines = [f"{number:08} {random.randbytes(45).hex()}\n" for number in range(LINES)]
+    lines[LINES * 3 // 4] = NEEDLE + "\n"
+    publish("".join(lines), folder)
+
+
+class FileChanges:
+    """Counts within a `with`, on this thread."""
+
+    def __init__(self) -> None:
+        self.changes: Counter[tuple[str, str]] = Counter()
+        self.files: set[str] = set()
+        self.calls = 0
+        self._last: str | None = None
+
+    def __enter__(self) -> FileChanges:
+        sys.setprofile(self._see)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _see(self, frame: FrameType, event: str, _: Any) -> None:
+        path = frame.f_code.co_filename
+        if event not in ("call", "return") or not path.startswith(PROJECT):
+            return
+        path = path[len(PROJECT) + 1 :]
+        self.calls += event == "call"
+        self.files.add(path)
+        if self._last is not None and self._last != path:
+            self.changes[self._last, path] += 1
+        self._last = path
+
+
+def count_open(folder: str) -> FileChanges:
+    with FileChanges() as count:
+        context = Monocontext.open(folder)
+    context.close()
+    return count
+
+
+def count_slice(folder: str) -> FileChanges:
+    with Monocontext.open(folder) as context, FileChanges() as count:
+        assert len(context[1_000_000:1_000_100]) == 100
+    return count
+
+
+def count_in(folder: str) -> FileChanges:
+    with Monocontext.open(folder) as context, FileChanges() as count:
+        assert NEEDLE in context
+    return count
+
+
+def count_thinking(folder: str) -> FileChanges:
+    with Monocontext.open(folder) as context, FileChanges() as count, context.thinking():
+        for delta in DELTAS:
+            context.hint(delta)
+    return count
+
+
+CALLS: dict[str, Callable[[str], FileChanges]] = {
+    "open": count_open,
+    "cold slice of one frame": count_slice,
+    "cold `in`": count_in,
+    "`thinking()` and three deltas": count_thinking,
+}

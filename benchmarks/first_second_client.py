@@ -1,0 +1,93 @@
+"""One way to the first answer, in a process of its own: `python first_second_client.py WAY ENDPOINT KEY NEEDLE`.
+
+Run by path, so that nothing is imported before the clock runs. Opens or downloads, finds the needle, takes the window
+around it; prints JSON: seconds from the start of this script (`cold`), the same again in the warm process for the same
+text in another place (`warm`), CPU seconds of the first, and what the window held.
+"""
+
+from __future__ import annotations
+
+import time
+
+_BEGAN, _CPU = time.perf_counter(), time.process_time()
+
+import json  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from typing import Any  # noqa: E402
+
+BUCKET, TEXT, APART = "bucket", "text", "apart"
+WINDOW = 2000
+
+
+def monocontext(key: str, needle: str) -> str:
+    from monocontext import Monocontext
+
+    with Monocontext.open(f"s3://{BUCKET}/{key}") as context:
+        at = context.find(needle)
+        return str(context[at - WINDOW : at + WINDOW])
+
+
+def _download(get: Callable[[str], Any]) -> Callable[[str, str], str]:
+    def look(key: str, needle: str) -> str:
+        text = str(get(key), "utf-8")
+        at = text.find(needle)
+        return text[at - WINDOW : at + WINDOW]
+
+    return look
+
+
+def _obstore() -> Callable[[str], Any]:
+    from obstore.store import S3Store
+
+    store = S3Store(
+        BUCKET, endpoint=os.environ["AWS_ENDPOINT_URL_S3"], region="us-east-1", client_options={"allow_http": True}
+    )
+    return lambda key: bytes(store.get(f"{key}/{TEXT}").bytes())
+
+
+def _boto3() -> Callable[[str], Any]:
+    import boto3
+
+    client = boto3.client("s3")
+    return lambda key: client.get_object(Bucket=BUCKET, Key=f"{key}/{TEXT}")["Body"].read()
+
+
+def _http() -> Callable[[str], Any]:
+    """The least that there is: one GET without a signature, by the standard library."""
+    from http.client import HTTPConnection
+
+    connection = HTTPConnection(os.environ["AWS_ENDPOINT_URL_S3"].split("//")[1])
+
+    def get(key: str) -> bytes:
+        connection.request("GET", f"/{BUCKET}/{key}/{TEXT}")
+        return connection.getresponse().read()
+
+    return get
+
+
+WAYS: dict[str, Callable[[], Callable[[str, str], str]]] = {
+    "monocontext": lambda: monocontext,
+    "monocontext, text apart": lambda: lambda key, needle: monocontext(f"{key}-{APART}", needle),
+    "GET whole, http.client": lambda: _download(_http()),
+    "GET whole, obstore": lambda: _download(_obstore()),
+    "GET whole, boto3": lambda: _download(_boto3()),
+}
+
+
+def main() -> None:
+    way, key, needle = sys.argv[1:]
+    look = WAYS[way]()
+    found = look(key, needle)
+    cold, cpu = time.perf_counter() - _BEGAN, time.process_time() - _CPU
+    began = time.perf_counter()
+    again = look(f"{key}-again", needle)
+    warm = time.perf_counter() - began
+    if found != again or needle not in found:
+        raise AssertionError(f"{way}: another text")
+    print(json.dumps({"cold": cold, "warm": warm, "cpu": cpu}))
+
+
+if __name__ == "__main__":
+    main()

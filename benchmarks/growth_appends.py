@@ -1,0 +1,87 @@
+"""Measure ten thousand appends of 1 KB: processor time, roots, bytes stored, GETs of a scan."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import uuid
+from collections.abc import Iterator
+from random import Random
+
+from monocontext import Monocontext
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.testing import CountingStore
+from monocontext.writing.publish import append, publish
+
+Row = tuple[str, str, str, bool]
+"""What, asked, measured, whether it holds."""
+APPENDS = 10_000
+PIECE_BYTES = 1024
+NEAR = 5
+"""Appends on either side of one whose processor time is the median of all of them."""
+
+
+def rows() -> Iterator[Row]:
+    """The rows of the issue, and below them what an average hides."""
+    yield from _grow(None)
+    yield from _grow(0.0)
+
+
+def _grow(drop_older_than_seconds: float | None) -> Iterator[Row]:
+    random = Random(1)
+    words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randrange(2, 10))) for _ in range(5000)]
+    name = uuid.uuid4().hex
+    store = CountingStore(MemoryStore(name, "context"))
+    publish(_piece(random, words), store)
+    seconds: list[float] = []
+    largest = 0
+    for _ in range(APPENDS):
+        piece = _piece(random, words)
+        began = time.process_time()
+        root = append(piece, store, drop_older_than_seconds=drop_older_than_seconds)
+        seconds.append(time.process_time() - began)
+        store.reset()
+        largest = max(largest, len(dataclasses.replace(root, text="", head="", tail="").to_bytes()))
+    text, stored = root.text_bytes, sum(info.size_bytes for info in store.list())
+    times = f"{stored / text:.1f} x text of {text / 1e6:.1f} MB"
+    if drop_older_than_seconds is not None:
+        yield "stored, after the writer's clearing", "3 x + 5 MB", times, stored <= 3 * text + 5e6
+        yield _slowest("with clearing", seconds)
+    else:
+        tenth, last = _around(seconds, 9), _around(seconds, APPENDS - 1)
+        yield (
+            "processor time of the last append",
+            "3 x the 10th",
+            f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)",
+            last <= 3 * tenth,
+        )
+        yield _slowest("without clearing", seconds)
+        yield "root without copies of text, largest", "8 KB", f"{largest:,} bytes", largest <= 8 << 10
+        yield "stored, without clearing", "40 x", times, stored <= 40 * text
+        store.reset()
+        with Monocontext.open(store, cache_bytes=0) as context:
+            opened = len(store.log)
+            yield "open", "1 GET", f"{opened}", opened == 1
+            read = sum(len(piece) for piece in context.chunks())
+            gets = len(store.log) - opened
+            yield "a scan", "60 GETs", f"{gets}", gets <= 60 and read == root.characters
+    forget(name)
+
+
+def _piece(random: Random, words: list[str]) -> str:
+    piece = ""
+    while len(piece) < PIECE_BYTES:
+        piece += random.choice(words) + " "
+    return piece[: PIECE_BYTES - 1] + "\n"
+
+
+def _around(seconds: list[float], at: int) -> float:
+    near = sorted(seconds[max(at - NEAR, 0) : at + NEAR + 1])
+    return near[len(near) // 2]
+
+
+def _slowest(which: str, seconds: list[float]) -> Row:
+    ordered = sorted(seconds)
+    late = sum(seconds[-1000:]) / sum(seconds[1000:2000])
+    measured = f"99 % within {ordered[-len(ordered) // 100] * 1e3:.1f} ms, slowest {ordered[-1] * 1e3:.0f} ms"
+    return f"all appends, {which}", "last 1,000 <= 2 x the second", f"{late:.1f} x; {measured}", late <= 2

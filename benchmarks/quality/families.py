@@ -1,0 +1,186 @@
+"""Make the questions of each family by a seed: what is planted, what is asked, the answer, and cells that find it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from random import Random
+
+from benchmarks.quality.haystack import Sources
+from benchmarks.quality.questions import Planted, Question
+
+_CITIES = ("Lisbon", "Oslo", "Lima", "Cairo", "Quito", "Riga", "Accra", "Hanoi", "Turin", "Perth")
+_PEOPLE = ("Ada", "Boris", "Chen", "Dora", "Emre", "Fatou", "Goro", "Hana", "Ines", "Jomo")
+_LABELS = ("billing", "shipping", "praise")
+ROWS = 60
+MEANINGS = {
+    "money": (
+        "I was charged twice for one order.",
+        "My refund is not on my account.",
+        "The invoice shows a wrong sum.",
+    ),
+    "delivery": ("The parcel never came.", "The box stood in the rain for a day.", "The courier rang at another door."),
+    "thanks": ("You made my mother very happy.", "Best support that I ever had.", "I will come back for sure."),
+}
+"""Messages by what they are about; no message says it in that word."""
+CLASSIFY = "Is this message about money, delivery or thanks? Answer with one word.\n\n"
+
+
+def make(families: tuple[str, ...], each: int, seed: int, sources: Sources) -> list[Question]:
+    """`each` questions of each family."""
+    return [question for family in families for question in FAMILIES[family](each, Random(f"{family} {seed}"), sources)]
+
+
+def _word(dice: Random) -> str:
+    return "".join(dice.choice("bdfglmnprstvz") + dice.choice("aeiou") for _ in range(4)).capitalize()
+
+
+def _needle(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+    for number in range(each):
+        name, code = _word(dice), str(dice.randint(10_000, 99_999))
+        line = f"The access code of the vault of {name} is {code}.\n"
+        yield Question(
+            f"needle-{number}", "needle", "exact", f"What is the access code of the vault of {name}?", code, "number",
+            (Planted(line, (number + 0.5) / each),),
+            (f"at = context.find('vault of {name}')\nprint(context[at - 40 : at + 60])",
+             f"import re\nFINAL(re.search(r'vault of {name} is (\\d+)', context[at : at + 60])[1])"),
+        )  # fmt: skip
+
+
+def _needles(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+    for number in range(each):
+        name, cities = _word(dice), sorted(dice.sample(_CITIES, 4))
+        lines = [f"Courier {who} brought a parcel to {city} on the day of {name}.\n"
+                 for who, city in zip(dice.sample(_PEOPLE, 4), cities, strict=True)]  # fmt: skip
+        places = [Planted(line, dice.uniform(0.02, 0.98)) for line in lines]
+        yield Question(
+            f"needles-{number}", "needles", "exact",
+            f"To which cities did couriers bring parcels on the day of {name}? Give their names, separated by commas.",
+            ", ".join(cities), "set", tuple(places),
+            (f"import re\nfound = re.findall(r'parcel to (\\w+) on the day of {name}', context)\nprint(found)",
+             "FINAL(', '.join(found))"),
+        )  # fmt: skip
+
+
+def _counting(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+    for number in range(each):
+        name, label = _word(dice).lower(), dice.choice(_LABELS)
+        rows = [(f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}", dice.randint(100, 120),
+                 dice.choice(_LABELS)) for _ in range(ROWS)]  # fmt: skip
+        text = "".join(f"{name} || Date: {day} || User: {user} || Label: {said}\n" for day, user, said in rows)
+        if number % 2:
+            query = (
+                f"Of the rows that begin with '{name} ||', which user has the most? Answer with the smallest of equals."
+            )
+            users = [user for _, user, _ in rows]
+            answer, rule = str(min(users, key=lambda user: (-users.count(user), user))), "number"
+            last = ("from collections import Counter\ncounts = Counter(re.findall(r'User: (\\d+)', '\\n'.join(rows)))\n"
+                    "FINAL(min(counts, key=lambda user: (-counts[user], int(user))))")  # fmt: skip
+        else:
+            query = f"Of the rows that begin with '{name} ||', how many have the label {label}? Answer with a number."
+            answer, rule = str(sum(said == label for *_, said in rows)), "count"
+            last = f"FINAL(sum('Label: {label}' in row for row in rows))"
+        first = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])"
+        yield Question(
+            f"counting-{number}", "counting", "exact", query, answer, "count" if rule == "count" else "number",
+            (Planted(text, (number + 0.4) / each),), (first, last),
+        )  # fmt: skip
+
+
+def _meaning(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+    for number in range(each):
+        name, about = _word(dice).lower(), dice.choice(list(MEANINGS))
+        kinds = [dice.choice(list(MEANINGS)) for _ in range(20)]
+        text = "".join(f"{name} >> {dice.choice(MEANINGS[kind])}\n" for kind in kinds)
+        yield Question(
+            f"meaning-{number}", "meaning", "meaning",
+            f"Of the messages on lines that begin with '{name} >>', how many are about {about} (of money, delivery and "
+            "thanks)? Answer with a number.",
+            str(kinds.count(about)), "count", (Planted(text, (number + 0.6) / each),),
+            (f"import re\nmessages = re.findall(r'{name} >> (.*)', context)\nprint(len(messages), messages[:2])",
+             f"said = llm_query_batched([{CLASSIFY!r} + message for message in messages])\nprint(said)\n"
+             f"FINAL(sum(each.strip() == {about!r} for each in said))"),
+        )  # fmt: skip
+
+
+def _two_hop(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+    for number in range(each):
+        project, person, room = (
+            _word(dice),
+            f"{_word(dice)} {_word(dice)}",
+            f"{dice.choice('KLM')}{dice.randint(100, 999)}",
+        )
+        yield Question(
+            f"two-hop-{number}", "two-hop", "both",
+            f"In which room does the person work who looks after the papers of project {project}?", room, "text",
+            (Planted(f"Minutes of May: the papers of project {project} are in the care of {person}.\n", 0.15),
+             Planted(f"House list: {person} is found in room {room} on most days.\n", 0.85)),
+            (f"import re\nwho = re.search(r'papers of project {project} are in the care of (\\w+ \\w+)', context)[1]\n"
+             "print(who)",
+             "FINAL(re.search(who + r' is found in room (\\w+)', context)[1])"),
+        )  # fmt: skip
+
+
+def _code(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+    """Of the standard library: which file defines a function, which function calls one; names of their own."""
+    facts = list(_facts(sources))
+    dice.shuffle(facts)
+    used: set[str] = set()
+    number = 0
+    for path, name, caller in facts:
+        if path in used or number == each:
+            continue
+        used.add(path)
+        evidence = Planted(sources.document(path), (number + 0.3) / each)
+        if number % 2:
+            query, answer = f"Which function calls the function {name}? Answer with its name alone.", caller
+            cells = (
+                f"at = context.find('{name}(', context.find('def {name}') + 10)\n"
+                f"print(context[max(0, at - 300) : at + 100])",
+                "import re\nFINAL(re.findall(r'def (\\w+)\\(', context[max(0, at - 20_000) : at])[-1])",
+            )
+        else:
+            query = f"In which file is the function {name} defined? Answer with the path of its line '==== path'."
+            answer = path
+            cells = (
+                f"at = context.find('def {name}(')\nprint(context[at : at + 200])",
+                "start = context.rfind('==== ', 0, at)\nFINAL(context[start + 5 : context.find('\\n', start)])",
+            )
+        yield Question(f"code-{number}", "code", "exact", query, answer, "text", (evidence,), cells)
+        number += 1
+    if number < each:
+        raise ValueError(f"the sources give {number} questions about code, not {each}")
+
+
+def _facts(sources: Sources) -> Iterator[tuple[str, str, str]]:
+    """File, function, caller: functions of a module that one function of it calls once, the nearest `def` before it."""
+    for path in sources.paths:
+        text = sources.read(path)
+        if not 2_000 < len(text) < 30_000 or "\n==== " in text:
+            continue
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:  # a test of Python's own errors
+            continue
+        for function in tree.body:
+            if isinstance(function, ast.FunctionDef) and sources.words[function.name] == 2:
+                call = text.rfind(f"{function.name}(")
+                before = re.findall(r"def (\w+)\(", text[:call])
+                inside = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and any(
+                    isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.name
+                    for node in ast.walk(each))]  # fmt: skip
+                if (
+                    len(inside) == 1
+                    and before
+                    and before[-1] == inside[0]
+                    and call > text.find(f"def {function.name}(") + 10
+                ):
+                    yield path, function.name, inside[0]
+
+
+FAMILIES: dict[str, Callable[[int, Random, Sources], Iterator[Question]]] = {
+    "needle": _needle, "needles": _needles, "counting": _counting, "meaning": _meaning, "two-hop": _two_hop,
+    "code": _code,
+}  # fmt: skip
+"""By name."""

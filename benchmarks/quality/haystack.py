@@ -1,0 +1,95 @@
+"""Build haystacks: the source of Python's standard library, a header line a file, then generated logs.
+
+Nothing is fetched. The real text is what this interpreter has (some 30 MB); the rest is made by `benchmarks.logs`.
+"""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from random import Random
+
+from benchmarks.logs import Logs
+from benchmarks.quality.questions import Planted
+
+_LOGS_SEED = 19
+
+
+class Sources:
+    """The files of a source tree."""
+
+    def __init__(self, root: Path | None = None, most_files: int | None = None) -> None:
+        """`root`: by default the standard library; `most_files` of it, for tests."""
+        self._root = root or Path(sysconfig.get_paths()["stdlib"])
+        found = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
+        self.paths = [path.relative_to(self._root).as_posix() for path in found][:most_files]
+        """From the root."""
+
+    def read(self, path: str) -> str:
+        """The text of a file; empty where it is not UTF-8."""
+        try:
+            return (self._root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            return ""
+
+    def document(self, path: str) -> str:
+        """The text under its header line, ended by a newline."""
+        text = self.read(path)
+        return f"==== {path}\n{text}" + "\n" * (not text.endswith("\n"))
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        """How often each word of more than five letters stands in all files."""
+        counted: Counter[str] = Counter()
+        for path in self.paths:
+            counted.update(re.findall(r"\b\w{6,}\b", self.read(path)))
+        return counted
+
+
+def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iterator[str]:
+    """Whole lines, `size_bytes` of UTF-8 in all or what the evidence takes; evidence where it belongs."""
+    waiting = sorted(planted, key=lambda each: each.share)
+    own = sum(len(each.text.encode()) for each in waiting)
+    evidence = {each.text for each in waiting}
+    room, written = max(size_bytes - own, 0), 0
+    for block in _fill(room, sources, evidence):
+        while waiting and waiting[0].share * room <= written:
+            yield waiting.pop(0).text
+        yield block
+        written += len(block.encode())
+    yield from (each.text for each in waiting)
+
+
+def _fill(room: int, sources: Sources, without: set[str]) -> Iterator[str]:
+    """Blocks of whole lines: files in an order by chance, then logs. A file that is evidence is left out."""
+    order = list(sources.paths)
+    Random(_LOGS_SEED).shuffle(order)
+    for path in order:
+        document = sources.document(path)
+        if document in without:
+            continue
+        for block in _blocks(document.splitlines(keepends=True)):
+            if room <= 0:
+                return
+            kept = _cut(block, room)
+            room -= len(kept.encode())
+            yield kept
+            if kept != block:
+                return
+    for piece in Logs(room, _LOGS_SEED) if room > 0 else ():
+        yield from _blocks(piece.decode().splitlines(keepends=True))
+
+
+def _blocks(lines: Sequence[str], each: int = 50) -> Iterator[str]:
+    for start in range(0, len(lines), each):
+        yield "".join(lines[start : start + each])
+
+
+def _cut(block: str, room: int) -> str:
+    """The whole lines of a block that fit."""
+    data = block.encode()
+    return block if len(data) <= room else data[: data.rfind(b"\n", 0, room) + 1].decode()

@@ -1,0 +1,138 @@
+"""Compare exact lists of rare short grams with today's filters: `python -m benchmarks short_needles --size 64M`.
+
+Needles of 3 to 6 characters, each in at most 1 % of the frames: every second one a word, the others any stretch of a
+line. A list names the frames of a gram that stands in at most a share of them; a needle reads the frames that today's
+filter leaves and that stand in the lists of all its grams that have one. Sizes are the entropy of the lists, the least
+that any coding takes, without a directory of the grams.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import statistics
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.corpora import corpus
+from monocontext import Monocontext, publish
+from monocontext.format.filters.building import overlap_for
+from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.filters.query import Literal
+
+NEEDLES = 200
+MOST_SHARE = 0.01
+"""Of the frames that a needle stands in."""
+DESIGNS = ((3, False, 0.05), (3, False, 0.1), (3, False, 0.2), (3, True, 0.1), (3, True, 0.2), (4, False, 0.01))
+"""Bytes of a gram, whether case is folded, and the most frames that a gram with a list stands in."""
+_SEED = 5
+_TRIES = 40_000
+
+Numbers = NDArray[np.uint64]
+
+
+def main(names: Sequence[str], size_bytes: int) -> None:
+    """Print a table for each corpus."""
+    for name in names:
+        path = corpus(name, size_bytes)
+        with tempfile.TemporaryDirectory() as place:
+            publish([path.read_bytes()], place)
+            with Monocontext.open(place) as context:
+                _measure(name, path, context)
+
+
+def _measure(name: str, path: Path, context: Monocontext) -> None:
+    reader: Any = context.span.source.reader  # type: ignore[attr-defined]
+    data, frames, at = path.read_bytes(), list[bytes](), 0
+    for number in range(reader.manifest.frames):
+        size = reader.frame(number).bytes
+        frames.append(data[at : at + size])
+        at += size
+    needles = _choose(frames)
+    filter_bytes = sum(FilterLayout(ref).size_bytes for ref in reader.manifest.filters) / len(frames)
+    print(f"\n## {name}: {len(data):,} bytes, {len(frames)} frames, {len(needles)} needles, seed {_SEED}\n")
+    print("| lists of | bytes a frame | filters | median read | worst tenth | all needles over 25 % |")
+    print("|---|---:|---:|---:|---:|---:|")
+    today = {needle: _candidates(context, needle, len(frames)) for needle in needles}
+    _print_row("none", 0, filter_bytes, [float(found.mean()) for found in today.values()])
+    for width, folded, share in DESIGNS:
+        reach = overlap_for(1 << 18)
+        covered = [one + behind[:reach] for one, behind in zip(frames, [*frames[1:], b""], strict=True)]
+        grams = [_grams(one.lower() if folded else one, width) for one in covered]
+        every, counts = np.unique(np.concatenate(grams), return_counts=True)
+        is_listed = counts <= max(share * len(frames), 1)
+        listed = every[is_listed]
+        shares = []
+        for needle, found in today.items():
+            left, units = found.copy(), (needle.lower() if folded else needle).encode()
+            for start in range(len(units) - width + 1):
+                gram = np.uint64(int.from_bytes(units[start : start + width], "little"))
+                if _has(listed, gram):
+                    left &= np.array([_has(of_frame, gram) for of_frame in grams])
+            shares.append(float(left.mean()))
+        title = f"{width} bytes, {'folded' if folded else 'case kept'}, in at most {share:.0%}"
+        _print_row(title, _entropy_bytes(counts[is_listed], len(frames)) / len(frames), filter_bytes, shares)
+
+
+def _choose(frames: Sequence[bytes]) -> list[str]:
+    dice, most = random.Random(_SEED), max(int(len(frames) * MOST_SHARE), 1)
+    found: dict[str, None] = {}
+    for attempt in range(_TRIES):
+        if len(found) == NEEDLES:
+            break
+        frame = frames[dice.randrange(len(frames))]
+        at = dice.randrange(max(len(frame) - 400, 1))
+        text = frame[at : at + 400].decode("utf-8", "ignore")
+        words = [word for word in re.findall(r"\w+", text[1:]) if 3 <= len(word) <= 6]
+        needle = dice.choice(words or [""]) if attempt % 2 else text[50 : 50 + dice.randrange(3, 7)]
+        if len(needle) < 3 or "\n" in needle or needle.strip() != needle:
+            continue
+        if sum(needle.encode() in one for one in frames) <= most:
+            found[needle] = None
+    return list(found)
+
+
+def _candidates(context: Monocontext, needle: str, frames: int) -> NDArray[np.bool_]:
+    answer = context.span.candidates(Literal(needle))
+    found = np.full(frames, answer is None)
+    for start, stop in answer.runs if answer is not None else ():
+        found[start:stop] = True
+    return found
+
+
+def _grams(data: bytes, width: int) -> Numbers:
+    units = np.frombuffer(data, np.uint8).astype(np.uint64)
+    count = len(units) - width + 1
+    grams = np.zeros(count, np.uint64)
+    for place in range(width):
+        grams |= units[place : place + count] << np.uint64(8 * place)
+    return np.unique(grams)
+
+
+def _has(sorted_grams: Numbers, gram: np.uint64) -> bool:
+    at = int(np.searchsorted(sorted_grams, gram))
+    return at < len(sorted_grams) and sorted_grams[at] == gram
+
+
+def _entropy_bytes(counts: NDArray[np.int64], frames: int) -> float:
+    def bits(count: int) -> float:
+        ways = math.lgamma(frames + 1) - math.lgamma(count + 1) - math.lgamma(frames - count + 1)
+        return ways / math.log(2)
+
+    different, times = np.unique(counts, return_counts=True)
+    return sum(bits(int(one)) * int(many) for one, many in zip(different, times, strict=True)) / 8
+
+
+def _print_row(title: str, more_bytes: float, filter_bytes: float, shares: list[float]) -> None:
+    ordered = sorted(shares)
+    print(
+        f"| {title} | {more_bytes:,.0f} | {1 + more_bytes / filter_bytes:.2f} x | {statistics.median(shares):.1%} "
+        f"| {ordered[int(len(ordered) * 0.9)]:.0%} | {sum(one > 0.25 for one in shares)} |",
+        flush=True,
+    )

@@ -1,0 +1,76 @@
+"""Run the operations that the sandbox of `dspy` requests on a list or dict of documents. Requests and replies are JSON.
+
+Answers are about blocks of documents, so that a loop over a million of them takes a thousand messages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monocontext.adapters.dspy_remote import Remote
+from monocontext.text import regex
+from monocontext.text.documents import DocumentDict, DocumentList
+
+_OF_DOCUMENTS = frozenset({"document", "lengths", "texts_from", "holding", "matching", "names", "number"})
+_OF_LIST = frozenset({"count", "index"})
+
+
+class RemoteDocuments(Remote):
+    """A lazy list or dict of documents for one sandbox, which counts them from 0 on in the order of a loop."""
+
+    def __init__(self, texts: DocumentList | DocumentDict, most_characters: int):
+        super().__init__(texts, most_characters)
+        self._texts = texts
+        self._numbers: Any = texts._numbers if isinstance(texts, DocumentList) else None
+        if self._numbers is None:
+            numbers = texts.documents.numbers
+            self._numbers = range(len(texts)) if numbers is None else list(numbers.values())
+
+    def _operate(self, value: Any, name: str, arguments: list[Any]) -> Any:
+        if value is not self._texts:
+            return super()._operate(value, name, arguments)
+        if name in _OF_LIST and isinstance(value, DocumentList):
+            return getattr(value, name)(*arguments)
+        if name not in _OF_DOCUMENTS:
+            raise AttributeError(name)
+        return getattr(self, f"_{name}")(*arguments)
+
+    def _document(self, at: int) -> Any:
+        return self._texts.documents.item(self._numbers[at])
+
+    def _block(self, start: int, most: int) -> range:
+        return range(start, min(start + most, len(self._numbers)))
+
+    def _lengths(self, start: int, most: int) -> list[int]:
+        """Characters of each document of a block."""
+        return [len(self._document(at)) for at in self._block(start, most)]
+
+    def _texts_from(self, start: int, most: int) -> list[str]:
+        """The texts of a block, or of its beginning, if it is long."""
+        taken: list[int] = []
+        characters = 0
+        for at in self._block(start, most):
+            characters += len(self._document(at))
+            if characters > self._most and taken:
+                break
+            taken.append(self._numbers[at])
+        return [self._part(text) for text in self._texts.documents.reals(taken)]
+
+    def _holding(self, start: int, most: int, sub: str) -> list[int]:
+        """The documents of a block in which a text occurs."""
+        return [at for at in self._block(start, most) if sub in self._document(at)]
+
+    def _matching(self, start: int, most: int, pattern: str, flags: int) -> list[int]:
+        """The documents of a block in which `re.search` finds something."""
+        return [at for at in self._block(start, most) if regex.search(pattern, self._document(at), flags) is not None]
+
+    def _names(self, start: int, most: int) -> list[str]:
+        table = self._texts.documents.table
+        return [table.document(self._numbers[at]).name for at in self._block(start, most)]
+
+    def _number(self, name: str) -> int | None:
+        """The place of a name in a dict."""
+        number = self._texts.documents.number_of(name)
+        if number is None or isinstance(self._numbers, range):
+            return number
+        return int(self._numbers.index(number))

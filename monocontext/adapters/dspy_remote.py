@@ -1,0 +1,125 @@
+"""Run the operations that the sandbox of `dspy` requests on the text. Requests and replies are JSON."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from monocontext.text import regex
+from monocontext.text.lazy_kinds import LazyItems, LazyText
+from monocontext.text.str_methods import StrLike
+
+_OPERATORS = ("__add__", "__radd__", "__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__len__")
+_PUBLIC = frozenset(name for name in dir(str) if not name.startswith("_"))
+_RE = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
+_MAX_REMEMBERED = 64
+"""Derived texts, lists and passes kept for the next request; the host derives dropped ones again."""
+
+
+class Remote:
+    """One text for one sandbox."""
+
+    def __init__(self, context: Any, most_characters: int):
+        self._context = context
+        self._most = most_characters
+        self._results: dict[str, Any] = {}
+        self._passes: dict[str, tuple[int, Iterator[Any]]] = {}
+
+    def call(self, steps: list[Any], name: str, arguments: list[Any]) -> dict[str, Any]:
+        """The result or the error of an operation on the result of the steps."""
+        try:
+            if name == "batch":
+                return {"value": self._batch(steps, *arguments)}
+            return self._pack(self._operate(self._value(steps), name, arguments))
+        except Exception as error:
+            known = (item.__name__ for item in type(error).__mro__ if getattr(builtins, item.__name__, None) is item)
+            return {"error": "re.error" if isinstance(error, re.error) else next(known), "told": str(error)}
+
+    def _value(self, steps: list[Any]) -> Any:
+        if not steps:
+            return self._context
+        key = json.dumps(steps)
+        if key not in self._results:
+            made = self._operate(self._value(steps[:-1]), *steps[-1])
+            self._remember(self._results, key, made)
+            return made
+        return self._results[key]
+
+    def _operate(self, value: Any, name: str, arguments: list[Any]) -> Any:
+        given = [self._decode(item) for item in arguments]
+        if name == "item":
+            return value[given[0]]
+        if name == "slice":
+            return self._part(value[given[0] : given[1]])
+        if name == "translate":
+            return value.translate(dict(given[0]))
+        if name.startswith("re.") and name[3:] in _RE:
+            return self._search(value, name[3:], *given)
+        if name not in _PUBLIC and name not in _OPERATORS:
+            raise AttributeError(name)
+        return getattr(value, name)(*given)
+
+    def _decode(self, value: Any) -> Any:
+        if type(value) is dict and "steps" in value:
+            return self._value(value["steps"])
+        if type(value) is dict and "tuple" in value:
+            return tuple(self._decode(item) for item in value["tuple"])
+        return value
+
+    def _part(self, part: Any) -> str:
+        if len(part) > self._most:
+            raise ValueError(f"a slice has at most {self._most:,} characters here, not {len(part):,}")
+        return part if isinstance(part, str) else "".join(part.chunks())
+
+    def _search(self, text: Any, name: str, pattern: str, rest: list[Any], options: dict[str, int]) -> Any:
+        before = rest[:1] if name in ("sub", "subn") else []
+        found = getattr(regex, name)(pattern, *before, text, *rest[len(before) :], **options)
+        if name == "finditer":
+            return (_pack_match(match) for match in found)
+        return _pack_match(found) if found is not None and name in ("search", "match", "fullmatch") else found
+
+    def _batch(self, steps: list[Any], start: int, most: int) -> list[Any]:
+        """Up to `most` items of a list from `start` on; goes on with the pass that gave the earlier ones."""
+        key = json.dumps(steps)
+        at, items = self._passes.pop(key, (-1, iter(())))
+        if at != start:
+            self._results.pop(key, None)  # a pass over matches only goes forward
+            items = itertools.islice(iter(self._value(steps)), start, None)
+        taken, characters = [], 0
+        for item in itertools.islice(items, most):
+            characters += len(item) if isinstance(item, str) else 0
+            if characters > self._most:
+                raise MemoryError(f"items {start:,} and following have more than {self._most:,} characters: take fewer")
+            taken.append(self._pack(item))
+        self._remember(self._passes, key, (start + len(taken), items))
+        return taken
+
+    def _pack(self, value: Any) -> dict[str, Any]:
+        if isinstance(value, StrLike):
+            return {"text": value._known_length}  # None: only a pass over the text would tell
+        if isinstance(value, str) and len(value) > self._most:
+            return {"text": len(value)}
+        if isinstance(value, tuple):
+            return {"tuple": [self._pack(item) for item in value]}
+        if isinstance(value, LazyItems):
+            return {"list": True}
+        if type(value) is list and (
+            any(isinstance(item, LazyText) for item in value)
+            or sum(len(item) for item in value if isinstance(item, str)) > self._most
+        ):
+            return {"list": True}
+        return {"value": value}
+
+    @staticmethod
+    def _remember(table: dict[str, Any], key: str, value: Any) -> None:
+        table[key] = value
+        if len(table) > _MAX_REMEMBERED:
+            del table[next(iter(table))]
+
+
+def _pack_match(match: Any) -> list[Any]:
+    return [[*match.regs], [match[number] for number in range(match.re.groups + 1)], dict(match.re.groupindex)]

@@ -1,0 +1,170 @@
+"""Texts as files of fsspec: `fsspec.open("monocontext://text::s3://bucket/prefix")`, for all that read with it.
+
+`text`, or `text` with any suffix, is the whole text; every other path is the document of that name. A filesystem stays
+on the generation that it opened, also in processes that it is sent to; `invalidate_cache()` moves it to the newest.
+Bytes are those of the text in UTF-8. Ranges are fetched, verified and kept by the engine.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem, make_instance
+
+from monocontext.engine.reader import Reader
+from monocontext.text.monocontext import Monocontext
+
+_WHOLE = "text"
+
+
+class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
+    """The files of one context, to read. Safe for use by many threads."""
+
+    protocol = "monocontext"
+
+    def __init__(
+        self,
+        fo: str = "",
+        target_protocol: str | None = None,
+        target_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """`fo`: where the context lies (1 GET). `target_options`: those of `Monocontext.open`; in a chain of URLs
+        fsspec takes them from the keyword that is named like the last protocol: `s3={"endpoint": ...}`.
+
+        fsspec loads what it knows of each protocol in a chain, such as `s3fs`; `fo="s3://..."` needs nothing more.
+        """
+        super().__init__(**options)
+        if not fo:
+            raise ValueError(
+                "where does the text lie? expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
+            )
+        url = f"{target_protocol}://{fo.lstrip('/')}" if target_protocol not in (None, "file", "local") else fo
+        given: Any = target_options or {}
+        self._text: Monocontext = Monocontext.open(url, **given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = dict(self.storage_options)
+        options["target_options"] = {**(options.get("target_options") or {}), "generation": self._text.generation}
+        return make_instance, (type(self), self.storage_args, options)
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        """Move to the newest generation (1 GET). Files that are open stay on theirs."""
+        self._text.refresh()
+
+    def close(self) -> None:
+        """Give back memory and connections. Idempotent."""
+        self._text.close()
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """The files below a path. Sizes of documents are None: `info` finds them."""
+        path = str(self._strip_protocol(path)).strip("/")
+        below = f"{path}/" if path else ""
+        found: dict[str, dict[str, Any]] = {}
+        if not path and _WHOLE not in self._documents:
+            found[_WHOLE] = self.info(_WHOLE)
+        for name in self._documents:
+            if name == path:
+                found[name] = self.info(name)
+            elif name.startswith(below):
+                first, *deeper = name[len(below) :].split("/")
+                kind = {"size": 0, "type": "directory"} if deeper else {"size": None, "type": "file"}
+                if not deeper or below + first not in found:
+                    found[below + first] = {"name": below + first, **kind}
+        if path and not found:
+            found[path] = self.info(path)
+        return [found[name] for name in sorted(found)] if detail else sorted(found)
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Size in bytes and generation of a file (at most 2 GETs for the frames at its ends)."""
+        path = str(self._strip_protocol(path)).strip("/")
+        if not path or (path not in self._documents and any(name.startswith(f"{path}/") for name in self._documents)):
+            return {"name": path, "size": 0, "type": "directory"}
+        of_text = {"url": self._text.url, "generation": self._text.generation}
+        return {"name": path, "size": len(_Bytes(self._find(path))), "type": "file", **of_text}
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        """Bytes of a file, as a slice with these ends gives them."""
+        content = _Bytes(self._find(str(self._strip_protocol(path))))
+        first, stop, _step = slice(start, end).indices(len(content))
+        return content.read(first, stop)
+
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: Any = None,
+        autocommit: bool = True,
+        cache_options: Any = None,
+        **options: Any,
+    ) -> _File:
+        if mode != "rb":
+            self._refuse(path)
+        content = _Bytes(self._find(path))
+        options = {name: options[name] for name in ("cache_type",) if name in options}
+        return _File(self, path, content, block_size or "default", cache_options=cache_options, **options)
+
+    def _refuse(self, path: str, *_: Any, **__: Any) -> Any:
+        raise OSError(errno.EROFS, f"{os.strerror(errno.EROFS)}: texts are written by monocontext.publish", path)
+
+    # fsspec's own mkdir and its kin do nothing in silence; all others that write end in one of these, or in `open`.
+    mkdir = makedirs = rmdir = rm_file = _refuse
+
+    def cp_file(self, path1: str, path2: str, **options: Any) -> None:
+        self._refuse(path2)
+
+    @property
+    def _documents(self) -> Mapping[str, Monocontext]:
+        return self._text.documents
+
+    def _find(self, path: str) -> Monocontext:
+        if path in self._documents:
+            return self._documents[path]
+        if path == _WHOLE or ("/" not in path and path.startswith(_WHOLE + ".")):
+            return self._text._snapshot
+        raise FileNotFoundError(errno.ENOENT, f"no document of this name in {self._text.url}", path)
+
+
+class _File(AbstractBufferedFile):  # type: ignore[misc]
+    """One file, open to read."""
+
+    def __init__(self, fs: MonocontextFileSystem, path: str, content: _Bytes, block_size: Any, **options: Any) -> None:
+        self._content = content
+        super().__init__(fs, path, "rb", block_size, size=len(content), **options)
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return self._content.read(start, min(end, len(self._content)))
+
+
+class _Bytes:
+    """A part of a stored text in UTF-8, by bytes."""
+
+    def __init__(self, text: Monocontext) -> None:
+        reader = text._reader
+        assert isinstance(reader, Reader)  # a filesystem opens its texts itself
+        self._reader = reader
+        first = text.span.start
+        self._start, self._stop = self._byte_of(first), self._byte_of(first + len(text))
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    def _byte_of(self, character: int) -> int:
+        """The byte at which a character begins (1 GET for its frame, unless it is the frame's first)."""
+        if character == self._reader.characters:
+            return self._reader.manifest.text_bytes
+        frame = self._reader.locate(character)
+        return frame.start_byte + len(self._reader.read(frame.start, character).encode())
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Bytes [start, stop). Reads the frames that hold them."""
+        if start >= stop:
+            return b""
+        start, stop = self._start + start, self._start + stop
+        table = self._reader.table
+        first, last = table.byte_frame(start), table.byte_frame(stop - 1)
+        data = self._reader.read(first.start, last.stop).encode()
+        return data[start - first.start_byte : stop - first.start_byte]

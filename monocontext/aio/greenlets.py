@@ -1,0 +1,251 @@
+"""Run the engine's work on an event loop: callers and requests are tasks, and no thread waits.
+
+The engine is written for threads that wait. Each call of it runs in a greenlet, a stack of its own in the loop's
+thread. Where the engine waits, the greenlet hands an awaitable to its task, which awaits it and switches back with the
+result. So planning, scheduling, verifying and caching are the code of the synchronous path.
+
+Invariants:
+- everything but `decode` runs in the loop's thread;
+- no greenlet switches away inside the lock, so the lock need not lock anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from greenlet import getcurrent, greenlet
+
+from monocontext.engine.fetch.crew import LOCK, Crew, hire
+from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.workers import MAX_THREADS, Job, Workers
+
+T = TypeVar("T")
+
+HOLD_SECONDS = 0.005
+"""A call that finds everything in memory lets other tasks run after so long: a scan reads 5 MB meanwhile."""
+
+_TURN = object()
+"""A greenlet hands this to its task to let other tasks run."""
+
+
+class RequestAbandoned(BaseException):
+    """Thrown into a request that no caller waits for any more."""
+
+
+class GreenletWorkers(Workers):
+    """The `Workers` of an asynchronous text. Belongs to the loop that made it."""
+
+    spares_hops = False
+    """A request belongs to all callers that wait for it, so a cancelled caller must not end it."""
+
+    def __init__(self, max_running: int = MAX_THREADS):
+        self.max_running = max_running
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._lock = _Lock(self)
+        self.lock: Any = self._lock
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._running: dict[int, list[tuple[greenlet, asyncio.Task[None]]]] = {}
+        """Attempts in flight, by the `id` of their request."""
+        self._crew: Crew | None = None
+        self._turn_began = time.monotonic()
+        """When other tasks last had a turn."""
+        self._is_ending = False
+
+    # -- for the asynchronous side ---------------------------------------------------------------------------------
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """Run `work`, which may wait; cancelling the task raises `CancelledError` where it waits."""
+        self._check_thread()
+        return cast(T, await self._drive(greenlet(work)))
+
+    def wait_for(self, awaitable: Awaitable[T]) -> T:
+        """Inside `call`: await `awaitable` and return its result."""
+        parent = getcurrent().parent
+        if parent is None:
+            if isinstance(awaitable, Coroutine):
+                awaitable.close()
+            raise RuntimeError("an asynchronous text is read by awaiting its methods")
+        result: T = parent.switch(awaitable)
+        self._turn_began = time.monotonic()
+        return result
+
+    def pause(self, seconds: float) -> None:
+        """Inside `call`: sleep."""
+        self.wait_for(asyncio.sleep(seconds))
+
+    def end(self, requests: Iterable[RangeRequest], error: BaseException) -> bool:
+        """End requests in flight by an error, now: what they reserved is free when this returns.
+
+        False where the tasks of some have not started: call again after they have had a turn."""
+        have_begun = True
+        self._is_ending = True
+        try:
+            for request in list(requests):
+                have_begun &= id(request) in self._running
+                for worker, task in self._running.pop(id(request), []):
+                    worker.throw(error)
+                    task.cancel()  # it awaits something that the greenlet no longer needs
+        finally:
+            self._is_ending = False
+        return have_begun
+
+    async def aclose(self, error: BaseException) -> None:
+        """End all requests by an error, and wait until they have ended."""
+        self._is_ending = True
+        for attempts in list(self._running.values()):
+            for worker, task in attempts:
+                worker.throw(error)
+                task.cancel()
+        self._is_ending = False
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._crew = None
+
+    # -- what the engine asks of its workers -----------------------------------------------------------------------
+
+    def submit(self, request: RangeRequest, job: Job) -> bool:
+        self._check_thread()
+        task = self._loop.create_task(self._carry(request, job))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    def decode(self, work: Callable[[], T]) -> T:
+        """Run `work`, which takes milliseconds of the processor, in the decoding thread of the process."""
+        outcome: Future[T] = Future()
+
+        def job() -> None:
+            if outcome.set_running_or_notify_cancel():
+                try:
+                    outcome.set_result(work())
+                except BaseException as error:  # handed to whoever waits
+                    outcome.set_exception(error)
+
+        with LOCK:
+            self._crew = hire()
+            if not self._crew.decoding.submit(job):
+                return work()
+        return self.wait_for(asyncio.wrap_future(outcome, loop=self._loop))
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        crew = self._crew
+        return crew.share(works) if crew else [work() for work in works]
+
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
+        while not ready():
+            moment = until() if until else None
+            left = None if moment is None else moment - self.now()
+            if left is not None and left <= 0:
+                return False
+            self.wait_for(self._wait_for_event(left))
+        return True
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        """Does nothing: requests in flight end by themselves; `aclose` ends them."""
+
+    # -- how ---------------------------------------------------------------------------------------------------------
+
+    def ring(self) -> None:
+        for waiter in self._waiting:
+            _wake(waiter)
+
+    def give_way(self) -> None:
+        """Inside `call`, outside the lock: let other tasks run if this one has had its turn."""
+        if self._is_ending or time.monotonic() - self._turn_began < HOLD_SECONDS:
+            return
+        parent = getcurrent().parent
+        if parent is not None:
+            parent.switch(_TURN)
+            self._turn_began = time.monotonic()
+
+    async def _drive(self, worker: greenlet) -> Any:
+        """Run a greenlet to its end and await what it hands over."""
+        cancelled: BaseException | None = None
+        self._turn_began = time.monotonic()
+        awaited = worker.switch()
+        while not worker.dead:
+            if awaited is _TURN:
+                # The engine does not wait here, so it may not be interrupted here: the error comes where it waits next.
+                try:
+                    await asyncio.sleep(0)
+                except asyncio.CancelledError as error:
+                    cancelled = error
+                awaited = worker.switch()
+                continue
+            try:
+                if cancelled is not None:
+                    if isinstance(awaited, Coroutine):
+                        awaited.close()
+                    pending, cancelled = cancelled, None
+                    raise pending
+                result = await awaited
+            except BaseException as error:
+                if worker.dead:  # ended meanwhile
+                    raise
+                awaited = worker.throw(error)
+            else:
+                if worker.dead:
+                    return None
+                awaited = worker.switch(result)
+        if cancelled is not None:
+            raise cancelled
+        return awaited
+
+    async def _carry(self, request: RangeRequest, job: Callable[[], None]) -> None:
+        worker = greenlet(job)
+        attempts = self._running.setdefault(id(request), [])
+        mine = (worker, cast("asyncio.Task[None]", asyncio.current_task()))
+        attempts.append(mine)
+        try:
+            await self._drive(worker)
+        finally:
+            attempts.remove(mine)
+            if not attempts and self._running.get(id(request)) is attempts:
+                del self._running[id(request)]
+
+    async def _wait_for_event(self, most_seconds: float | None) -> None:
+        """Wait until `ring`, or for so many seconds."""
+        waiter = self._loop.create_future()
+        self._waiting.add(waiter)
+        later = None if most_seconds is None else self._loop.call_later(most_seconds, _wake, waiter)
+        try:
+            await waiter
+        finally:
+            self._waiting.discard(waiter)
+            if later is not None:
+                later.cancel()
+
+    def _check_thread(self) -> None:
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("an asynchronous text belongs to the event loop that opened it")
+
+
+class _Lock:
+    """Stands where threads need a lock. Entering it lets other tasks run."""
+
+    def __init__(self, workers: GreenletWorkers):
+        self._workers = workers
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        if not self._depth:
+            self._workers.give_way()
+        self._depth += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._depth -= 1
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

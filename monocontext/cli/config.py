@@ -1,0 +1,37 @@
+"""`config`: show the defaults of the commands, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from monocontext.cli.help import command_group
+from monocontext.cli.options import AsJson
+from monocontext.cli.printing import say, say_row
+from monocontext.cli.settings import KEYS, SETTINGS, config_path, hide_secrets, read_config
+
+app = command_group("Defaults of the commands, from a file of yours; `help config` says what it may hold.")
+
+
+@app.command()
+def show(as_json: AsJson = False) -> None:
+    """Print each setting, its value, and whether the environment or the file says it. Secrets are left out."""
+    file = read_config()
+    for key, setting in SETTINGS.items():
+        origin = setting.variable()
+        if origin is None:
+            value = file.get(key)
+            origin = str(config_path()) if key in file else None
+        else:
+            value = None if origin in KEYS else os.environ[origin]
+        value = hide_secrets(value) if value and setting.is_url else value
+        if as_json:
+            print(json.dumps({"key": key, "value": value, "from": origin}))
+        else:
+            say_row(f"{key:<20} {'-' if value is None else value}  ({origin or 'not set'})")
+
+
+@app.command()
+def path() -> None:
+    """Print where the file lies, or would."""
+    say(str(config_path()))

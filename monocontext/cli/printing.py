@@ -1,0 +1,82 @@
+"""Print the output of commands, with control characters of outside text escaped on a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+_STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+"""Control characters but tab and line ends, marks that reverse the order of a line, and lone surrogates."""
+
+_KEYWORD = re.compile(
+    r"\b(allow|anonymous|base_url|encoding|endpoint|errors|follow_links|generation|prefetch|profile|region|replace)="
+    r"(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
+)
+
+
+_quiet = False
+
+
+def hush(wanted: bool) -> None:
+    """Print no remarks and no progress from now on, or print them again; errors and results stay."""
+    global _quiet
+    _quiet = wanted
+
+
+def is_quiet() -> bool:
+    """Whether remarks and progress are left out."""
+    return _quiet
+
+
+def wants_colour() -> bool:
+    """Whether stdout takes colours: a terminal, and no `NO_COLOR`."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def escape_controls(text: str) -> str:
+    """Escape control characters: anybody may write names and transcripts, and an escape sequence can fill a clipboard
+    or hide a line."""
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line."""
+    print(escape_controls(text), file=sys.stderr if err else sys.stdout, flush=err)
+
+
+def say_row(text: str) -> None:
+    """Print one row of a list, with line ends in it escaped."""
+    say(text.replace("\n", "\\n").replace("\r", "\\r"))
+
+
+def fail(name: str, error: object) -> None:
+    """Print the error that ended the command `name`, in one line, with options in the form of flags."""
+    say(f"{name}: {as_flags(' '.join(str(error).split()))}", err=True)
+
+
+def remark(text: str) -> None:
+    """Print a line on stderr that no result needs; nothing with `--quiet`."""
+    if not _quiet:
+        say(text, err=True)
+
+
+def note(text: str) -> None:
+    """Print a remark of the library."""
+    remark(f"note: {as_flags(text)}")
+
+
+def write_text(text: str) -> None:
+    """Write a text to stdout as it is; on a terminal with control characters escaped."""
+    shown = escape_controls(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(shown.encode())
+
+
+def as_flags(message: str) -> str:
+    """A message of the library with its options as flags: `anonymous=True` becomes `--anonymous`."""
+
+    def flag(found: re.Match[str]) -> str:
+        value = found[2] or found[3]
+        return f"--{found[1].replace('_', '-')}" + (f" {value}" if value else "")
+
+    return _KEYWORD.sub(flag, message)

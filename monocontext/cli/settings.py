@@ -1,0 +1,157 @@
+"""Defaults of the commands, read from one file of the user: `config.toml`. The library itself never reads it.
+
+Invariants:
+- a value of the file counts only where neither a flag nor a variable of the environment says another one;
+- the file lies in the user's own folder, never in the working directory: a cloned repository redirects nothing;
+- it holds no keys: what looks like one is refused by name, and its value is never printed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import typer
+
+from monocontext.errors import MonocontextError
+from monocontext.options import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value that the file may hold."""
+
+    key: str
+    """TABLE.NAME."""
+    about: str
+    variables: tuple[str, ...] = ()
+    """Where one of these is set in the environment, the file does not count."""
+    kind: type[str | int | float] = str
+    least: int = 0
+    """Of a number, as its flag has it."""
+
+    @property
+    def is_url(self) -> bool:
+        return self.key.endswith(("url", "endpoint"))
+
+    def variable(self) -> str | None:
+        """The variable that is set in the environment, if any."""
+        return next((name for name in self.variables if os.environ.get(name)), None)
+
+
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
+"""Say who somebody is, as a profile does: a profile that is named would hide them."""
+SETTINGS = {
+    setting.key: setting
+    for setting in (
+        Setting("s3.endpoint", "S3 server other than AWS", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")),
+        Setting("s3.region", "its region", ("AWS_DEFAULT_REGION",)),
+        Setting("s3.profile", "profile of the AWS configuration", ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", *KEYS)),
+        Setting("sessions.url", "the archive of sessions", ("MONOCONTEXT_URL",)),
+        Setting("volumes.url", "where volumes lie", ("MONOCONTEXT_VOLUMES",)),
+        Setting("models.model", "the root model of `rlm`, as MAKER:NAME or NAME"),
+        Setting("models.sub_model", "the model of sub-calls"),
+        Setting("models.cache_dir", "folder that keeps answers of sub-calls"),
+        Setting("openai.base_url", "endpoint of OpenAI's models", ("OPENAI_BASE_URL",)),
+        Setting("anthropic.base_url", "endpoint of Anthropic's models", ("ANTHROPIC_BASE_URL",)),
+        Setting("limits.max_calls", "calls of models in a run", kind=int, least=1),
+        Setting("limits.max_tokens", "tokens in a run, in and out", kind=int, least=1),
+        Setting("limits.max_dollars", "dollars of a run", kind=float),
+        Setting("limits.max_seconds", "wall clock of a question", kind=float),
+    )
+}
+"""All of them, by key. Those of `rlm` are here too: both programs read one file."""
+
+_SECRET = re.compile(r"(?!max_).*(key|token|secret|password|credential|authorization)", re.IGNORECASE)
+_LOGIN = re.compile(r"^(?![A-Za-z]:[\\/])(?:((?:[^/@:]*:)?//)[^/]*@|[^/@]*:/?[^/]*@)")
+"""`https://user:password@`, also without `https://`; no drive of Windows."""
+
+
+def config_path() -> Path:
+    """Where the file lies: `$XDG_CONFIG_HOME/monocontext/config.toml`, or the like of macOS and Windows.
+
+    A folder that is empty or relative counts as unset. Without a home the path stays relative, and nothing reads it.
+    """
+    folder = typer.get_app_dir("monocontext")
+    if not Path(folder).is_absolute():
+        folder = os.path.expanduser("~/.config/monocontext")
+    return Path(folder) / "config.toml"
+
+
+def from_file(key: str) -> Any:
+    """What the file says of a setting; None where it does not, or where a variable of the environment goes before.
+
+    Raises `MonocontextError` for a file that holds what it must not.
+    """
+    found = read_config().get(key)
+    return None if found is None or SETTINGS[key].variable() else found
+
+
+def read_config() -> Mapping[str, Any]:
+    """The values of the file by key, empty without a file. Raises `MonocontextError`."""
+    path = config_path()
+    if not path.is_absolute():
+        return {}
+    try:
+        return _checked(path, path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise MonocontextError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def hide_secrets(url: str) -> str:
+    """A URL without its user, password and query."""
+    return _LOGIN.sub(lambda found: found[1] or "", re.split("[?#]", url)[0])
+
+
+@lru_cache(1)
+def _checked(path: Path, data: bytes) -> Mapping[str, Any]:
+    import tomllib
+
+    try:
+        tables = tomllib.loads(data.decode())
+    except ValueError as error:
+        raise MonocontextError(f"{path} is not TOML: {error}") from None
+    found: dict[str, Any] = {}
+    for table, values in tables.items():
+        for name, value in values.items() if isinstance(values, dict) else [("", values)]:
+            key = f"{table}.{name}" if name else table
+            _check(path, key, value)
+            found[key] = SETTINGS[key].kind(value)
+    return found
+
+
+def _check(path: Path, key: str, value: object) -> None:
+    name = key.rpartition(".")[2]
+    if _SECRET.match(name):
+        raise MonocontextError(f"{path}: {key}: no keys belong in this file; see `monocontext help credentials`")
+    if key not in SETTINGS:
+        whole = next((known for known in SETTINGS if known.endswith(f".{name}")), None)
+        near = f": did you mean {whole}?" if whole else nearest(key, SETTINGS) or f": there are {', '.join(SETTINGS)}"
+        raise MonocontextError(f"{path}: unknown setting {key}{near}")
+    setting = SETTINGS[key]
+    kinds: tuple[type, ...] = (int, float) if setting.kind is float else (setting.kind,)
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        wanted = {str: "a text in quotes", int: "a whole number", float: "a number"}[setting.kind]
+        raise MonocontextError(f"{path}: {key} is {wanted}, not {type(value).__name__}")
+    if isinstance(value, str):
+        if not value:
+            raise MonocontextError(f"{path}: {key} is empty")
+        if setting.is_url and (_LOGIN.match(value) or "?" in value):
+            raise MonocontextError(
+                f"{path}: {key}: no passwords and no query belong in this file; see `monocontext help credentials`"
+            )
+        try:
+            urlsplit(value if setting.is_url else "")
+        except ValueError as error:
+            raise MonocontextError(f"{path}: {key} is no URL: {error}") from None
+    elif isinstance(value, int | float) and not setting.least <= value <= sys.float_info.max:
+        raise MonocontextError(f"{path}: {key} is a finite number of at least {setting.least}")

@@ -1,0 +1,94 @@
+"""Texts of `help TOPIC`; the page docs/configuration.md is made of them, too."""
+
+from __future__ import annotations
+
+from monocontext.cli.settings import SETTINGS
+
+_STORES = """\
+Where a text may lie. A context is a folder of objects at one of these:
+
+- `s3://bucket/prefix`: Amazon S3, and servers of its protocol with `--endpoint URL`
+- `gs://bucket/prefix`: Google Cloud Storage; needs `pip install 'monocontext[obstore]'`
+- `az://container/prefix`: Azure Blob Storage; the same
+- `https://host/path`: a web server that knows ranges, read only; the same
+- `hf://datasets/owner/name/path`: Hugging Face, read only; needs `monocontext[fsspec]` and `huggingface_hub`
+- `fsspec+PROTOCOL://place/path`: any filesystem of fsspec; needs `monocontext[fsspec]`
+- a path, or `file:///directory`: a directory of this machine
+
+docs/stores.md says what each has to promise."""
+
+_CREDENTIALS = """\
+Keys come from the environment and from the files of their makers, never from `config.toml`.
+
+- S3: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a profile (`--profile`, `aws sso login`), or the role of the
+  machine, in boto3's order. `--anonymous` signs nothing, for public buckets.
+- Google: `GOOGLE_APPLICATION_CREDENTIALS`, the login of `gcloud`, or the machine's own.
+- Azure: `AZURE_STORAGE_ACCOUNT_NAME` with `AZURE_STORAGE_ACCOUNT_KEY`, a SAS token, or a managed identity.
+- Models: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or what another maker's SDK reads."""
+
+_CONFIG = """\
+`config.toml` holds defaults of the commands `monocontext` and `rlm`. A flag goes before a variable of the environment,
+the variable before the file, and the file before what is built in, which for S3 includes the AWS configuration. The
+library for Python never reads the file.
+
+It lies in `$XDG_CONFIG_HOME/monocontext`, by default `~/.config/monocontext`; on macOS in
+`~/Library/Application Support/monocontext`, on Windows in `%APPDATA%\\monocontext`. `monocontext config path` prints
+where, `monocontext config show` each value and where it comes from. Nothing is read from the working directory: a
+repository that you cloned could send your text and your keys elsewhere.
+
+    [s3]
+    endpoint = "https://s3.example.com"
+
+    [models]
+    model = "anthropic:claude-sonnet-5-5"
+
+    [limits]
+    max_dollars = 2.50
+
+It may hold these; no keys, which have a place of their own (`help credentials`):
+
+{settings}
+
+The model and the sub-model hold together: `--preset`, `--base-url`, or a flag that names another maker, leaves out
+both. A `base_url` is for the models of its maker alone. `rlm demo` reads no file, nor do the uploads of hooks:
+`hooks install` writes what it finds into their settings. `rlm compile`, which hooks with `--compile` start, reads
+it."""
+
+_VARIABLES = {
+    "AWS_...": "keys, profile, region and endpoint, as boto3 reads them",
+    "OPENAI_API_KEY, ANTHROPIC_API_KEY": "keys of models",
+    "OPENAI_BASE_URL, ANTHROPIC_BASE_URL": "endpoints of models",
+    "OPENAI_MODEL": "the model of `rlm demo`, and of `rlm compile` where nothing names one",
+    "MONOCONTEXT_URL": "the archive of sessions",
+    "MONOCONTEXT_VOLUMES": "where volumes lie, else `~/.monocontext/volumes`",
+    "MONOCONTEXT_HOME": "what hooks have yet to upload, briefs and their log, else `~/.monocontext`",
+    "MONOCONTEXT_USER": "whose sessions they are, else the login",
+    "MONOCONTEXT_MCP_TOKEN, MONOCONTEXT_MEMORY_TOKEN, RLM_WATCH_TOKEN": "bearer tokens of what serves HTTP",
+    "MONOCONTEXT_PYODIDE": "the folder of Pyodide, for the runner wasm",
+    "NO_COLOR": "no colours",
+    "HTTPS_PROXY, NO_PROXY": "and their like, as usual",
+    "XDG_CONFIG_HOME": "where `config.toml` lies",
+}
+
+
+def _list(rows: dict[str, str]) -> str:
+    return "\n".join(
+        f"- {', '.join(f'`{name}`' for name in names.split(', '))}: {about}" for names, about in rows.items()
+    )
+
+
+def _settings() -> str:
+    return _list({key: f"{each.about}{_unless(each.variables)}" for key, each in SETTINGS.items()})
+
+
+def _unless(variables: tuple[str, ...]) -> str:
+    return f" (unless {' or '.join(f'`{name}`' for name in variables)} is set)" if variables else ""
+
+
+TOPICS = {
+    "config": _CONFIG.format(settings=_settings()),
+    "credentials": _CREDENTIALS,
+    "environment": "Variables that both commands read:\n\n" + _list(_VARIABLES),
+    "stores": _STORES,
+}
+"""Markdown, by the name of the topic."""

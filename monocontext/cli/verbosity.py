@@ -1,0 +1,75 @@
+"""`--quiet` and `--verbose`, said once for all commands of both programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from monocontext.cli.printing import hush, say
+
+if TYPE_CHECKING:
+    import logging
+
+LOGGERS = ("monocontext", "rlm")
+
+_handler: logging.Handler | None = None
+"""Prints the records of our loggers, with `--verbose`; without it nothing imports `logging`."""
+
+
+def _take_quiet(context: typer.Context, wanted: bool) -> bool:
+    """Remember it. The program's own option comes first, and forgets what was said to an earlier one."""
+    if wanted or context.parent is None:
+        hush(wanted)
+    return wanted
+
+
+def _take_verbose(context: typer.Context, wanted: bool) -> bool:
+    global _handler
+    if wanted and _handler is None:
+        _handler = _print_logs()
+    elif _handler and not wanted and context.parent is None:
+        _handler.close()
+        _handler = None
+    return wanted
+
+
+def _print_logs() -> logging.Handler:
+    """Let our loggers print each record as a line on stderr, with control characters escaped."""
+    import logging
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(self.format(record), err=True)
+
+        def close(self) -> None:
+            for name in LOGGERS:
+                logging.getLogger(name).removeHandler(self)
+            super().close()
+
+    lines = Lines()
+    lines.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.addHandler(lines)
+        logger.setLevel(logging.DEBUG)
+    return lines
+
+
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", callback=_take_quiet, expose_value=False, help="No remarks and no progress on stderr."),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", callback=_take_verbose, expose_value=False, help="Tell on stderr what happens on the way."
+    ),
+]
+SHARED = ("quiet", "verbose")
+"""Options of a program that each of its commands takes, too."""
+
+
+def is_verbose() -> bool:
+    """Whether `--verbose` was given."""
+    return _handler is not None

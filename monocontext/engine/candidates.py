@@ -1,0 +1,128 @@
+"""Hold the frames in which matches of a search may begin, as runs in the order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass
+
+from monocontext.engine.stats import SearchStats
+from monocontext.format.index import ENDS_LINE, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Neighbouring frames that are candidates, as characters [start, stop) of the text."""
+
+    start: int
+    stop: int
+    begins_line: bool
+    r"""A `\n` stands before it (or nothing)."""
+    ends_line: bool
+    r"""Its last character is `\n`."""
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What search filters say of a search."""
+
+    frames: int
+    """That were asked about; 0: asking is no use."""
+    runs: list[tuple[int, int]] | None
+    """Numbers of those in which a match may begin, half-open, rising; None: it may in any."""
+    reason: str
+    """Why in any; else empty."""
+
+
+class Candidates:
+    """Frames of a stored text that may hold the beginning of a match. Elsewhere none begins.
+
+    Offsets are those of a text derived from the stored one where `moved` says so. The one who searches says what it
+    finds (`found`), so that statistics know what was looked at in vain.
+    """
+
+    def __init__(
+        self,
+        runs: list[tuple[int, int]],
+        start: int,
+        stop: int,
+        frame: Callable[[int], Frame],
+        locate: Callable[[int], Frame],
+        stats: SearchStats,
+    ):
+        self.runs = runs
+        """Numbers of frames, half-open, rising."""
+        self.start, self.stop = start, stop
+        """Characters that the search is confined to."""
+        self.ends_at_first = False
+        """Whether the search looks for one match alone."""
+        self._frame = frame
+        self._locate = locate
+        self._stats = stats
+        self._to_here: Callable[[int], int] = _same
+        self._to_stored: Callable[[int], int] = _same
+        self._last: Frame | None = None
+
+    @property
+    def frames(self) -> int:
+        return sum(stop - start for start, stop in self.runs)
+
+    def moved(self, characters: int) -> Candidates:
+        """The same for a text whose first character is this one of the text it was made from."""
+        return self.through(lambda at: at - characters, lambda at: at + characters)
+
+    def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
+        """The same for a text whose offsets are others; both ways must rise."""
+        found, inner_to_here, inner_to_stored = copy(self), self._to_here, self._to_stored
+        found._to_here = lambda at: to_here(inner_to_here(at))
+        found._to_stored = lambda at: inner_to_stored(to_stored(at))
+        found.start, found.stop = to_here(self.start), to_here(self.stop)
+        return found
+
+    def regions(self) -> Iterator[Region]:
+        """Where to look, in order (index pages of the ends of runs, 1 GET each)."""
+        for first, stop in self.runs:
+            head, last = self._frame(first), self._frame(stop - 1)
+            before = self._frame(first - 1) if first else None
+            start, end = self._to_here(head.start), self._to_here(last.stop)
+            yield Region(
+                max(start, self.start),
+                min(end, self.stop),
+                start >= self.start and (before is None or bool(before.flags & ENDS_LINE)),
+                end <= self.stop and bool(last.flags & ENDS_LINE),
+                stop - first,
+            )
+
+    def with_neighbours(self, within_line: bool) -> Candidates:
+        """These, and the frames beside them that deciding takes: the one before where it does not end a line, the one
+        behind where a match may reach into it. They are not counted as looked at."""
+        runs: list[tuple[int, int]] = []
+        for first, stop in self.runs:
+            last = self._frame(stop - 1)
+            if first and not self._frame(first - 1).flags & ENDS_LINE:
+                first -= 1
+            if last.stop < self._to_stored(self.stop) and not (within_line and last.flags & ENDS_LINE):
+                stop += 1
+            if runs and first <= runs[-1][1]:
+                first = runs.pop()[0]
+            runs.append((first, stop))
+        found = copy(self)
+        found.runs, found._stats = runs, SearchStats()
+        return found
+
+    def found(self, character: int) -> None:
+        """A match begins here. Called in the order of the text, or backwards."""
+        character = self._to_stored(character)
+        last = self._last
+        if last is None or not last.start <= character < last.stop:
+            self._last = self._locate(character)
+            self._stats.hits += 1
+
+    def looked_at(self, frames: int = 1) -> None:
+        """So many of these were handed to the search."""
+        self._stats.looked_at += frames
+
+
+def _same(character: int) -> int:
+    return character

@@ -1,0 +1,195 @@
+"""Find the documents of a text: by number, by character, by name. Pages are fetched when they are needed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from monocontext.engine.fetch.fetcher import Fetcher
+from monocontext.engine.fetch.requests import FetchItem
+from monocontext.errors import DamagedData
+from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
+from monocontext.format.documents import (
+    Document,
+    DocumentPage,
+    bucket_bytes,
+    bucket_of,
+    check_bucket,
+    find_in_bucket,
+    name_hash,
+)
+from monocontext.format.folding import Directory, opened_documents
+
+MOST_AHEAD = 16
+"""Pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
+
+Bring = Callable[[Sequence[int]], list[DocumentPage]]
+"""Gives pages by number, fetched at once where they are not at hand."""
+
+
+class DocumentTable:
+    """The documents of one text. Safe for use by many threads."""
+
+    def __init__(
+        self,
+        pages: Sequence[DocumentPageRef],
+        bring: Bring,
+        find: Callable[[str], int | None],
+        *,
+        names: int | None,
+        doubled: int | None,
+    ):
+        """`names`: how many differ, where that is known; `find`: the last document of a name; `doubled`: the first one
+        that bears the name of an earlier one of the same upload."""
+        self.refs = tuple(pages)
+        self.count = pages[-1].documents if pages else 0
+        self.text_bytes = pages[-1].bytes if pages else 0
+        self.names, self.doubled = names, doubled
+        self.find = find
+        self._bring = bring
+        self._counts = [page.documents for page in pages]
+        self._ends = [page.characters for page in pages]
+        self._last: DocumentPage | None = None
+        self._ahead: dict[int, DocumentPage] = {}
+        self._next, self._size = -1, 1
+
+    def page(self, number: int) -> DocumentPage:
+        """A page (at most 1 GET; where pages are asked for in order, more and more at once)."""
+        found = self._ahead.pop(number, None)
+        if found is not None:
+            return found
+        self._size = min(2 * self._size, MOST_AHEAD) if number == self._next else 1
+        numbers = range(number, min(number + self._size, len(self.refs)))
+        page, *more = self._bring(numbers)
+        self._ahead = dict(zip(numbers[1:], more, strict=True))
+        self._next = numbers.stop
+        return page
+
+    def pages(self) -> Iterator[DocumentPage]:
+        """All pages, in order (1 GET each, many at once)."""
+        return map(self.page, range(len(self.refs)))
+
+    def page_of(self, number: int) -> DocumentPage:
+        """The page of a document (at most 1 GET)."""
+        last = self._last
+        if last is None or not 0 <= number - last.first < len(last):
+            last = self._last = self.page(bisect_right(self._counts, number))
+        return last
+
+    def document(self, number: int) -> Document:
+        """The record of a document (at most 1 GET)."""
+        page = self.page_of(number)
+        return page[number - page.first]
+
+    def first_ending_after(self, characters: Sequence[int]) -> list[int]:
+        """For each character the first document that ends after it; the number of documents where none does (1 GET a
+        page, many at once)."""
+        pages = [bisect_right(self._ends, character) for character in characters]
+        found: dict[int, int] = {}
+        wanted = [number for number in dict.fromkeys(pages) if number < len(self.refs)]
+        for i in range(0, len(wanted), MOST_AHEAD):
+            brought = dict(zip(wanted[i : i + MOST_AHEAD], self._bring(wanted[i : i + MOST_AHEAD]), strict=True))
+            for number, character in zip(pages, characters, strict=True):
+                if number in brought:
+                    page = brought[number]
+                    found[character] = page.first + page.first_ending_after(character)
+        return [found.get(character, self.count) for character in characters]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """A bucket of a table of names or a directory of pages, as the cache keeps it."""
+
+    body: bytes
+    size_bytes: int
+
+
+def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTable:
+    """The documents that a root names (no GET; where directories name their pages, 1 each, of 8 million documents)."""
+    if ref is None:
+        return DocumentTable((), lambda numbers: [], lambda name: None, names=0, doubled=None)
+    ref = opened_documents(ref, lambda directory: _directory(directory, fetcher))
+    assert ref is not None
+    stored = _Stored(ref, fetcher)
+    whole = len(ref.names) == 1 and ref.named == ref.documents
+    table = DocumentTable(
+        ref.pages, stored.bring, stored.find, names=ref.names[0].names if whole else None, doubled=ref.doubled
+    )
+    stored.table = table
+    return table
+
+
+def _directory(ref: Directory, fetcher: Fetcher) -> bytes:
+    """A directory as it is stored (1 GET)."""
+    item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, _directory_body)
+    found: _Bucket = fetcher.fetch_one(item)
+    return found.body
+
+
+def _directory_body(body: memoryview) -> _Bucket:
+    return _Bucket(bytes(body), len(body) + 200)
+
+
+class _Stored:
+    """Fetches what a `DocumentTable` asks for."""
+
+    table: DocumentTable
+
+    def __init__(self, ref: DocumentsRef, fetcher: Fetcher):
+        self._ref = ref
+        self._fetcher = fetcher
+        self._last: DocumentPage | None = None
+        self._unnamed: dict[int, dict[bytes, int]] = {}
+        if ref.last_page is not None:
+            self._last = DocumentPage(ref.last_page, ref.pages[-1], ref.pages[-2] if len(ref.pages) > 1 else None)
+
+    def bring(self, numbers: Sequence[int]) -> list[DocumentPage]:
+        last = len(self._ref.pages) - 1 if self._last else -1
+        self._fetcher.check_open()
+        wanted = [number for number in numbers if number != last]
+        found = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
+        if self._last:
+            found[last] = self._last
+        return [found[number] for number in numbers]
+
+    def find(self, name: str) -> int | None:
+        """The last document of a name (at most 2 GETs where the documents were stored in one go)."""
+        raw = name.encode("utf-8", "surrogatepass")
+        ref, refs = self._ref, self._ref.pages
+        for number in range(len(refs) - 1, -1, -1):
+            if refs[number].documents <= ref.named:
+                break
+            if number not in self._unnamed:
+                page = self.table.page(number)
+                self._unnamed[number] = {page.raw_name(i): page.first + i for i in range(len(page))}
+            found = self._unnamed[number].get(raw)
+            if found is not None:
+                return found
+        hashed = name_hash(raw)
+        buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in ref.names])
+        for table, bucket in zip(reversed(ref.names), reversed(buckets), strict=True):
+            found = find_in_bucket(bucket.body, hashed)
+            if found is not None:
+                at = self.table.page_of(found) if found < self.table.count else None
+                if at is None or at.raw_name(found - at.first) != raw:
+                    raise DamagedData(f"{documents_key(table.id)}: names document {found}, which has another name")
+                return found
+        return None
+
+    def _page_item(self, number: int) -> FetchItem:
+        refs = self._ref.pages
+        ref, before = refs[number], refs[number - 1] if number else None
+        return FetchItem(
+            ("documents", number), documents_key(ref.id), 0, ref.size_bytes, 8 * ref.size_bytes,
+            lambda body: DocumentPage(bytes(body), ref, before),
+        )  # fmt: skip
+
+
+def _bucket_item(table: NameTableRef, bucket: int) -> FetchItem:
+    size = bucket_bytes(table)
+
+    def decode(body: memoryview) -> _Bucket:
+        return _Bucket(check_bucket(bytes(body), bucket, table), size + 200)
+
+    return FetchItem(("names", table.id, bucket), documents_key(table.id), bucket * size, size, size, decode)

@@ -1,0 +1,303 @@
+"""Cache decoded frames and pages: bounded in bytes, scan-resistant.
+
+An entry arrives on probation, a queue in order of arrival, and a second use moves it to the main part, where the least
+recently used goes first. When the whole is too large, probation gives while it holds more than its share, so what a
+scan brings pushes out what the scan brought before (after S3-FIFO: Yang et al., SOSP 2023; 2Q: Johnson and Shasha, VLDB
+1994). What probation gave is remembered by name alone for a while, and comes back into the main part: without that a
+new working set could not get in where a few frames fill a tenth of the cache.
+
+What was fetched before anybody asked for it waits in a third part for its first use, which moves it on to probation. It
+is given up last of all: whoever reads ahead keeps to a share of the cache, and what is first fetched is first wanted.
+
+Invariants:
+- `used_bytes` is at most the capacity; nothing is given up while everything fits;
+- an entry is expected, on probation or in the main part, never two of these;
+- a decoded text is that of a frame that is here.
+
+Not thread-safe: the reader holds a lock around it. A change that an exception cuts short is mended by the next one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from cachetools import Cache as BaseCache
+from cachetools import LRUCache
+
+from monocontext.engine.fetch.hot_texts import MOST_BYTES, Decodable, DecodedTexts
+
+PROBATION_SHARE = 0.1
+"""Of the capacity; S3-FIFO's figure. Anything from a twentieth to a fifth does nearly as well."""
+ONE_USE = 2
+"""Uses of an entry while fewer others than this have arrived after the first are one use: a loop over slices touches
+each frame several times, and a line that lies across two frames touches the first again when the second has come. Such
+a loop is a scan still (the correlated references of LRU-K: O'Neil et al., SIGMOD 1993)."""
+
+
+class Sized(Protocol):
+    """A decoded frame or a loaded page."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+
+class _Probation:
+    """An entry on probation, and when it was first used: how many had arrived by then."""
+
+    __slots__ = ("entry", "first_used", "size_bytes")
+
+    def __init__(self, entry: Sized, size_bytes: int, first_used: int):
+        self.entry = entry
+        self.size_bytes = size_bytes
+        self.first_used = first_used
+
+
+class Mendable(Protocol):
+    """Has a state that a change may leave torn."""
+
+    _is_torn: bool
+
+    def _mend(self) -> None: ...
+
+
+M = TypeVar("M", bound=Mendable)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def change(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
+    """Carry out a method over a state that is whole, and note when it does not come to its end."""
+
+    @wraps(method)
+    def changed(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._is_torn:
+            self._mend()
+        self._is_torn = True
+        done = method(self, *args, **kwargs)
+        self._is_torn = False
+        return done
+
+    return changed
+
+
+class Cache:
+    """Byte-bounded cache of index pages and decoded frames: probation, and a least-recently-used main part.
+
+    Frames are kept as bytes: one emoji makes a `str` four bytes a character. What is sliced again and again is kept
+    decoded beside them, in room that is free.
+    """
+
+    def __init__(self, capacity_bytes: int):
+        self.capacity_bytes = capacity_bytes
+        self._share_bytes = int(capacity_bytes * PROBATION_SHARE)
+        self._main: LRUCache[Hashable, Sized] = LRUCache(
+            max(capacity_bytes, 0), getsizeof=lambda entry: entry.size_bytes
+        )
+        self._probation: OrderedDict[Hashable, _Probation] = OrderedDict()
+        self._probation_bytes = 0
+        self._expected: OrderedDict[Hashable, tuple[Sized, int]] = OrderedDict()
+        self.expected_bytes = 0
+        """Of what nobody has looked at yet."""
+        self._given_up: OrderedDict[Hashable, None] = OrderedDict()
+        self._decoded = DecodedTexts()
+        self._arrivals = 0
+        self._is_torn = False
+        self.hits = 0
+        self.misses = 0
+
+    def get(self, key: Hashable) -> Sized | None:
+        """The entry, which counts as used; 0.1 us on probation, 0.6 us in the main part."""
+        if self._is_torn:
+            self._mend()
+        found = self._probation.get(key)
+        if found is not None:
+            self.hits += 1
+            if self._arrivals - found.first_used >= ONE_USE:
+                self._use_again(key, found)
+            return found.entry
+        entry = self._main.get(key)
+        if entry is None and key in self._expected:
+            entry = self._use_expected(key)
+        if entry is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return entry
+
+    def peek(self, key: Hashable) -> Sized | None:
+        """The entry; that is no use of it."""
+        if (found := self._probation.get(key)) is not None:
+            return found.entry
+        if (expected := self._expected.get(key)) is not None:
+            return expected[0]
+        return BaseCache.get(self._main, key) if key in self._main else None
+
+    @change
+    def put(self, key: Hashable, entry: Sized, *, used: bool = True) -> None:
+        """Keep an entry; one that is larger than the whole cache is not kept.
+
+        `used=False` for what nobody has asked for yet: it is expected, its first use is still to come.
+        """
+        size_bytes = entry.size_bytes
+        if size_bytes > self.capacity_bytes:
+            return
+        self._arrivals += 1
+        if self._decoded.size_bytes:
+            self._decoded.drop(key)
+        self._drop(key)
+        if not used:
+            self._expected[key] = entry, size_bytes
+            self.expected_bytes += size_bytes
+            self._make_room(0, key)
+        elif key in self._given_up:
+            del self._given_up[key]
+            self._make_room(size_bytes)
+            self._main[key] = entry
+        else:
+            self._probation[key] = _Probation(entry, size_bytes, self._arrivals)
+            self._probation_bytes += size_bytes
+            self._make_room(0, key)
+
+    @change
+    def expect(self, key: Hashable) -> bool:
+        """What is on probation will be used again soon, and stays as long as what was fetched ahead; whether it was."""
+        found = self._probation.get(key)
+        if found is None:
+            return False
+        self._drop(key)
+        self._expected[key] = found.entry, found.size_bytes
+        self.expected_bytes += found.size_bytes
+        return True
+
+    @change
+    def give_up_first(self, key: Hashable) -> None:
+        """What was expected is not any more: it goes before anything else does."""
+        found = self._expected.get(key)
+        if found is not None:
+            self._drop(key)
+            self._probation[key] = _Probation(*found, self._arrivals)
+            self._probation.move_to_end(key, last=False)
+            self._probation_bytes += found[1]
+
+    @change
+    def hold(self, key: Hashable) -> None:
+        """What has been used will be used again: it stays as what was used twice does."""
+        found = self._probation.get(key)
+        if found is not None:
+            self._drop(key)
+            self._main[key] = found.entry
+
+    def has_room_for_decoded(self, characters: int) -> bool:
+        """Whether the decoded text of so many characters fits beside all that is here: none pushes out another, or a
+        text too large for the room would be decoded again and again."""
+        return self.used_bytes + MOST_BYTES * characters + 100 <= self.capacity_bytes
+
+    @change
+    def keep_decoded(self, key: Hashable, frame: Decodable, whole: str) -> None:
+        """Keep the decoded text of a frame that is here."""
+        if key in self:
+            self._decoded.keep(key, frame, whole)
+            self._make_room(0)
+
+    @change
+    def cool(self) -> None:
+        """Give up all that has been used; what was fetched ahead stays for its first use."""
+        self._main.clear()
+        self._probation.clear()
+        self._given_up.clear()
+        self._probation_bytes = 0
+
+    @change
+    def clear(self) -> None:
+        self._decoded.clear()
+        self._main.clear()
+        self._probation.clear()
+        self._expected.clear()
+        self._given_up.clear()
+        self._probation_bytes = self.expected_bytes = 0
+
+    @property
+    def used_bytes(self) -> int:
+        return int(self._main.currsize) + self._probation_bytes + self.expected_bytes + self._decoded.size_bytes
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether it is there; that is no use of it."""
+        return key in self._probation or key in self._main or key in self._expected
+
+    def has_all(self, keys: Iterable[Hashable]) -> bool:
+        """Whether all of them are there; that is no use of them."""
+        return all(key in self._probation or key in self._main or key in self._expected for key in keys)
+
+    def __len__(self) -> int:
+        return len(self._probation) + len(self._main) + len(self._expected)
+
+    def __repr__(self) -> str:
+        expected = f", {len(self._expected)} expected" if self._expected else ""
+        return (
+            f"<Cache {self.used_bytes:,}/{self.capacity_bytes:,} bytes, {len(self)} entries, "
+            f"{len(self._probation)} on probation{expected} | {self.hits:,} hits, {self.misses:,} misses>"
+        )
+
+    def expect_nothing(self) -> None:
+        """Nobody knows any more what was expected: it goes before anything else does."""
+        for key in list(self._expected):
+            self.give_up_first(key)
+
+    @change
+    def _use_again(self, key: Hashable, found: _Probation) -> None:
+        self._drop(key)
+        self._main[key] = found.entry
+
+    @change
+    def _use_expected(self, key: Hashable) -> Sized:
+        entry, size_bytes = self._expected[key]
+        self._drop(key)
+        self._probation[key] = _Probation(entry, size_bytes, self._arrivals)
+        self._probation_bytes += size_bytes
+        return entry
+
+    def _mend(self) -> None:
+        """Count anew what is here. What a change that was cut short held in its hands is gone."""
+        self._is_torn = True
+        self._decoded.clear()
+        main = {key: BaseCache.__getitem__(self._main, key) for key in self._main}
+        self._main = LRUCache(self._main.maxsize, getsizeof=self._main.getsizeof)
+        self._probation = OrderedDict((k, v) for k, v in self._probation.items() if k not in main)
+        others = [(k, v) for k, v in self._expected.items() if k not in main and k not in self._probation]
+        self._expected = OrderedDict(others)
+        self._probation_bytes = sum(found.size_bytes for found in self._probation.values())
+        self.expected_bytes = sum(size_bytes for _, size_bytes in self._expected.values())
+        for key, entry in main.items():
+            self._main[key] = entry
+        self._make_room(0)
+        self._is_torn = False
+
+    def _drop(self, key: Hashable) -> None:
+        found = self._probation.pop(key, None)
+        if found is not None:
+            self._probation_bytes -= found.size_bytes
+        elif (expected := self._expected.pop(key, None)) is not None:
+            self.expected_bytes -= expected[1]
+        else:
+            self._main.pop(key, None)
+
+    def _make_room(self, size_bytes: int, newest: Hashable = None) -> None:
+        """Give up entries until `size_bytes` more would fit; what has come last is not among them."""
+        while self.used_bytes + size_bytes > self.capacity_bytes:
+            others = len(self._probation) - (newest in self._probation)
+            if self._decoded.size_bytes:
+                self._decoded.drop_oldest()
+            elif others and (not self._main or self._probation_bytes > self._share_bytes):
+                key, given = self._probation.popitem(last=False)
+                self._probation_bytes -= given.size_bytes
+                self._given_up[key] = None
+            elif self._main:
+                self._main.popitem()
+            else:
+                self._drop(next(iter(self._expected)))
+        # As many names as there are entries: what comes back later than that was not part of a working set.
+        while len(self._given_up) > len(self):
+            self._given_up.popitem(last=False)

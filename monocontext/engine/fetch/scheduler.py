@@ -1,0 +1,370 @@
+"""Decide what to fetch next: events in, actions out. Pure: no I/O, no threads, no clock; its owner holds the lock.
+
+Invariants:
+- single flight: at any time a key is in at most one fetch that is queued or running;
+- a fetch starts only if fewer run than `pressure` allows and its bytes fit the budget, reserved before it starts; one
+  fetch is always let through, so that a text with frames larger than the budget can still be read;
+- order of start: priority, then order of arrival. A caller that wants what is queued at a lower priority raises it, so
+  demand never waits behind speculation;
+- a fetch that nobody waits for any more is dropped if it has not started;
+- speculation has half of the connections and half of the budget, so demand finds the other half free of it; what demand
+  adopts counts as demand from then on, and is speculation again where demand goes before it has started;
+- what is queued as speculation is divided when demand wants a part of it: demand waits for what it wants, not for more;
+- what no thread carries out is left to the callers who want it. Each call holds a token meanwhile, a lock that it has
+  by a `with`, so it is free once the call has ended, however that came about: what a call began to carry and did not
+  end is left to the others again, and what no living call wants is withdrawn;
+- a fetch that is neither done nor active will never be: whoever waits for it asks again;
+- a fetch may have a second attempt, whose connection and bytes count as well. Its keys are its own until one attempt
+  brings them or none is left.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterable
+from enum import IntEnum
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from monocontext.engine.fetch.congestion import Pressure
+from monocontext.engine.fetch.requests import FAN_OUT, PART_BYTES, FetchItem, RangeRequest, coalesce
+from monocontext.engine.stats import PrefetchStats
+
+
+class Priority(IntEnum):
+    """Lower goes first."""
+
+    DEMAND = 0
+    LITERAL_HINT = 1
+    COMPUTED_HINT = 2
+    SEQUENTIAL = 3
+    WARM_UP = 4
+
+
+_AGAIN = -1
+"""Second attempts go before everything else: somebody has waited for long."""
+
+
+Token = Lock
+"""Of one call: held as long as that lasts."""
+
+
+class Fetch:
+    """One request on its way. `values` and `error` are filled by whoever carries it out."""
+
+    __slots__ = (
+        "ahead",
+        "attempts",
+        "carrier",
+        "done",
+        "error",
+        "forgotten",
+        "home",
+        "in_share",
+        "priority",
+        "request",
+        "sent_ahead",
+        "started",
+        "values",
+        "waiters",
+        "wanted_by",
+    )
+
+    def __init__(self, request: RangeRequest, priority: Priority, home: Scheduler | None = None):
+        self.home = home
+        self.forgotten = False
+        """Whether it is neither queued nor left nor under way any more."""
+        self.request = request
+        self.priority = priority
+        self.waiters = 0
+        """Callers, and speculation as one more."""
+        self.ahead: Priority | None = None
+        """What it is worth to speculation, while that wants it."""
+        self.in_share = False
+        """Whether it runs in the share of speculation."""
+        self.sent_ahead = False
+        """Whether nobody waited for it when it was sent."""
+        self.started = False
+        self.attempts = 0
+        """Under way now; 1, or 2 where it is hedged. The slower one may outlive the fetch."""
+        self.done = False
+        """Whether it has `values` or an `error`."""
+        self.values: dict[Hashable, Any] | None = None
+        self.error: BaseException | None = None
+        self.carrier: Token | None = None
+        """Held by the call that carries it out itself."""
+        self.wanted_by: list[Token] = []
+        """Held by the calls that may carry it out, where it is left to them."""
+
+    @property
+    def speculative(self) -> bool:
+        """Nobody but speculation wants it."""
+        return self.ahead is not None and self.waiters == 1
+
+
+class Scheduler:
+    """Queue, reservations and single flight of one reader."""
+
+    def __init__(
+        self, max_running: int, budget_bytes: int, stats: PrefetchStats | None = None, pressure: Pressure | None = None
+    ):
+        self.pressure = pressure or Pressure(max_running)
+        """Of the store, which may want fewer at once."""
+        self._budget_bytes = budget_bytes
+        self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
+        self._by_key: dict[Hashable, Fetch] = {}
+        self.queue: list[tuple[int, int, Fetch]] = []
+        """What may start, by priority; also some that may not any more."""
+        self.left: dict[Fetch, None] = {}
+        """What callers carry out themselves."""
+        self._order = count()
+        self._stats = stats or PrefetchStats()
+        self.running = 0
+        self.reserved_bytes = 0
+        self.ahead_running = 0
+        """Of these, in the share of speculation."""
+        self.ahead_bytes = 0
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether it is queued or running."""
+        return key in self._by_key
+
+    def want(self, items: Iterable[FetchItem], priority: Priority, token: Token | None = None) -> dict[Hashable, Fetch]:
+        """Join or create the fetches for some items; `release` those that are not awaited to their end. The call that
+        holds the token carries out what is left of them to callers."""
+        found: dict[Hashable, Fetch] = {}
+        missing = []
+        for item in items:
+            fetch = self._by_key.get(item.key)
+            if fetch is None or (priority == Priority.DEMAND and self._divide(fetch, item)):
+                missing.append(item)
+            else:
+                found[item.key] = fetch
+        joined = {id(fetch): fetch for fetch in found.values()}
+        for fetch in joined.values():
+            if fetch.speculative and fetch.started and priority == Priority.DEMAND:
+                self._stats.adopted += 1
+            fetch.waiters += 1
+            if priority < fetch.priority:
+                fetch.priority = priority
+                if priority == Priority.DEMAND:
+                    self._leave_share(fetch)
+                if not fetch.started:
+                    self._push(fetch, priority)  # the old entry is skipped when it comes up
+        for request in coalesce(missing, self._most_bytes, self.pressure.limit):
+            fetch = Fetch(request, priority, self)
+            fetch.waiters = 1
+            for item in request.items:
+                self._by_key[item.key] = found[item.key] = fetch
+            self._push(fetch, priority)
+        if token:
+            for fetch in dict.fromkeys(found.values()):
+                fetch.wanted_by.append(token)
+        return found
+
+    def speculate(self, items: Iterable[FetchItem], priority: Priority) -> None:
+        """Fetch what may be wanted later, and is not under way; `cancel` what is not expected any more."""
+        fresh = [item for item in items if item.key not in self._by_key]
+        for fetch in {id(fetch): fetch for fetch in self.want(fresh, priority).values()}.values():
+            fetch.ahead = priority
+
+    def cancel(self, keys: Iterable[Hashable]) -> list[Hashable]:
+        """Speculation no longer expects these, so what of it is queued, and nobody else wants, is dropped.
+
+        A request is dropped when none of its keys is expected; the keys of what is dropped are returned.
+        """
+        gone = set(keys)
+        dropped: list[Hashable] = []
+        for fetch in {id(fetch): fetch for key in gone if (fetch := self._by_key.get(key))}.values():
+            mine = [item.key for item in fetch.request.items]
+            if fetch.speculative and not fetch.started and gone.issuperset(mine):
+                fetch.ahead = None
+                fetch.waiters = 0
+                self._forget(fetch)
+                self._stats.cancelled += 1
+                dropped += mine
+        return dropped
+
+    def start(self) -> list[Fetch]:
+        """The fetches that may start now, or start `again`; their bytes are reserved."""
+        started = []
+        while self.queue and self.running < self.pressure.limit:
+            priority, _, fetch = self.queue[0]
+            if priority == _AGAIN:
+                is_stale = fetch.done or fetch.waiters == 0
+            else:
+                is_stale = fetch.started or fetch.waiters == 0 or priority != fetch.priority
+            if is_stale:
+                heapq.heappop(self.queue)
+                continue
+            size = fetch.request.memory_bytes
+            if self.running and self.reserved_bytes + size > self._budget_bytes:
+                break
+            if priority > Priority.DEMAND and not self._has_share(size):
+                break  # all that follows is speculation too
+            heapq.heappop(self.queue)
+            self._count(fetch)
+            started.append(fetch)
+        return started
+
+    def again(self, fetch: Fetch) -> None:
+        """Let a fetch that is under way have a second attempt, as soon as a connection and the budget allow."""
+        self._push(fetch, _AGAIN)
+
+    def finish(self, fetch: Fetch) -> None:
+        """An attempt has ended, well or badly: its bytes are free. Its keys may be fetched again, unless the fetch is
+        not done and another attempt is under way."""
+        self._uncount(fetch)
+        if fetch.done or not fetch.attempts:
+            self._forget(fetch)
+
+    def leave(self, fetch: Fetch) -> None:
+        """Nobody carries this attempt out but callers."""
+        self._uncount(fetch)
+        if not fetch.attempts:
+            fetch.started = False
+            self.left[fetch] = None
+
+    def hand_over(self, fetch: Fetch, token: Token) -> None:
+        """The call that holds the token carries out this attempt, which has just started."""
+        fetch.carrier = token
+        self.left[fetch] = None
+
+    def may_take(self, fetch: Fetch) -> bool:
+        """Whether a caller may carry it out now."""
+        if fetch not in self.left or (fetch.carrier is not None and fetch.carrier.locked()):
+            return False
+        if fetch.carrier is not None or not self.running:
+            return True  # it has its place already
+        size = fetch.request.memory_bytes
+        return self.running < self.pressure.limit and self.reserved_bytes + size <= self._budget_bytes
+
+    def take(self, fetch: Fetch, token: Token) -> None:
+        """A caller carries out what it may."""
+        if fetch.carrier is None:
+            self._count(fetch)
+        fetch.carrier = token
+
+    def put_down(self, fetch: Fetch) -> None:
+        """A caller was interrupted: it is left to the others."""
+        if fetch.home is self and fetch.carrier is not None:
+            self._uncount(fetch)
+            fetch.started, fetch.carrier = False, None
+
+    def sweep(self) -> list[Fetch]:
+        """Withdraw what was left to calls that have ended without carrying it out."""
+        swept = []
+        for fetch in list(self.left):
+            if fetch.carrier is not None and not fetch.carrier.locked():
+                self.put_down(fetch)
+            fetch.wanted_by = [token for token in fetch.wanted_by if token.locked()]
+            if not fetch.started and not fetch.wanted_by:
+                self._forget(fetch)
+                swept.append(fetch)
+        return swept
+
+    def anew(self) -> Scheduler:
+        """One that knows of nothing under way; whoever waits for what was asks it again."""
+        return Scheduler(self.pressure.maximum, self._budget_bytes, self._stats, self.pressure)
+
+    def restart(self) -> list[Fetch]:
+        """In the child of a fork: what is under way, to be carried out anew, by one attempt each; not speculation."""
+        begun = list({id(fetch): fetch for fetch in self._by_key.values() if fetch.started}.values())
+        self.running = self.reserved_bytes = self.ahead_running = self.ahead_bytes = 0
+        under_way = [fetch for fetch in begun if not fetch.speculative]
+        for fetch in begun:
+            fetch.attempts, fetch.in_share = 0, False
+            if fetch.speculative:
+                self._forget(fetch)
+        for fetch in self.left:  # tokens of other threads are held for ever here
+            fetch.started, fetch.carrier, fetch.wanted_by = False, None, []
+        under_way = [fetch for fetch in under_way if fetch not in self.left]
+        for fetch in under_way:
+            self._count(fetch)
+        return under_way
+
+    def release(self, fetches: Iterable[Fetch]) -> None:
+        """Somebody no longer waits for these; what nobody waits for and has not started is dropped."""
+        for fetch in {id(fetch): fetch for fetch in fetches if fetch.home is self}.values():
+            fetch.waiters -= 1
+            if fetch.started:
+                continue
+            if fetch.waiters == 0:
+                self._forget(fetch)
+            elif fetch.speculative and fetch.ahead is not None and fetch.priority < fetch.ahead:
+                fetch.priority = fetch.ahead
+                self._push(fetch, fetch.priority)
+
+    def unwanted(self) -> list[Fetch]:
+        """What is under way and has nobody left who waits for it, nor speculation: its owner may end it."""
+        begun = {id(fetch): fetch for fetch in self._by_key.values() if fetch.started and not fetch.waiters}
+        return list(begun.values())
+
+    def drop_queued(self) -> list[Fetch]:
+        """Forget all that has not started; its owner tells whoever waits for it."""
+        queued = [*(fetch for _, _, fetch in self.queue), *self.left]
+        dropped = {id(fetch): fetch for fetch in queued if not fetch.started and fetch.waiters}
+        self.queue.clear()
+        for fetch in dropped.values():
+            self._forget(fetch)
+        return list(dropped.values())
+
+    def _divide(self, fetch: Fetch, item: FetchItem) -> bool:
+        """Take what demand wants out of a request that is queued as speculation; the rest stays queued."""
+        if fetch.started or not fetch.speculative or len(fetch.request.items) == 1:
+            return False
+        assert fetch.ahead is not None
+        fetch.waiters = 0
+        self._forget(fetch)
+        self.speculate([other for other in fetch.request.items if other.key != item.key], fetch.ahead)
+        return True
+
+    def _has_share(self, size_bytes: int) -> bool:
+        """Whether speculation may have one more connection, and so many bytes."""
+        if self.pressure.is_throttled:
+            return not self.running  # what nobody waits for is the first to be left
+        if not self.ahead_running:
+            return True
+        fits = self.ahead_bytes + size_bytes <= self._budget_bytes // 2
+        return fits and self.ahead_running < self.pressure.limit // 2
+
+    def _leave_share(self, fetch: Fetch) -> None:
+        if fetch.in_share:
+            fetch.in_share = False
+            self.ahead_running -= 1
+            self.ahead_bytes -= fetch.request.memory_bytes
+
+    def _count(self, fetch: Fetch) -> None:
+        if not fetch.started and fetch.priority > Priority.DEMAND:
+            fetch.in_share = fetch.sent_ahead = True
+            self.ahead_running += 1
+            self.ahead_bytes += fetch.request.memory_bytes
+        fetch.started = True
+        fetch.attempts += 1
+        self.running += 1
+        self.reserved_bytes += fetch.request.memory_bytes
+
+    def _uncount(self, fetch: Fetch) -> None:
+        self._leave_share(fetch)
+        fetch.attempts -= 1
+        self.running -= 1
+        self.reserved_bytes -= fetch.request.memory_bytes
+
+    def _push(self, fetch: Fetch, priority: int) -> None:
+        heapq.heappush(self.queue, (priority, next(self._order), fetch))
+
+    def _forget(self, fetch: Fetch) -> None:
+        fetch.forgotten = True
+        self.left.pop(fetch, None)
+        for item in fetch.request.items:
+            if self._by_key.get(item.key) is fetch:
+                del self._by_key[item.key]
+
+    def __repr__(self) -> str:
+        queued = len({id(f) for _, _, f in self.queue if not f.started and f.waiters})
+        reserved = f"{self.reserved_bytes:,}/{self._budget_bytes:,} bytes reserved"
+        ahead = f" ({self.ahead_running} ahead)" if self.ahead_running else ""
+        throttled = f", throttled to {self.pressure.limit} of {self.pressure.maximum}"
+        said = throttled if self.pressure.is_throttled else ""
+        return f"<Scheduler {self.running} running{ahead}, {queued} queued, {reserved}{said}>"

@@ -1,0 +1,229 @@
+"""Run jobs in daemon threads, for which the process does not wait when it ends.
+
+Those of `concurrent.futures` are joined first: a request that a silent server keeps for 17 s would keep the process as
+long. And they take no work once the main thread has ended, when other threads of the program may still read. Python
+3.12 starts no thread then either: where there is none, the caller does the job.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar, cast
+from weakref import finalize
+
+LOOK_SECONDS = 0.25
+"""Whoever waits looks again after so long, rung for or not: who was to ring may have been interrupted."""
+
+_BEGIN_SECONDS = 1.0
+"""A thread that has not begun by then is taken for lost; it ends as the others do should it begin after all."""
+
+_IDLE_SECONDS = 2.0
+"""A thread without a job for so long ends: a burst of requests leaves no crowd behind."""
+
+_IDLE_TIMES = 3
+"""A thread that had no job so many times in a row takes jobs that were counted and have not come for lost."""
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Outcome(Generic[T]):
+    """What work in another thread comes to. A `Future` waits by a `Condition`, which an exception that strikes the
+    waiter can leave locked: then the thread that brings the outcome waits, too, and for ever."""
+
+    def __init__(self) -> None:
+        self._come = threading.Lock()
+        self._come.acquire()
+        self._is_there = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+
+    def fill(self, work: Callable[[], T]) -> None:
+        """Do the work. Never raises."""
+        try:
+            self._value = work()
+        except BaseException as error:  # handed to whoever waits
+            self._error = error
+        self._is_there = True
+        self._come.release()
+
+    def wait(self) -> None:
+        """Until it has come."""
+        while not self._is_there:
+            if self._come.acquire(timeout=LOOK_SECONDS):
+                self._come.release()  # where this is not reached the others look again by themselves
+
+    def result(self) -> T:
+        """What came, or the error, which is raised; waits for it. Any thread may ask, and more than once."""
+        self.wait()
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+
+class _Begun:
+    """What `Thread.start` waits for, and here not for ever: what is raised in a thread of CPython 3.11 from outside, at
+    the moment at which that starts another, is raised in the other, which then never says that it has begun. It may
+    have an `ident` all the same. Nor is it an `Event`: see `Outcome`."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._come = threading.Lock()
+        self._come.acquire()
+
+    def set(self) -> None:
+        """In the thread that has begun, once."""
+        self._is_set = True
+        self._come.release()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def wait(self) -> None:
+        if not self._is_set:
+            self._come.acquire(timeout=_BEGIN_SECONDS)
+
+    def _at_fork_reinit(self) -> None:
+        self._come = threading.Lock()
+        self._come.acquire()
+
+
+def _has_begun(thread: threading.Thread) -> bool:
+    return bool(thread._started.is_set())  # type: ignore[attr-defined]
+
+
+class DaemonThreads:
+    """At most so many threads, started as jobs call for them. One that has had no job for seconds ends; all end when
+    this is closed or forgotten."""
+
+    def __init__(self, most: int, name: str):
+        self._most = most
+        self._name = name
+        self._shared = _Shared()
+        # A queue that may be put to at any moment, as the collector does.
+        self._ending = finalize(self, self._shared.jobs.put, None)
+        self._ending.atexit = False
+
+    def submit(self, job: Callable[[], None]) -> bool:
+        """Have a job carried out that never raises; False where there is no thread and none can be had, and the job is
+        the caller's. Not after `close`."""
+        shared = self._shared
+        for thread in [thread for thread in shared.threads.copy() if not _has_begun(thread)]:  # others add and discard
+            shared.threads.discard(thread)  # a start that was interrupted may have come to nothing
+        with shared.lock:
+            shared.unfinished += 1
+            is_short = len(shared.threads) < min(shared.unfinished, self._most)
+        if is_short and not self._start() and not shared.threads:
+            with shared.lock:
+                shared.unfinished -= 1
+            return False
+        shared.jobs.put(job)
+        if not shared.threads:  # they ended between the count and here: this thread was held up for seconds
+            self._start()
+        return True
+
+    def submit_all(self, jobs: Sequence[Callable[[], None]]) -> int:
+        """The same for many: how many of the first ones are carried out."""
+        return next((number for number, job in enumerate(jobs) if not self.submit(job)), len(jobs))
+
+    def _start(self) -> bool:
+        shared = self._shared
+        name = f"{self._name}_{len(shared.threads) + 1}"
+        while True:
+            thread = threading.Thread(target=_work, args=(shared,), name=name, daemon=True)
+            thread._started = _Begun()  # type: ignore[attr-defined]
+            shared.threads.add(thread)
+            try:
+                thread.start()
+            except RuntimeError:  # the system gives no more
+                shared.threads.discard(thread)
+                return False
+            if _has_begun(thread):
+                return True
+            shared.threads.discard(thread)
+
+    def call(self, work: Callable[[], T]) -> Outcome[T]:
+        """The same for what returns or raises something, in whatever thread."""
+        outcome: Outcome[T] = Outcome()
+        if not self.submit(lambda: outcome.fill(work)):
+            outcome.fill(work)
+        return outcome
+
+    def close(self) -> None:
+        """Let the threads end after what is waiting is done. Idempotent."""
+        self._ending()
+
+
+def in_threads(work: Callable[[A], T], items: Iterable[A], most: int, name: str) -> list[T]:
+    """What `work` returns for each item, in order, done in at most so many threads.
+
+    The first error in that order is raised, once what has begun has ended; what has not begun is left out. After
+    an interrupt nothing is waited for.
+    """
+    threads, is_over = DaemonThreads(most, name), False
+    outcomes: list[Outcome[T]] = []
+
+    def do(item: A) -> T:
+        if is_over:
+            raise InterruptedError  # which nobody sees
+        return work(item)
+
+    try:
+        outcomes += [threads.call(partial(do, item)) for item in items]
+        return [outcome.result() for outcome in outcomes]
+    except Exception:
+        is_over = True
+        for outcome in outcomes:
+            outcome.wait()
+        raise
+    finally:
+        is_over = True
+        threads.close()
+
+
+class _Shared:
+    """What threads hold of it: holding all, they would keep it alive."""
+
+    __slots__ = ("jobs", "lock", "running", "threads", "unfinished")
+
+    def __init__(self) -> None:
+        self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self.lock = threading.Lock()
+        """Nothing that is done under it can set off the collector, which may submit as well."""
+        self.threads: set[threading.Thread] = set()
+        """As many as there are unfinished jobs, up to the most, or more."""
+        self.unfinished = 0
+        """Jobs that were counted and are not done; too many where an interrupt came between the count and the queue."""
+        self.running = 0
+        """Jobs that threads are at."""
+
+
+def _work(shared: _Shared) -> None:
+    me, idle = threading.current_thread(), 0
+    while True:
+        try:
+            job = shared.jobs.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            idle += 1
+            with shared.lock:
+                if idle >= _IDLE_TIMES:
+                    shared.unfinished = min(shared.unfinished, shared.running)
+                is_lost = me not in shared.threads  # taken for that, since it began late
+                if is_lost or shared.unfinished < len(shared.threads):
+                    shared.threads.discard(me)
+                    return
+            continue
+        if job is None:
+            break
+        idle = 0
+        with shared.lock:
+            shared.running += 1
+        job()
+        del job  # what it holds is not this thread's to keep until the next one comes
+        with shared.lock:
+            shared.running -= 1
+            shared.unfinished = max(shared.unfinished - 1, 0)
+    shared.jobs.put(None)  # for the others

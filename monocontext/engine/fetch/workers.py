@@ -1,0 +1,211 @@
+"""Carry fetches out: by threads or by the caller here, on a virtual clock in `monocontext.testing`.
+
+A reader holds `lock` while it touches its state, and leaves it while it waits.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Protocol, TypeVar
+from weakref import WeakSet
+
+from monocontext.engine.fetch.crew import LOCK, Crew, Freed, hire
+from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.threads import LOOK_SECONDS
+
+MAX_THREADS = 64
+"""Connections at once. At 150 ms a GET and 90 MB/s each, 64 of them carry 50 requests of one slice in a single wave."""
+
+T = TypeVar("T")
+Job = Callable[[], None]
+
+
+class Workers(Protocol):
+    """Carries jobs out, somewhere else, some time later."""
+
+    lock: AbstractContextManager[Any]
+    """May be taken again by who holds it."""
+    max_running: int
+    spares_hops: bool
+    """Whether a caller who waits for a single request carries it out, which saves waking a thread."""
+
+    def submit(self, request: RangeRequest, job: Job) -> bool:
+        """Have `job`, which never raises, carry out `request`, without waiting for it; False where there is nobody to
+        do it: then whoever waits for it does. Called under `lock`."""
+        ...
+
+    def submit_all(self, jobs: Sequence[tuple[RangeRequest, Job]]) -> int:
+        """The same for many at once: how many of the first ones are carried out."""
+        return next((number for number, each in enumerate(jobs) if not self.submit(*each)), len(jobs))
+
+    def decode(self, work: Callable[[], T]) -> T:
+        """Run `work`, the part of a job that needs the processor and memory, and return what it returns."""
+        ...
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """Inside `decode`: carry out pieces of work that allocate nothing large, on as many cores as there are, and
+        return what they return."""
+        ...
+
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
+        """Block until `ready()`, and return True; or return False at the moment `until()`, if it gives one.
+
+        Both are asked at first, at each `ring`, and now and then; moments are on the clock `now`.
+        """
+        ...
+
+    def ring(self) -> None:
+        """Something has happened: whoever waits looks again."""
+        ...
+
+    def now(self) -> float:
+        """Seconds on the clock that waits are measured by."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class _Bells:
+    """Wakes who waits. Each bell is a lock of its own, which whoever rings releases: an exception that strikes a waiter
+    leaves a bell behind that the next ring drops, and one that strikes a ringer is made up for by the next look."""
+
+    def __init__(self) -> None:
+        self._bells: deque[threading.Lock] = deque()
+
+    def wait(self, ready: Callable[[], bool], seconds_left: Callable[[], float | None]) -> bool:
+        bell = None
+        while True:
+            if bell is None:
+                bell = threading.Lock()
+                bell.acquire()
+                self._bells.append(bell)
+            if ready():
+                return True
+            left = seconds_left()
+            if left is not None and left <= 0:
+                return False
+            if bell.acquire(timeout=LOOK_SECONDS if left is None else min(left, LOOK_SECONDS)):
+                bell = None
+
+    def ring(self) -> None:
+        while self._bells:
+            with suppress(IndexError):  # another rings as well
+                self._bells.popleft().release()
+
+
+class ThreadWorkers(Workers):
+    """Threads of the process's crew: taken on with the first job, anew after a fork, and given up by `close`."""
+
+    spares_hops = True
+
+    def __init__(self, max_running: int = MAX_THREADS):
+        self.lock: AbstractContextManager[Any] = LOCK
+        self.max_running = max_running
+        self._bells = _Bells()
+        self._crew: Crew | None = None
+        self._freed: Freed | None = None
+
+    def submit(self, request: RangeRequest, job: Job) -> bool:
+        return self.submit_all([(request, job)]) == 1
+
+    def submit_all(self, jobs: Sequence[tuple[RangeRequest, Job]]) -> int:
+        works = [job for _, job in jobs]
+        with LOCK:  # not between a close and its end: a job that is lost is waited for without end
+            self._crew = crew = hire(self._crew)
+            return crew.fetching.submit_all(works)
+
+    def decode(self, work: Callable[[], T]) -> T:
+        with LOCK:
+            self._crew = crew = hire(self._crew)
+            decoding = crew.decoding.call(work)
+        return decoding.result()
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        with LOCK:
+            self._crew = crew = hire(self._crew)
+        return crew.share(works)
+
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
+        def left() -> float | None:
+            with self.lock:
+                moment = until() if until else None
+            return None if moment is None else moment - self.now()
+
+        return self._bells.wait(ready, left)
+
+    def ring(self) -> None:
+        self._bells.ring()
+
+    now = staticmethod(time.monotonic)
+
+    def close(self) -> None:
+        with LOCK:
+            if self._crew is not None:
+                self._freed = self._crew.freed
+            self._crew = None
+
+
+class InlineWorkers(Workers):
+    """No thread at all: each request is carried out by a caller who waits for it, one after another.
+
+    For hosts that allow no thread between calls. It costs what the waits of one call overlap elsewhere: a slice over 50
+    segments takes 50 round trips instead of one, and nothing is hedged. Several callers do read at the same time.
+    """
+
+    spares_hops = True
+
+    def __init__(self, max_running: int = MAX_THREADS):
+        self.lock: AbstractContextManager[Any] = threading.RLock()
+        self.max_running = max_running
+        self._bells = _Bells()
+        with _forking:
+            _living.add(self)
+
+    def submit(self, request: RangeRequest, job: Job) -> bool:
+        return False
+
+    def decode(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        return [work() for work in works]
+
+    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
+        return self._bells.wait(ready, lambda: None)  # for another caller: all of one's own is done
+
+    def ring(self) -> None:
+        self._bells.ring()
+
+    now = staticmethod(time.monotonic)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+_living: WeakSet[InlineWorkers] = WeakSet()
+_forking = threading.RLock()
+_held: list[AbstractContextManager[Any]] = []
+
+
+def _lock_all() -> None:
+    """Before a fork: no other thread is in the middle of a change that the child would inherit, lock and all."""
+    _forking.acquire()
+    _held.extend([LOCK, *(workers.lock for workers in _living)])
+    for lock in _held:
+        lock.__enter__()
+
+
+def _unlock_all() -> None:
+    for lock in _held:
+        lock.__exit__(None, None, None)
+    _held.clear()
+    _forking.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(before=_lock_all, after_in_parent=_unlock_all, after_in_child=_unlock_all)

@@ -1,0 +1,395 @@
+"""Find the frame that holds a character, and where a frame lies. Index pages are fetched when they are needed.
+
+A walk is a generator of what it finds and of what it is `Missing`. A caller who waits has each missing thing fetched
+and sends it in (`FrameTable.finish`, `follow`). The read-ahead comes back once it has arrived, and sends nothing: then
+the walk looks in memory, and ends where the thing is not there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from monocontext.engine.candidates import Candidates
+from monocontext.engine.fetch.fetcher import Fetcher
+from monocontext.engine.fetch.requests import FetchItem, Missing
+from monocontext.engine.frame import FrameText
+from monocontext.engine.page_tree import Column, PageTree, Unopened
+from monocontext.engine.scan import find_apart
+from monocontext.engine.stats import SearchStats
+from monocontext.format import codec
+from monocontext.format.index import Frame, Page
+from monocontext.format.manifest import Manifest
+
+PAGES_AHEAD = 64
+"""Index pages that are fetched at once where all are wanted."""
+CANDIDATE_PAGES = 16
+"""The same where candidates lie in them, and the first match may be enough."""
+
+T = TypeVar("T")
+
+Finding = Generator[Missing, list[Any] | None, T]
+"""A walk to one thing, which it returns."""
+Frames = Generator[Frame | Missing, list[Any] | None, None]
+"""A walk over frames."""
+
+
+class FrameTable:
+    """The frames of one text. Safe for use by many threads."""
+
+    def __init__(self, manifest: Manifest, fetcher: Fetcher):
+        self.manifest = manifest
+        self.characters = manifest.characters
+        self.frames = manifest.frames
+        self._fetcher = fetcher
+        self._last_page: tuple[int, Page] | None = None  # kept whatever the cache's size: every read needs one
+        pages = manifest.pages
+        self._tree = tree = PageTree(pages)
+        self._page_chars = tree.top("characters")
+        if manifest.last_page is not None:
+            before = pages[-2] if len(pages) > 1 else None
+            self._last_page = (tree.count - 1, Page(manifest.last_page, pages[-1], before))
+            fetcher.cache.put(-tree.count, self._last_page[1])
+        self._directories, self._more_pages = tree.directories, tree.more
+
+    # -- for a caller who waits ------------------------------------------------------------------------------------
+
+    def finish(self, walk: Finding[T]) -> T:
+        """Go to the end of a walk and fetch what it misses (GETs: those)."""
+        brought = None
+        while True:
+            try:
+                missing = walk.send(brought)
+            except StopIteration as end:
+                found: T = end.value
+                return found
+            in_parts = missing.some_will_do and self._fetcher.link.is_far
+            brought = (self._fetcher.fetch_some if in_parts else self._fetcher.fetch_all)(missing.items)
+
+    def follow(self, walk: Frames) -> Iterator[Frame]:
+        """The frames of a walk; what it misses is fetched (GETs: those)."""
+        for step in walk:
+            while isinstance(step, Missing):
+                try:
+                    step = walk.send(self._fetcher.fetch_all(step.items))
+                except StopIteration:
+                    return
+            yield step
+
+    def locate(self, character: int) -> Frame:
+        """The frame that holds a character of the text (at most 1 GET, for its index page)."""
+        page = self.page_at(character)
+        return page[page.at_character(character)]
+
+    def frame(self, number: int) -> Frame:
+        """The record of a frame (at most 1 GET, for its index page)."""
+        page = self.page(self.page_of_frame(number))
+        return page[number - page.first_frame]
+
+    def number_at(self, character: int) -> int:
+        """The number of the frame that holds a character of the text (at most 1 GET, for its index page)."""
+        return self.locate(character).number
+
+    def numbers(self, start: int, stop: int) -> range:
+        """The numbers of the frames that hold characters [start, stop), which is not empty (1 GET for the index page of
+        an end that is not the text's)."""
+        found = self.finish(self.find_range(start, stop))
+        assert found is not None  # what a caller waits for comes or raises
+        return found
+
+    def byte_frame(self, byte: int) -> Frame:
+        """The frame that holds a byte of the text in UTF-8 (at most 1 GET, for its index page)."""
+        page = self.page(self._number("bytes", byte))
+        return page[page.at_byte(byte)]
+
+    def newline_frame(self, newline: int) -> Frame:
+        """The frame that holds newline number `newline`, from 0 (at most 1 GET, for its index page)."""
+        page = self.page(self._number("newlines", newline))
+        return page[page.at_newline(newline)]
+
+    def page_at(self, character: int) -> Page:
+        """The index page that covers a character (at most 1 GET)."""
+        at = bisect_right(self._page_chars, character)
+        return self.page(at + self._more_pages if at >= self._directories else self._number("characters", character))
+
+    def page_of_character(self, character: int) -> int:
+        """The number of the index page that covers a character (of a large text 1 GET for its directory)."""
+        return self._number("characters", character)
+
+    def page_of_frame(self, number: int) -> int:
+        """The number of the index page that has a frame's record (of a large text 1 GET for its directory)."""
+        return self._number("frames", number)
+
+    def _number(self, column: Column, value: int) -> int:
+        found = self._tree.number(column, value)
+        while isinstance(found, Unopened):
+            self._fetcher.fetch_one(found.item())
+            found = self._tree.number(column, value)
+        return found
+
+    def open_directories(self, frames: Iterable[int]) -> None:
+        """Fetch the directories that name the pages of some frames (1 GET each, at once; none of a small text)."""
+        while self._directories:
+            missing = {
+                item.key: item
+                for number in frames
+                if isinstance(found := self._tree.number("frames", number), Unopened)
+                for item in (found.item(),)
+            }
+            if not missing:
+                return
+            self._fetcher.fetch_all(list(missing.values()))
+
+    def page(self, number: int) -> Page:
+        """An index page (at most 1 GET)."""
+        last, fetcher = self._last_page, self._fetcher
+        if last is not None and last[0] == number and not fetcher.is_closed:
+            return last[1]
+        with fetcher.lock:
+            if fetcher.is_closed:
+                fetcher.check_open()
+            found = fetcher.cache.get(-1 - number)
+            if isinstance(found, Page):
+                fetcher.stats.hits += 1
+                self._last_page = (number, found)
+                return found
+        page = fetcher.fetch_one(self.page_item(number))
+        assert isinstance(page, Page)
+        self._last_page = (number, page)
+        return page
+
+    def bring(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
+        """Fetch the index pages of some frames, at most so many, in one round trip (1 GET each)."""
+        self._load(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
+
+    def chosen(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
+        """The frames of these runs that hold any of characters [start, stop), in order or from the end (1 GET for each
+        index page, some at once)."""
+        numbers = [number for first, last in runs for number in range(first, last)]
+        if reverse:
+            numbers.reverse()
+        of_each = self._pages_of(numbers)
+        pages = list(dict.fromkeys(of_each))
+        loaded, page = 0, None
+        for number, at in zip(numbers, of_each, strict=True):
+            if loaded < len(pages) and at == pages[loaded]:
+                if loaded % CANDIDATE_PAGES == 0:
+                    self._load(pages[loaded : loaded + CANDIDATE_PAGES])
+                loaded, page = loaded + 1, self.page(at)
+            assert page is not None
+            frame = page[number - page.first_frame]
+            if frame.stop > start and frame.start < stop:
+                yield frame
+
+    def _pages_of(self, frames: Sequence[int]) -> list[int]:
+        """The numbers of the index pages that have the records of some frames (1 GET for each directory that is not
+        open, some at once)."""
+        self.open_directories(frames)
+        found = self._tree.numbers("frames", frames)
+        assert not isinstance(found, Unopened)  # or opening raised
+        return found
+
+    def _load(self, numbers: Iterable[int]) -> None:
+        """Have index pages in memory (1 GET for each that is not, in one round trip)."""
+        fetcher = self._fetcher
+        missing = []
+        with fetcher.lock:
+            if fetcher.is_closed:
+                fetcher.check_open()
+            for number in numbers:
+                if fetcher.cache.get(-1 - number) is None:
+                    missing.append(number)
+                else:
+                    fetcher.stats.hits += 1
+        if missing:
+            self.fetch_pages(missing)
+
+    def fetch_pages(self, numbers: Iterable[int]) -> list[Page]:
+        """Index pages, in one round trip (1 GET each)."""
+        return self._fetcher.fetch_all([self.page_item(number) for number in numbers])
+
+    def all_have(self, flag: int, start: int, stop: int) -> bool:
+        """Whether every frame of characters [start, stop) has a flag of `index` (no GET where the root says so; else 1
+        an index page, many at once)."""
+        if stop <= start or self.manifest.flags & flag:
+            return True
+        numbers = range(self.page_of_character(start), self.page_of_character(stop - 1) + 1)
+        for first in numbers[::PAGES_AHEAD]:
+            for page in self.fetch_pages(range(first, min(first + PAGES_AHEAD, numbers.stop))):
+                low = page.at_character(max(start, page.starts[0]))
+                high = page.at_character(min(stop, page.starts[-1]) - 1)
+                if not page.all_have(flag, low, high + 1):
+                    return False
+        return True
+
+    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+        """The frames of characters [start, stop) that lack a flag; None: they are more than 64, and than 2 % of all
+        (1 GET an index page that `all_have` has not read)."""
+        most = max(64, self.frames // 50)
+        numbers = [frame.number for frame in self.follow(self.between(start, stop)) if not frame.flags & flag]
+        if len(numbers) > most:
+            return None
+        runs = [(number, number + 1) for number in numbers]
+        return Candidates(runs, start, stop, self.frame, self.locate, SearchStats())
+
+    # -- in memory (no GET) ----------------------------------------------------------------------------------------
+
+    def page_in_memory(self, number: int) -> Page | None:
+        last, fetcher = self._last_page, self._fetcher
+        if last is not None and last[0] == number:
+            return last[1]
+        with fetcher.lock:
+            found = fetcher.cache.get(-1 - number)
+        return found if isinstance(found, Page) else None
+
+    def is_in_memory(self, start: int, stop: int) -> bool:
+        """Whether the frames of characters [start, stop) and their pages are in memory; that is no use of them."""
+        cache, last = self._fetcher.cache, self._last_page
+        with self._fetcher.lock:
+            while start < stop and not self._fetcher.is_closed:
+                number = self._tree.number("characters", start)
+                if isinstance(number, Unopened):
+                    return False
+                page = last[1] if last is not None and last[0] == number else cache.get(-1 - number)
+                if not isinstance(page, Page):
+                    return False
+                i = page.at_character(start)
+                if page.first_frame + i not in cache:
+                    return False
+                start = page.starts[i + 1]
+        return True
+
+    def forget_page(self) -> None:
+        """Drop what is kept beside the cache."""
+        self._last_page = None
+
+    def page_or_item(self, column: Column, value: int) -> Page | FetchItem:
+        """The page that holds a character or frame, where it is in memory, else what has to be fetched first."""
+        number = self._tree.number(column, value)
+        if isinstance(number, Unopened):
+            return number.item()
+        return self.page_in_memory(number) or self.page_item(number)
+
+    # -- walks -----------------------------------------------------------------------------------------------------
+
+    def find_page(self, number: int) -> Finding[Page | None]:
+        """An index page."""
+        page: Page | None = self.page_in_memory(number)
+        if page is None:
+            if (yield from self._open(lambda: self._tree.page(number))) is None:
+                return None
+            brought = yield Missing((self.page_item(number),))
+            if brought:
+                [page] = brought
+                self._last_page = (number, page)
+            else:
+                page = self.page_in_memory(number)
+        return page
+
+    def _open(self, ask: Callable[[], T | Unopened]) -> Finding[T | None]:
+        """What the tree of pages answers once the directories that it needs are open."""
+        before = None
+        while isinstance(found := ask(), Unopened):
+            item = found.item()
+            if item.key == before:
+                return None
+            before = item.key
+            yield Missing((item,))
+        return found
+
+    def _find_page_with(self, column: Column, value: int) -> Finding[Page | None]:
+        number = yield from self._open(lambda: self._tree.number(column, value))
+        return None if number is None else (yield from self.find_page(number))
+
+    def find_number(self, character: int) -> Finding[int | None]:
+        """The number of the frame that holds a character."""
+        page = yield from self._find_page_with("characters", character)
+        return None if page is None else page.first_frame + page.at_character(character)
+
+    def find_newline(self, newline: int) -> Finding[int | None]:
+        """The number of the frame that holds newline number `newline` (from 0)."""
+        page = yield from self._find_page_with("newlines", newline)
+        return None if page is None else page.first_frame + page.at_newline(newline)
+
+    def find_range(self, start: int, stop: int) -> Finding[range | None]:
+        """The numbers of the frames that hold characters [start, stop), which is not empty. Takes the index page of an
+        end that is not the text's."""
+        first: int | None = 0
+        last: int | None = self.frames - 1
+        if start > 0:
+            first = yield from self.find_number(start)
+        if stop < self.characters:
+            last = yield from self.find_number(stop - 1)
+        return None if first is None or last is None else range(first, last + 1)
+
+    def numbered(self, numbers: Iterable[int]) -> Frames:
+        """Frames by number."""
+        for number in numbers:
+            page = yield from self._find_page_with("frames", number)
+            if page is None:
+                return
+            yield page[number - page.first_frame]
+
+    def between(self, start: int, stop: int, backward: bool = False) -> Frames:
+        """The frames that hold characters [start, stop), in order or from the end."""
+        if stop <= start:
+            return
+        ends = yield from self._open(lambda: self._tree.numbers("characters", (start, stop - 1)))
+        if ends is None:
+            return
+        first, last = ends
+        for number in range(last, first - 1, -1) if backward else range(first, last + 1):
+            page = yield from self.find_page(number)
+            if page is None:
+                return
+            low = page.at_character(start) if number == first else 0
+            high = page.at_character(stop - 1) if number == last else len(page) - 1
+            for i in range(high, low - 1, -1) if backward else range(low, high + 1):
+                yield page[i]
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def page_item(self, number: int) -> FetchItem:
+        """An index page to fetch (of a large text 1 GET for its directory, unless that is open)."""
+        while isinstance(found := self._tree.page(number), Unopened):
+            self._fetcher.fetch_one(found.item())
+        ref, before = found
+        return FetchItem(
+            -1 - number, ref.key, 0, ref.size_bytes, ref.size_bytes, lambda body: Page(bytes(body), ref, before)
+        )
+
+
+def frame_items(frames: Iterable[Frame], needle: bytes = b"") -> list[FetchItem]:
+    """Frames to fetch, for one pass."""
+    return [frame_item(frame, needle) for frame in frames]
+
+
+def frame_item(frame: Frame, needle: bytes = b"") -> FetchItem:
+    """A frame to fetch. Whoever decodes it then looks for the needle of the pass that wants it."""
+
+    def decode(body: memoryview) -> FrameText:
+        return FrameText(frame, codec.decode(body, frame))
+
+    def begin(body: memoryview) -> Callable[[], FrameText]:
+        fill = codec.begin(body, frame)
+
+        def end() -> FrameText:
+            text = FrameText(frame, fill())
+            if needle:
+                text.scanned = needle, find_apart(text.data, needle)
+            return text
+
+        return end
+
+    return FetchItem(
+        frame.number,
+        frame.object,
+        frame.offset,
+        frame.stored_bytes,
+        frame.bytes,
+        decode,
+        frame.etag,
+        is_raw=frame.codec == "raw",
+        begin=begin,
+    )

@@ -1,0 +1,26 @@
+"""Predict from source that streams in which addresses it will read. Pure; nothing is ever run.
+
+`CodeHints` takes a reply of the model as it streams in; `read_block` a complete block.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from monocontext.engine.hints.blocks import read_block
+    from monocontext.engine.hints.code_hints import CodeHints
+    from monocontext.engine.hints.hint import Hint, Lines, Needle, Pattern, Ranges, Reach, Whole
+
+__all__ = ["CodeHints", "Hint", "Lines", "Needle", "Pattern", "Ranges", "Reach", "Whole", "read_block"]
+
+_HOMES = {"CodeHints": "code_hints", "read_block": "blocks"}
+
+
+def __getattr__(name: str) -> object:
+    """Import each name when it is asked for: 10 ms that who only reads need not pay."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'hint')}"), name)
+    return value

@@ -1,0 +1,43 @@
+"""Have the C library keep freed memory for the next large result, or give it back to the system."""
+
+from __future__ import annotations
+
+import sys
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_MOST_BYTES = 1 << 30
+
+
+def keep_memory() -> bool:
+    """Have the C library keep freed blocks; returns whether it agreed. Never called by this package itself.
+
+    glibc gives blocks above some 100 KB back to the kernel whenever they are freed, and gets them back as fresh pages
+    of 4 KiB, 2 us each on a virtual machine: 50 MB of buffers and as much of `str` are 63 ms of CPU before a byte is
+    copied. With this large slices take about half of the time, whatever client reads them (docs/benchmarks.md).
+
+    It costs memory: what was once used stays with the process, and all threads allocate from one heap, so that what
+    one frees another can use. So it is the caller's to decide, once, at the start of a program and before it starts
+    threads. Without glibc (macOS, Windows, musl) nothing happens.
+    """
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    # Either threshold alone changes nothing; the third makes blocks of other threads count.
+    settings = ((_M_MMAP_THRESHOLD, _MOST_BYTES), (_M_TRIM_THRESHOLD, 2**31 - 1), (_M_ARENA_MAX, 1))
+    accepted = [mallopt(name, value) == 1 for name, value in settings]
+    return all(accepted)
+
+
+def give_back_memory() -> None:
+    """Give freed memory back to the system, where the C library can (glibc). A fraction of a millisecond."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

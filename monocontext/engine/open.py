@@ -1,0 +1,218 @@
+"""Open a reader at a URL: its store, its root, and the places that the caller allows it to read."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.workers import MAX_THREADS, InlineWorkers, ThreadWorkers, Workers
+from monocontext.engine.prefetch import Prefetch, checked
+from monocontext.engine.reader import Reader
+from monocontext.engine.stats import Stats
+from monocontext.engine.text_in_root import TextInRoot
+from monocontext.errors import ForeignObject, InvalidUrl, NotPicklable
+from monocontext.format.generations import find_root, read_newest_after
+from monocontext.format.manifest import Manifest
+from monocontext.options import ReachOptions, StoreOptions
+from monocontext.stores import is_within, open_store, split_object
+from monocontext.stores.disk import CAPACITY_BYTES
+from monocontext.stores.protocol import RangeReader, Store, credentials_source
+
+if TYPE_CHECKING:
+    from monocontext.stores.disk.cache import DiskCache
+
+
+class CacheOptions(TypedDict, total=False):
+    """How any text is read: options of `Monocontext.open` that need no place."""
+
+    cache_bytes: int
+    """Memory for decoded text and index pages."""
+    materialize_limit: int
+    """Characters up to which a result becomes one real `str`."""
+    hedge: Hedge | None
+    """Which late requests are sent a second time."""
+    cache_dir: str | os.PathLike[str] | None
+    """A folder that keeps what is read for the next process."""
+    cache_dir_bytes: int
+    prefetch: Prefetch
+    """What is fetched before anybody asks for it."""
+
+
+class TextOptions(CacheOptions, total=False):
+    """Options of a text that is made of pieces: those of `Monocontext.open` that need no place."""
+
+    threads: bool
+    """`False` starts none."""
+    workers: Workers | None
+    """Who carries requests out, in place of threads."""
+
+
+class RootOptions(TypedDict, total=False):
+    """Options of `Monocontext.open` about the context that lies at a place."""
+
+    allow: Iterable[str | os.PathLike[str]]
+    """Places outside the context that it may be read from."""
+    generation: int | None
+    """Open this one instead of the newest."""
+    preload: bool
+    """Fetch everything now."""
+
+
+class OpenOptions(TextOptions, RootOptions, StoreOptions, total=False):
+    """All options of `Monocontext.open` but `unit`."""
+
+
+class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
+    """Options of `Monocontext.open` that DeepRecurse's constructor has no parameter for."""
+
+    transport: Literal["own", "boto3", "obstore"] | None
+    keep_alive: bool | None
+
+
+def check_place(place: object) -> None:
+    """Raise `TypeError` for what can be no place of a context."""
+    if not isinstance(place, str | os.PathLike) and not hasattr(place, "get_range"):
+        raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
+
+
+class Opened:
+    """An open context: what it takes to read it, to read a later generation of it, and to open it again elsewhere."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        cache_bytes: int,
+        allow: Iterable[str | os.PathLike[str]] = (),
+        store_options: StoreOptions | None = None,
+        workers: Workers | None = None,
+        owns_store: bool = True,
+        hedge: Hedge | None = None,
+        threads: bool = True,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_dir_bytes: int = CAPACITY_BYTES,
+        prefetch: Prefetch = "all",
+    ):
+        self.store = store
+        self.allow = tuple(os.fspath(place) for place in ([allow] if isinstance(allow, str) else allow))
+        self.cache_bytes = cache_bytes
+        self.store_options: StoreOptions = store_options or {}
+        self.hedge: Hedge | None = hedge
+        self.threads = threads
+        self.prefetch: Prefetch = checked(prefetch)
+        self.disk = _disk_cache(cache_dir, cache_dir_bytes) if cache_dir is not None else None
+        self._workers = workers
+        self._round_trip_seconds: float | None = None
+        self._owns_store = owns_store
+        self._foreign: dict[str, Store] = {}
+
+    def reader(self, generation: int | None = None) -> Reader:
+        """Read the root (1 GET, 2 where it is damaged) and make a reader of it."""
+        now = self._workers.now if self._workers else time.monotonic
+        began = now()
+        root = find_root(self.store, generation)
+        waited = now() - began
+        self._round_trip_seconds = waited / root.gets
+        return self.read(root.manifest, Stats(gets=root.gets, bytes_fetched=root.read_bytes, wait_seconds=waited))
+
+    def newer(self, reader: Reader) -> Reader:
+        """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).
+
+        Counts go on; the cache starts anew, since frames are numbered by generation.
+        """
+        newest = read_newest_after(self.store, reader.manifest)
+        reader.stats.gets += 1 + newest.generation - reader.manifest.generation
+        return reader if newest is reader.manifest else self.read(newest, reader.stats)
+
+    def read(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
+        """A reader of a root that is at hand, committed or not (no request)."""
+        is_near = self._workers is None and getattr(self.store, "is_near", False)
+        store = self._with_disk_cache(self.store, self.store.url, is_own=True)
+        sources = manifest.sources
+        reader = Reader(
+            manifest,
+            TextInRoot(store, manifest) if manifest.text else store,
+            self._workers or (ThreadWorkers(MAX_THREADS) if self.threads else InlineWorkers()),
+            url=self.store.url,
+            cache_bytes=self.cache_bytes,
+            places=lambda url: self.place(url, sources),
+            stats=stats,
+            hedge=None if is_near else self.hedge,
+            prefetch=self.prefetch,
+            round_trip_seconds=0.0 if is_near else self._round_trip_seconds,
+        )
+        if self.store.url.startswith("s3:"):
+            reader.stats.credentials_source = credentials_source(self.store)
+        return reader
+
+    def place(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
+        """Where a foreign object lies, if it may be read; `sources`: those that the root records.
+
+        The same bucket may be; of directories the context's own folder and the sources that its root records: a root
+        can only name a file whose exact version (inode, time, size) and checksums its writer knew, so it gives nobody
+        text that they did not have. Anything else takes `allow=`.
+        """
+        own = self.store.url
+        trusted = [own, *self.allow]
+        if own.startswith("file:"):
+            trusted += sources
+        if not any(is_within(url, place) for place in trusted):
+            raise ForeignObject(
+                f"{own} refers to {url}, outside its own place; to read there open it with allow=[{url!r}] or a place "
+                f"around it"
+            )
+        try:
+            root, key = split_object(url)
+        except InvalidUrl as error:
+            raise ForeignObject(f"{own} refers to {url}: {error}") from None
+        if root not in self._foreign:
+            self._foreign[root] = self._sibling(root)
+        return self._with_disk_cache(self._foreign[root], root, is_own=False), key
+
+    def _with_disk_cache(self, store: Store, url: str, *, is_own: bool) -> RangeReader:
+        """The store, with the folder before it that keeps what it answers."""
+        if self.disk is None:
+            return store
+        # The same URL at two servers is two places.
+        from monocontext.stores.disk.cache import DiskCachedReader
+
+        return DiskCachedReader(store, self.disk, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
+
+    def _sibling(self, url: str) -> Store:
+        """A store elsewhere, reached as this one is: same endpoint, same client."""
+        inner: Any = self.store
+        while hasattr(inner, "store"):  # a store around a store
+            inner = inner.store
+        own = getattr(inner, "sibling", None)
+        if url.startswith("s3:") and own is not None:
+            found: Store = own(url)
+            return found
+        return open_store(url, **(self.store_options if url.startswith("s3:") else {}))
+
+    def handle(self) -> tuple[str, dict[str, Any]]:
+        """A URL and options that open the same context in another process, with that process's credentials."""
+        if self.store.url.startswith("memory:"):
+            raise NotPicklable(f"{self.store.url} lives in the memory of this process: no other can open it")
+        if "client" in self.store_options:
+            raise NotPicklable(f"{self.store.url} was opened with a client of the caller's, which cannot be handed on")
+        options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "hedge": self.hedge}
+        options["prefetch"] = self.prefetch
+        if not self.threads:
+            options["threads"] = False
+        if self.disk is not None:
+            options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}
+        return self.store.url, options | self.store_options
+
+    def close(self) -> None:
+        for store in [*self._foreign.values(), *([self.store] if self._owns_store else [])]:
+            store.close()
+        self._foreign.clear()
+
+
+def _disk_cache(folder: str | os.PathLike[str], capacity_bytes: int) -> DiskCache:
+    from monocontext.stores.disk.cache import DiskCache  # 3 ms
+
+    return DiskCache(folder, capacity_bytes)

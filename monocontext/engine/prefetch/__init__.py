@@ -1,0 +1,28 @@
+"""Decide what to read ahead of a caller. Pure but for `read_ahead`: no I/O, no threads, no clock.
+
+`streams` knows where reads go on, `hits` where searches have found something, `think_time` how long a model thinks,
+`ledger` what was fetched ahead and not used yet. `read_ahead` joins them with a fetcher.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast, get_args
+
+from monocontext.engine.prefetch.hits import HitWindows
+from monocontext.engine.prefetch.ledger import Kind, Ledger
+from monocontext.engine.prefetch.streams import Read, Streams
+from monocontext.engine.prefetch.think_time import ThinkTime
+
+Prefetch = Literal["all", "code", "history", "off"]
+"""What is read ahead: what the code says and what was read before, one of these, or nothing."""
+
+
+def checked(prefetch: str) -> Prefetch:
+    """The same; `ValueError` for another word."""
+    for known in get_args(Prefetch):
+        if prefetch == known:
+            return cast(Prefetch, known)
+    raise ValueError(f"prefetch is 'all', 'code', 'history' or 'off', not {prefetch!r}")
+
+
+__all__ = ["HitWindows", "Kind", "Ledger", "Prefetch", "Read", "Streams", "ThinkTime", "checked"]

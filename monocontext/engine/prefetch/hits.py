@@ -1,0 +1,30 @@
+"""Remember the hits of searches as windows: a model reads around a hit next. Pure."""
+
+from __future__ import annotations
+
+HITS = 32
+"""Hits that are remembered: a model looks at the first ones, not at ten thousand."""
+WINDOW = 10_000
+"""Characters on either side that such a window reaches: models take 300 to 1500 at first, and up to 9000 when that was
+not enough. It costs a frame more where the hit is so near to the frame's end: 8 % of hits in ASCII."""
+
+
+class HitWindows:
+    """The first hits since a model thought last, as windows of characters. Its owner holds the lock."""
+
+    def __init__(self, characters: int):
+        self._characters = characters
+        self._windows: dict[tuple[int, int], None] = {}
+
+    def found(self, character: int) -> bool:
+        """A search found something that begins here; whether it is remembered."""
+        if len(self._windows) >= HITS:
+            return False
+        self._windows[max(0, character - WINDOW), min(character + WINDOW, self._characters)] = None
+        return True
+
+    def windows(self) -> list[tuple[int, int]]:
+        """Those since the last call, in order; they are forgotten."""
+        found = list(self._windows)
+        self._windows.clear()
+        return found

@@ -1,0 +1,52 @@
+"""Estimate how long a model thinks. Pure: times come from outside."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+FIRST_SECONDS = 3.5
+"""The median of a root call before any was seen: published medians run from 1.5 to 8.9 s."""
+WEIGHT = 0.3
+"""Of the newest sample: four calls make up three quarters of the estimate."""
+_SECONDS = 0.5, 30.0
+"""Estimates stay within: a scripted model answers at once, and one that reasons for minutes need not be waited for."""
+
+
+class ThinkTime:
+    """Whether a model is at work now, and how long that takes. Calls may nest and overlap."""
+
+    def __init__(self) -> None:
+        self._log_seconds = log(FIRST_SECONDS)
+        self.is_thinking = False
+        self._depth = 0
+        self._began = 0.0
+
+    @property
+    def expected_seconds(self) -> float:
+        """The whole of a call, as a mean of logarithms: one call of a minute does not make all expect minutes."""
+        low, high = _SECONDS
+        return min(max(exp(self._log_seconds), low), high)
+
+    def begin(self, now: float) -> bool:
+        """A call begins; whether it is the only one."""
+        self._depth += 1
+        self.is_thinking = True
+        if self._depth == 1:
+            self._began = now
+        return self._depth == 1
+
+    def end(self, now: float) -> bool:
+        """A call has ended; whether it was the last under way."""
+        if not self._depth:  # it began before `forget`
+            return False
+        self._depth -= 1
+        if self._depth:
+            return False
+        self.is_thinking = False
+        seconds = max(now - self._began, 1e-3)
+        self._log_seconds += WEIGHT * (log(seconds) - self._log_seconds)
+        return True
+
+    def forget(self) -> None:
+        """In the child of a fork: whoever held calls of other threads is not here to end them."""
+        self._depth, self.is_thinking = 0, False

@@ -1,0 +1,67 @@
+"""Record which characters were read, and since when, for a map of a run. Pure, safe for many threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+MOST_RANGES = 10_000
+"""Between two marks; more are merged over ever larger gaps, so that the map errs towards more, never less."""
+KEPT_MARKS = 1_000
+"""A mark that is older than so many others gives what has been kept since."""
+
+marks_made = 0
+"""By all logs: who keeps text for later reads sees by it whether they have to be written down again."""
+
+
+class ReadLog:
+    """Half-open ranges of characters in the order of reading, neighbours as one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._settled: deque[list[tuple[int, int]]] = deque(maxlen=KEPT_MARKS)
+        self._now: list[tuple[int, int]] = []
+        self._marks = 0
+
+    def add(self, start: int, stop: int) -> None:
+        """Characters [start, stop) are being read."""
+        with self._lock:
+            now = self._now
+            if now and now[-1][0] <= start <= now[-1][1]:
+                now[-1] = (now[-1][0], max(now[-1][1], stop))
+                return
+            now.append((start, stop))
+            if len(now) > MOST_RANGES:
+                self._now = _merge(now, MOST_RANGES // 2)
+
+    def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
+        """The mark for the next question, and the ranges read since `mark`, sorted and merged; none for None."""
+        global marks_made
+        with self._lock:
+            self._settled.append(_merge(self._now, MOST_RANGES))
+            self._now = []
+            self._marks += 1
+            marks_made += 1
+            asked = 0 if mark is None else min(self._marks - mark, len(self._settled))
+            ranges = [one for settled in list(self._settled)[len(self._settled) - asked :] for one in settled]
+            return self._marks, _merge(ranges, MOST_RANGES)
+
+    def kept(self) -> list[tuple[int, int]]:
+        """The ranges read since the log began, or as far back as it is kept, sorted and merged; makes no mark."""
+        with self._lock:
+            return _merge([*(one for settled in self._settled for one in settled), *self._now], MOST_RANGES)
+
+
+def _merge(ranges: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+    """Sorted, with neighbours as one; over gaps as large as it takes to be at most `most`."""
+    gap = 0
+    while True:
+        merged: list[tuple[int, int]] = []
+        for start, stop in sorted(ranges):
+            if merged and start <= merged[-1][1] + gap:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+            else:
+                merged.append((start, stop))
+        if len(merged) <= most:
+            return merged
+        ranges, gap = merged, max(2 * gap, 64)

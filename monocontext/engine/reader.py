@@ -1,0 +1,531 @@
+"""Read a context: a range of characters in, verified text out.
+
+A reader has a frame table (which frames a read takes), search filters (where a match may begin), a fetcher (brings
+what is stored) and a read-ahead (asks the fetcher for what is likely read next). It keeps one generation for life.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from monocontext.engine.candidates import Candidates, Narrowing
+from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
+from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.scheduler import Fetch, Token
+from monocontext.engine.fetch.stored_bytes import reserved_bytes
+from monocontext.engine.fetch.workers import InlineWorkers, Workers
+from monocontext.engine.filter_lookup import FilterLookup
+from monocontext.engine.frame import FrameText
+from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_item, frame_items
+from monocontext.engine.prefetch import Prefetch, Read
+from monocontext.engine.prefetch.read_ahead import ReadAhead
+from monocontext.engine.prefetch.routes import Routes
+from monocontext.engine.read_log import ReadLog
+from monocontext.engine.stats import Stats
+from monocontext.engine.text_in_root import Ends, TextInRoot
+from monocontext.format.filters.query import Literal
+from monocontext.format.filters.query import Query as Query
+from monocontext.format.index import Frame, Page
+from monocontext.format.manifest import Manifest
+from monocontext.stores.protocol import RangeReader
+
+if TYPE_CHECKING:
+    from monocontext.engine.documents import DocumentTable
+
+FIRST_BATCH_BYTES = 1 << 20
+"""A scan begins with this much ahead, and then has at most as much ahead as it has taken: most `find`s of a model end
+early, and one that does has read at most twice what it looked at."""
+FIRST_CANDIDATES_BYTES = 2 << 20
+"""The same for candidates of a search: some six frames, since now and then one is looked at in vain."""
+ONE_CANDIDATE_BYTES = 1 << 20
+"""The same of a search that ends at the first match: four frames, and twice as many each time that it is made again, as
+in a loop of `find`. With eight a `find` and a window around its hit moved three to four times what they looked at."""
+REFILL = 7 / 8
+"""Of what may be ahead: below it more is asked for. Asking for each frame alone would make a request of each; waiting
+until a quarter is gone lets a link of 600 MB/s run dry behind one late answer (a pass over 10 GB, simulated: 18.7 s
+with three quarters, 18.1 with this, for a third more requests)."""
+FRAMES_AT_HAND = 64
+"""The most frames of a slice that is put together at once where all of them are in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a text says of itself without reading."""
+
+    url: str
+    generation: int
+    characters: int
+    bytes: int
+    lines: int
+    stored_bytes: int
+
+
+class Reader:
+    """Reads one generation of one context. Safe for use by many threads."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        store: RangeReader,
+        workers: Workers,
+        *,
+        url: str = "",
+        cache_bytes: int = 256 << 20,
+        places: Places = refuse_foreign,
+        stats: Stats | None = None,
+        hedge: Hedge | None = None,
+        prefetch: Prefetch = "all",
+        round_trip_seconds: float | None = None,
+    ):
+        self.manifest = manifest
+        self._store = store
+        self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
+        self.fetcher = fetcher = Fetcher(
+            store,
+            workers,
+            url=url,
+            cache_bytes=cache_bytes,
+            places=places,
+            stats=stats,
+            hedge=hedge,
+            round_trip_seconds=round_trip_seconds,
+            kept_bytes=reserved_bytes(self._text_bytes, manifest.stored_bytes, cache_bytes),
+        )
+        self.ends = Ends(manifest)
+        """What of the text came with the root."""
+        self.stats, self.cache = fetcher.stats, fetcher.cache
+        self.unwanted, self.under_way = fetcher.unwanted, fetcher.under_way
+        self.table = table = FrameTable(manifest, fetcher)
+        self.frame = table.frame
+        self.all_have, self.lacking, self.is_in_memory = table.all_have, table.lacking, table.is_in_memory
+        self._filters = FilterLookup(table, fetcher)
+        # A caller who carries requests out itself, or one at a time, would wait for what nobody has asked for.
+        is_alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
+        self.ahead = ReadAhead(
+            "off" if is_alone else prefetch,
+            Routes(table, self._filters),
+            fetcher,
+            frames=table.frames,
+            text_bytes=self._text_bytes,
+            has_tail=self.ends.tail_start < self.characters,
+        )
+        fetcher.listeners.add(self.ahead)
+        self.log: ReadLog | None = None
+        """What is read is written down here, once somebody has asked for it."""
+        self._last_hit = range(0)
+        self._last_query: Query | None = None
+        self._repeats = 0
+        """How often in a row the last query was made again."""
+
+    def ask_filters_elsewhere(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
+        """Let searches ask filters that lie outside of this text; see `FilterLookup.elsewhere`."""
+        self._filters.elsewhere = ask
+
+    @cached_property
+    def documents(self) -> DocumentTable:
+        """The documents of the text (no GET)."""
+        from monocontext.engine.documents import stored_documents
+
+        return stored_documents(self.manifest.documents, self.fetcher)
+
+    @property
+    def url(self) -> str:
+        return self.fetcher.url
+
+    @property
+    def final_newline(self) -> bool:
+        return self.manifest.final_newline
+
+    @property
+    def generation(self) -> int:
+        return self.manifest.generation
+
+    def describe(self) -> Described:
+        """Sizes of the text (no request)."""
+        m = self.manifest
+        return Described(self.url, m.generation, m.characters, m.text_bytes, m.lines, m.stored_bytes)
+
+    def locate(self, character: int) -> Frame:
+        """The frame that holds a character of the text (at most 1 GET, for its index page)."""
+        return self.table.locate(character)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.fetcher.is_closed
+
+    def close(self) -> None:
+        """Drop the cache, and the text that rode in the root; later reads raise `ContextClosed`. Idempotent."""
+        if isinstance(self._store, TextInRoot):
+            self._store.close()
+        self.manifest = self.table.manifest = replace(self.manifest, text="", head="", tail="")
+        self.ends = Ends(self.manifest)
+        self.table.forget_page()
+        self.fetcher.close()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self, start: int, stop: int) -> str:
+        """Characters [start, stop), both within the text, as one `str`.
+
+        GETs: none for what is cached; else at most one for each index page, then for the frames
+        ceil(stored / part) + 1 for each object, with part = stored / 16 between 1 and 8 MiB; all in parallel.
+        """
+        if stop <= start:
+            return ""
+        text = self.within(start, stop)
+        if text is not None:
+            return text.slice(start - text.frame.start, stop - text.frame.start)
+        if texts := self._at_hand(start, stop):
+            first, last = texts[0], texts[-1]
+            pieces = [text.slice(0, text.frame.characters) for text in texts[1:-1]]
+            head = first.slice(start - first.frame.start, first.frame.characters)
+            return "".join([head, *pieces, last.slice(0, stop - last.frame.start)])
+        ahead = self.ahead
+        fresh, late = ahead.fresh, ahead.late
+        numbers, pieces = [], []
+        for piece in self.frames(start, stop, eager=True):
+            frame = piece.frame
+            numbers.append(frame.number)
+            pieces.append(piece.slice(max(start - frame.start, 0), min(stop, frame.stop) - frame.start))
+        if ahead.fresh != fresh:
+            self.fetcher.act(partial(ahead.read, Read(start, stop, numbers[0], numbers[-1]), late))
+        return "".join(pieces)
+
+    def within(self, start: int, stop: int) -> FrameText | None:
+        """What holds characters [start, stop) whole: an end of the text that came with the root, or a frame; None if
+        none does (at most 1 GET each for the index page and the frame). The way of a short read: 2 us where both are
+        cached."""
+        ends = self.ends
+        if ends.head_stop < stop and start < ends.tail_start:
+            return self.frame_within(start, stop)
+        end = ends.within(start, stop)
+        self.fetcher.check_open()
+        if self.log:
+            self.log.add(start, stop)
+        return end
+
+    def frame_within(self, start: int, stop: int) -> FrameText | None:
+        """The same, of frames alone."""
+        page = self.table.page_at(start)
+        starts = page.starts
+        i = bisect_right(starts, start) - 1
+        if starts[i + 1] < stop:
+            return None
+        number = page.first_frame + i
+        if self.log:
+            self.log.add(start, stop)
+        fetcher, ahead = self.fetcher, self.ahead
+        late = ahead.late
+        with fetcher.lock:
+            if fetcher.is_closed:
+                fetcher.check_open()
+            text = self.cache.get(number)
+            self.stats.hits += text is not None
+        if not isinstance(text, FrameText):
+            if ahead.streams.last_start:
+                ahead.before_read(start, stop, number)
+            text = fetcher.fetch_one(frame_item(page[i]))
+            assert isinstance(text, FrameText)
+        elif text.used:
+            if text.spent:
+                self._keep_decoded(text)
+            return text
+        fetcher.use(text, partial(ahead.read, Read(start, stop, number, number), late))
+        return text
+
+    def _at_hand(self, start: int, stop: int) -> list[FrameText] | None:
+        """The frames that hold characters [start, stop), if they are two or more, few and on one index page, and all of
+        them are in memory and were looked at before: a slice over their edges takes 5 us, where a pass takes 100."""
+        page, cache = self.table.page_at(start), self.cache
+        first, last = page.at_character(start), bisect_left(page.starts, stop) - 1
+        if not first < last < min(first + FRAMES_AT_HAND, len(page)):
+            return None
+        texts = []
+        with self.fetcher.lock:
+            self.fetcher.check_open()
+            for number in range(page.first_frame + first, page.first_frame + last + 1):
+                text = cache.get(number) if number in cache else None
+                if not isinstance(text, FrameText) or not text.used:
+                    return None
+                texts.append(text)
+            self.stats.hits += len(texts)
+        if self.log:
+            self.log.add(start, stop)
+        for text in texts:
+            if text.spent:
+                self._keep_decoded(text)
+        return texts
+
+    def _keep_decoded(self, text: FrameText) -> None:
+        """Keep a frame decoded that is sliced again and again, if the cache has room for that."""
+        if not text.is_worth_keeping:
+            return
+        text.spent = 0
+        if self.cache.has_room_for_decoded(text.frame.characters):
+            whole = text.text
+            with self.fetcher.lock:
+                self.cache.keep_decoded(text.frame.number, text, whole)
+
+    def peek(self, character: int) -> FrameText | None:
+        """The frame that holds a character, if it and its index page are in memory (no GET)."""
+        page = self.table.page_or_item("characters", character)
+        with self.fetcher.lock:
+            self.fetcher.check_open()
+            if not isinstance(page, Page):
+                return None
+            found = self.cache.get(page.first_frame + page.at_character(character))
+        return self._use(found) if isinstance(found, FrameText) else None
+
+    def holds(self, number: int) -> bool:
+        """Whether the text of a frame is in memory."""
+        with self.fetcher.lock:
+            return number in self.cache
+
+    def load(self, frame: Frame) -> FrameText:
+        """The text of a frame (at most 1 GET)."""
+        text = self._in_memory(frame.number) or self.fetcher.fetch_one(frame_item(frame))
+        assert isinstance(text, FrameText)
+        return self._use(text)
+
+    def _in_memory(self, number: int) -> FrameText | None:
+        """A frame that is in memory; that is a use of it."""
+        fetcher = self.fetcher
+        with fetcher.lock:
+            if fetcher.is_closed:
+                fetcher.check_open()
+            found = self.cache.get(number)
+            if isinstance(found, FrameText):
+                self.stats.hits += 1
+                return found
+        return None
+
+    def _use(self, text: FrameText) -> FrameText:
+        if not text.used:
+            self.fetcher.use(text)
+        return text
+
+    def frames(
+        self,
+        start: int,
+        stop: int,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
+        logged: bool = True,
+        needle: bytes = b"",
+    ) -> Iterator[FrameText]:
+        """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
+
+        With `eager` the caller is known to take all of them, so as much as the window allows is asked for at once;
+        else the reading ahead grows while the caller goes on. An abandoned iterator drops what has not started.
+        `only`: of these frames those that are candidates of a search. Not `logged`: they are read for somebody who says
+        later what of them was looked at. `needle`: what the caller looks for, which is done where a frame is decoded.
+        """
+        if stop <= start:
+            return
+        fetcher = self.fetcher
+        if only:
+            wanted = self.table.chosen(only.runs, start, stop, reverse)
+        else:
+            wanted = self.table.follow(self.table.between(start, stop, reverse))
+        is_whole = eager or (only is None and self.is_one_wave(start, stop))
+        batch_bytes = fetcher.window_bytes if is_whole else self._first_bytes(only)
+        ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
+        ahead_bytes, taken_bytes, more = 0, 0, True
+        token = Token()
+        with token:
+            try:
+                while True:
+                    if more and ahead_bytes <= batch_bytes * REFILL:
+                        batch: list[Frame] = []
+                        while ahead_bytes < batch_bytes:
+                            frame = next(wanted, None)
+                            if frame is None:
+                                more = False
+                                break
+                            batch.append(frame)
+                            ahead_bytes += _memory_bytes(frame, eager)
+                        ahead.extend(zip(batch, fetcher.want(frame_items(batch, needle), token), strict=True))
+                    if not ahead:
+                        return
+                    frame, found = ahead[0]
+                    text = fetcher.wait(frame.number, found, token) if isinstance(found, Fetch) else found
+                    ahead.popleft()
+                    ahead_bytes -= _memory_bytes(frame, eager)
+                    taken_bytes += _memory_bytes(frame, eager)
+                    batch_bytes = min(max(batch_bytes, taken_bytes), fetcher.window_bytes)
+                    if self.log and logged:
+                        self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+                    if text.spent:
+                        self._keep_decoded(text)
+                    with fetcher.lock:  # what is in memory is taken without: on an event loop others may go on here
+                        pass
+                    yield self._use(text)
+            finally:
+                self._end_pass(ahead, eager)
+
+    def _first_bytes(self, only: Candidates | None) -> int:
+        """How far a pass begins ahead of its caller, who may not go to its end."""
+        if only is None:
+            return FIRST_BATCH_BYTES
+        if not only.ends_at_first:
+            return FIRST_CANDIDATES_BYTES
+        return min(ONE_CANDIDATE_BYTES << self._repeats, FIRST_CANDIDATES_BYTES)
+
+    def _end_pass(self, ahead: Iterable[tuple[Frame, FrameText | Fetch]], eager: bool) -> None:
+        """A pass has ended, or was given up."""
+        self.fetcher.release([found for _, found in ahead])
+        if not eager:
+            self.ahead.end_scan()
+
+    # -- search ----------------------------------------------------------------------------------------------------
+
+    def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        """Where a match that starts in [start, stop) may begin; None: anywhere, or looking it up is not worth it.
+
+        `within_line`: neither a match nor what it looks at reaches over a newline. GETs: one for each row of each
+        filter that is looked up (up to 16 a literal and 16 GiB of text), all at once; for literals that may stand far
+        behind a match's beginning also the index pages around them. Answers are remembered; where all the text is in
+        memory nothing is looked up.
+        """
+        if stop <= start:
+            return None
+        self._repeats = self._repeats + 1 if query == self._last_query else 0
+        self._last_query = query
+        if isinstance(query, Literal):
+            self.ahead.searched(query.text)
+        narrowed = self.narrow(query, start, stop, within_line)
+        runs = narrowed.runs
+        if runs is None:
+            return None
+        if runs:  # a search looks at these first of all, and one by one they are a round trip each
+            ends = [number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1)]
+            self.table.bring(ends, CANDIDATE_PAGES)
+        search = self.stats.search
+        found = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
+        with self.fetcher.lock:
+            search.searches += 1
+            search.frames += narrowed.frames
+            search.pruned += narrowed.frames - sum(last - first for first, last in runs)
+        return found
+
+    def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
+        """What search filters say of matches that begin in [start, stop), not an empty range. Costs as `candidates`,
+        but for the index pages of the frames that it names."""
+        if self.manifest.text:
+            return Narrowing(0, None, "all of the text came with the root")
+        if self.is_one_wave(start, stop):
+            return Narrowing(0, None, "all of the text takes one round trip, as its filters do")
+        narrowed = self.table.finish(self._filters.narrow(query, start, stop, within_line, self.table, needs_text=True))
+        assert narrowed is not None  # what a caller waits for comes or raises
+        return narrowed
+
+    def stretches(self, start: int, stop: int) -> list[int]:
+        """The characters between `start` and `stop` at which a search asks other filters: every 1 TB of a text whose
+        filters are named by directories, none of another (3 waves, 2 GETs each)."""
+        if stop <= start or not self.manifest.filter_directories:
+            return []
+        within = self.table.numbers(start, stop)
+        numbers = self._filters.beginnings(within.start, within.stop)
+        self.table.bring(numbers)
+        return [self.frame(number).start for number in numbers]
+
+    def frequency(self, query: Query) -> tuple[int, int] | None:
+        """How many frames the text has, and in how many of them a match may begin; None: no filter says (1 wave)."""
+        if not self.characters:
+            return None
+        found = self.table.finish(self._filters.narrow(query, 0, self.characters, False, self.table, needs_text=False))
+        assert found is not None  # what a caller waits for comes or raises
+        if not found.frames:
+            return None
+        # Where too many frames may hold it to name them, some two thirds do.
+        holding = found.frames * 2 // 3 if found.runs is None else sum(stop - start for start, stop in found.runs)
+        return found.frames, holding
+
+    def is_one_wave(self, start: int, stop: int) -> bool:
+        """Whether a pass asks for all of characters [start, stop) at once, and asks no filter (no GET)."""
+        manifest, cache = self.manifest, self.cache
+        share = (stop - start) / max(self.characters, 1)
+        stored_bytes = int(manifest.stored_bytes * share)
+        memory_bytes = stored_bytes + int(self._text_bytes * share)
+        return 4 * memory_bytes <= cache.capacity_bytes and self.fetcher.link.carries(stored_bytes)
+
+    def found(self, character: int) -> Frame | None:
+        """A search has found something that begins here; its frame (1 GET for its index page), None where it is that of
+        the hit before."""
+        if character in self._last_hit:
+            return None
+        page = self.table.page_at(character)
+        frame = page[page.at_character(character)]
+        self._last_hit = range(frame.start, frame.stop)
+        if self.ahead.follows_reads:
+            self.fetcher.act(partial(self.ahead.hit, character, frame.number))
+        return frame
+
+    # -- lines -----------------------------------------------------------------------------------------------------
+
+    def line_start(self, line: int) -> int:
+        r"""First character of line `line` (from 0; lines end with `\n`); the text's length for `line == lines`."""
+        manifest = self.manifest
+        if line <= 0:
+            return 0
+        if line > manifest.newlines:
+            return manifest.characters
+        if (found := self.ends.line_start(line)) is not None:
+            self.fetcher.check_open()
+            return found
+        text = self.load(self.table.newline_frame(line - 1))
+        return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
+
+    def newline_at_hand(self, newline: int) -> FrameText | None:
+        r"""The frame that holds the `\n` with this number (from 0), if it is in memory and was looked at before (no GET
+        but for an index page)."""
+        if not 0 <= newline < self.manifest.newlines:
+            return None
+        text = self._in_memory(self.table.newline_frame(newline).number)
+        return text if text is not None and text.used else None
+
+    def line_of(self, character: int) -> int:
+        r"""Number of newlines before a character: the line that holds it."""
+        if character >= self.manifest.characters:
+            return self.manifest.newlines
+        if character <= 0:
+            return 0
+        if (found := self.ends.line_of(character)) is not None:
+            self.fetcher.check_open()
+            return found
+        text = self.load(self.locate(character))
+        return text.frame.start_newline + text.newlines_before(text.to_byte(character - text.frame.start))
+
+    # -- the whole text --------------------------------------------------------------------------------------------
+
+    def made_real(self, size_bytes: int) -> None:
+        """A text became a `str` for a function that knows no lazy text."""
+        with self.fetcher.lock:
+            self.stats.real.texts += 1
+            self.stats.real.bytes += size_bytes
+
+    def preload(self) -> None:
+        """Fetch everything into the cache, in parallel. Raises `ValueError` when the cache cannot hold the text."""
+        manifest, capacity = self.manifest, self.cache.capacity_bytes
+        # The second term is what frames and their places in a page take beside the text.
+        needed = manifest.text_bytes + 600 * manifest.frames
+        if needed > capacity:
+            raise ValueError(f"preload needs a cache of {needed:,} bytes, it has {capacity:,}: raise cache_bytes")
+        for _ in self.frames(0, self.manifest.characters, eager=True):
+            pass
+
+    def __repr__(self) -> str:
+        return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self.fetcher.scheduler!r}>"
+
+
+def _memory_bytes(frame: Frame, eager: bool) -> int:
+    """What a frame that is read ahead occupies: its stored form and its text, which are one where raw frames are
+    received in place."""
+    return frame.bytes if eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes

@@ -1,0 +1,364 @@
+"""Read, in the worker, a text that the host serves: what is not cached is asked for."""
+
+from __future__ import annotations
+
+import ast
+import json
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from cachetools import LRUCache
+
+from monocontext import errors
+from monocontext.engine.candidates import Candidates
+from monocontext.engine.documents import DocumentTable
+from monocontext.engine.frame import FrameText
+from monocontext.engine.read_log import ReadLog
+from monocontext.engine.remote import wire
+from monocontext.engine.remote.frame_cache import FrameCache
+from monocontext.engine.remote.variables import plain_values
+from monocontext.engine.stats import PrefetchStats, RealStats, SearchStats, Stats
+from monocontext.format.documents import DocumentPage
+from monocontext.format.filters.query import Query
+from monocontext.format.index import Frame
+
+CACHE_BYTES = 64 << 20
+"""Memory for frames in the worker; the host has the main cache."""
+FIRST_BATCH_BYTES = 256 << 10
+MAX_BATCH_BYTES = 4 << 20
+"""A pass begins with a frame and doubles up to this: most `find`s of a model end early."""
+SMALL_READ = 64 << 10
+"""Characters up to which a first read is asked for alone; the second in its neighbourhood brings the whole frame."""
+NEIGHBOURHOOD = 1 << 18
+RUNS_AT_ONCE = 10_000
+"""Runs of candidates in one request."""
+
+REPORTED_AT_ONCE = 1_000
+DOCUMENT_PAGES = 32
+"""Pages of documents that are kept: some 20 MB."""
+
+Ask = Callable[[bytes], bytes | memoryview]
+"""Carries a request to the host and gives the answer; may be called by many threads."""
+
+
+class ServedReader:
+    """A reader whose answers come over a channel. Safe for use by many threads.
+
+    Costs are those of the host's reader. What is cached here costs no message.
+    """
+
+    def __init__(self, ask: Ask, *, cache_bytes: int = CACHE_BYTES):
+        self._send = ask
+        self._cache = FrameCache(cache_bytes)
+        self._touched: OrderedDict[int, None] = OrderedDict()
+        self._records: OrderedDict[int, Frame] = OrderedDict()
+        self._search = SearchStats()
+        self._reported_search = (0, 0)
+        self._real: deque[int] = deque()  # sizes of texts made real since the host was last told
+        self._ended: deque[int] = deque()  # passes given up early; the next request says so
+        self.is_closed = False
+        self.log = ReadLog()
+        """What code here has looked at; the host, which sees whole frames pass, hears of it after each cell."""
+        self._reported: int | None = self.log.since(None)[0]
+        described, _ = self._ask("open")
+        self.described: dict[str, Any] = described
+        """What the host says of the text: its place in the source, its limit."""
+        self.url: str = described["url"]
+        self.generation: int = described["generation"]
+        self.characters: int = described["characters"]
+        self.final_newline: bool | None = described["final_newline"]
+
+    @property
+    def stats(self) -> Stats:
+        """The host's counts (a message)."""
+        fields, _ = self._ask("stats")
+        search, prefetch = SearchStats(**fields.pop("search")), PrefetchStats(**fields.pop("prefetch"))
+        real = RealStats(**fields.pop("real"))
+        return Stats(**fields, search=search, prefetch=prefetch, real=real)
+
+    def made_real(self, size_bytes: int) -> None:
+        """A text became a `str` for a function that knows no lazy text; the next request says so."""
+        self._real.append(size_bytes)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self, start: int, stop: int) -> str:
+        """Characters [start, stop), both within the text, as one `str`."""
+        if stop <= start:
+            return ""
+        texts = self._cache.covering(start, stop)
+        if texts is None and stop - start <= SMALL_READ:
+            self.log.add(start, stop)
+            _, body = self._ask("read", start=start, stop=stop)
+            return str(body, "utf-8")
+        if texts:
+            self.log.add(start, stop)
+            for text in texts:
+                self._cache.keep_decoded(text)
+        return "".join(
+            text.slice(max(start - text.frame.start, 0), min(stop, text.frame.stop) - text.frame.start)
+            for text in texts or self.frames(start, stop, eager=True)
+        )
+
+    def within(self, start: int, stop: int) -> FrameText | None:
+        """The frame that holds characters [start, stop) whole, if it is at hand or worth bringing."""
+        self._check_open()
+        self.log.add(start, stop)
+        text = self._cache.at(start)
+        if text is None:
+            place = start // NEIGHBOURHOOD
+            if place not in self._touched and stop - start <= SMALL_READ:
+                self._touched[place] = None
+                if len(self._touched) > 4096:
+                    self._touched.popitem(last=False)
+                return None
+            text = self._batch(*self._ask("frame", character=start))[0]
+            self._cache.put(text)
+        elif text.spent:
+            self._cache.keep_decoded(text)
+        return text if stop <= text.frame.stop else None
+
+    def peek(self, character: int) -> FrameText | None:
+        """The frame that holds a character, if it is at hand."""
+        return self._cache.at(character)
+
+    def frames(
+        self,
+        start: int,
+        stop: int,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
+        needle: bytes = b"",
+    ) -> Iterator[FrameText]:
+        """The frames that hold characters [start, stop), in order or backwards; of `only` those among them. The host
+        decodes them, so `needle` is looked for here."""
+        self._check_open()
+        if stop <= start:
+            return
+        for text in self._frames(start, stop, reverse, eager, only):
+            self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+            yield text
+
+    def _frames(
+        self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates | None
+    ) -> Iterator[FrameText]:
+        if only is None:
+            here = self._cache.covering(start, stop)
+            if here is not None:
+                yield from reversed(here) if reverse else here
+            else:
+                yield from self._stream(start, stop, reverse, eager, None)
+            return
+        groups = [only.runs[i : i + RUNS_AT_ONCE] for i in range(0, len(only.runs), RUNS_AT_ONCE)]
+        for runs in reversed(groups) if reverse else groups:
+            here = self._at_hand(runs)
+            if here is None:
+                yield from self._stream(start, stop, reverse, eager, runs)
+            else:
+                chosen = [text for text in here if text.frame.stop > start and text.frame.start < stop]
+                yield from reversed(chosen) if reverse else chosen
+
+    def _at_hand(self, runs: list[tuple[int, int]]) -> list[FrameText] | None:
+        if sum(stop - start for start, stop in runs) > 4096:
+            return None
+        return self._cache.by_number([number for start, stop in runs for number in range(start, stop)])
+
+    def _stream(
+        self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None
+    ) -> Iterator[FrameText]:
+        size = MAX_BATCH_BYTES if eager else FIRST_BATCH_BYTES
+        kept_bytes, number = 0, None
+        try:
+            while start < stop:
+                if number is None:
+                    header, body = self._ask(
+                        "pass", start=start, stop=stop, reverse=reverse, eager=eager, runs=runs, bytes=size
+                    )
+                else:
+                    header, body = self._ask("next", **{"pass": number}, bytes=size)
+                    if header.get("gone"):  # the host ended it for others: go on from here
+                        number = None
+                        continue
+                number = header["pass"]
+                for text in self._batch(header, body):
+                    kept_bytes += text.size_bytes
+                    if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would flush all that is here
+                        self._cache.put(text)
+                    if reverse:
+                        stop = text.frame.start
+                    else:
+                        start = text.frame.stop
+                    yield text
+                if number is None:
+                    return
+                size = min(2 * size, MAX_BATCH_BYTES)
+        finally:
+            if number is not None:  # an iterator may be collected anywhere, also while a message is being written
+                self._ended.append(number)
+
+    def _batch(self, header: dict[str, Any], body: memoryview) -> list[FrameText]:
+        texts, at = [], 0
+        for row in header["frames"]:
+            frame = wire.frame_of(row)
+            texts.append(FrameText(frame, bytes(body[at : at + frame.bytes])))
+            at += frame.bytes
+        return texts
+
+    # -- search ----------------------------------------------------------------------------------------------------
+
+    def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        """Where a match that starts in [start, stop) may begin; None: anywhere."""
+        if stop <= start or query is None:
+            return None
+        row = wire.query_row(query)
+        if len(json.dumps(row)) > wire.MAX_REQUEST_BYTES // 2:
+            return None  # thousands of literals: no filter would narrow them
+        return self._parse_candidates(
+            *self._ask("candidates", need=row, start=start, stop=stop, within_line=within_line)
+        )
+
+    def frequency(self, query: Query) -> tuple[int, int] | None:
+        """How many frames the text has, and how many of them may hold it; None: no search filter says."""
+        found = self._ask("frequency", need=wire.query_row(query))[0]["value"]
+        return (int(found[0]), int(found[1])) if found else None
+
+    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+        """The frames of a range that lack a flag, unless they are many."""
+        if stop <= start:
+            return Candidates([], start, stop, self.frame, self.locate, SearchStats())
+        return self._parse_candidates(*self._ask("lacking", flag=flag, start=start, stop=stop))
+
+    def all_have(self, flag: int, start: int, stop: int) -> bool:
+        """Whether every frame of a range has a flag."""
+        return stop <= start or bool(self._ask("all_have", flag=flag, start=start, stop=stop)[0]["value"])
+
+    def _parse_candidates(self, header: dict[str, Any], body: memoryview) -> Candidates | None:
+        if not header["some"]:
+            return None
+        ends = array("Q", body.tobytes())
+        runs = list(zip(ends[::2], ends[1::2], strict=True))
+        return Candidates(runs, header["start"], header["stop"], self.frame, self.locate, self._search)
+
+    def frame(self, number: int) -> Frame:
+        """The record of a frame."""
+        found = self._records.get(number)
+        if found is None:
+            found = self._keep(wire.frame_of(self._ask("record", frame=number)[0]["frame"]))
+        return found
+
+    def locate(self, character: int) -> Frame:
+        """The record of the frame that holds a character."""
+        text = self._cache.at(character)
+        if text is not None:
+            return text.frame
+        return self._keep(wire.frame_of(self._ask("locate", character=character)[0]["frame"]))
+
+    def _keep(self, frame: Frame) -> Frame:
+        self._records[frame.number] = frame
+        if len(self._records) > 10_000:
+            self._records.popitem(last=False)
+        return frame
+
+    # -- documents -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def documents(self) -> DocumentTable:
+        """The documents of the text (a message); their pages are asked for as they are needed."""
+        found, _ = self._ask("documents")
+        refs = [wire.page_of(row) for row in found["pages"]]
+        pages: LRUCache[int, DocumentPage] = LRUCache(DOCUMENT_PAGES)
+
+        def bring(numbers: Sequence[int]) -> list[DocumentPage]:
+            brought = []
+            for number in numbers:
+                page = pages.get(number)
+                if page is None:
+                    _, body = self._ask("document_page", page=number)
+                    page = pages[number] = DocumentPage(bytes(body), refs[number], refs[number - 1] if number else None)
+                brought.append(page)
+            return brought
+
+        def find(name: str) -> int | None:
+            number: int | None = self._ask("document_named", name=name)[0]["number"] if refs else None
+            return number
+
+        return DocumentTable(refs, bring, find, names=found.get("names", 0), doubled=found.get("doubled"))
+
+    # -- lines -----------------------------------------------------------------------------------------------------
+
+    def line_start(self, line: int) -> int:
+        r"""First character after `line` newlines; the text's length when there are fewer."""
+        if line <= 0:
+            return 0
+        text = self.newline_at_hand(line - 1)
+        if text is not None:
+            return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
+        return int(self._ask("line_start", line=line)[0]["value"])
+
+    def newline_at_hand(self, newline: int) -> FrameText | None:
+        r"""The frame that holds the `\n` with this number (from 0), if it is at hand."""
+        return self._cache.with_newline(newline)
+
+    def line_of(self, character: int) -> int:
+        r"""Number of newlines before a character."""
+        if character <= 0:
+            return 0
+        text = self._cache.at(character)
+        if text is not None:
+            frame = text.frame
+            return frame.start_newline + text.newlines_before(text.to_byte(character - frame.start))
+        return int(self._ask("line_of", character=character)[0]["value"])
+
+    # -- read log ---------------------------------------------------------------------------------------------
+
+    def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
+        """A cell is about to run; what it will read, the host has told from the reply that it came in."""
+
+    def ran(self, known: Mapping[str, object]) -> None:
+        """A cell has run: tell the host what names hold and what was looked at (a message, 1 for 1,000 ranges)."""
+        self._ask("ran", known=plain_values(known))
+        self._reported, ranges = self.log.since(self._reported)
+        for i in range(0, len(ranges), REPORTED_AT_ONCE):
+            self._ask("looked", ranges=ranges[i : i + REPORTED_AT_ONCE])
+
+    # -- lifetime --------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Drop what is at hand; the host's text stays open. Later reads raise `ContextClosed`. Idempotent."""
+        self.is_closed = True
+        self._cache.clear()
+
+    def __repr__(self) -> str:
+        return f"<ServedReader {self.url} generation {self.generation}>"
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise errors.ContextClosed(f"{self.url or 'this context'} is closed")
+
+    def _ask(self, op: str, **fields: Any) -> tuple[dict[str, Any], memoryview]:
+        self._check_open()
+        search = self._search
+        if (search.looked_at, search.hits) != self._reported_search:
+            looked_at, hits = self._reported_search
+            self._reported_search = (search.looked_at, search.hits)
+            fields |= {"looked_at": self._reported_search[0] - looked_at, "hits": self._reported_search[1] - hits}
+        if self._ended:
+            fields["ended"] = [self._ended.popleft() for _ in range(min(len(self._ended), 100))]
+        if self._real:
+            fields["real"] = [self._real.popleft() for _ in range(min(len(self._real), 100))]
+        header, body = wire.split_answer(self._send(wire.request(op, **fields)))
+        if "error" in header:
+            raise _make_error(header["error"], header["message"])
+        return header, body
+
+
+def _make_error(name: str, message: str) -> errors.MonocontextError:
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type) and issubclass(kind, errors.MonocontextError):
+        return kind(message)
+    return errors.StoreFailure(f"{name}: {message}")

@@ -1,0 +1,402 @@
+"""Answer, in the host, a worker's requests for one text and no other.
+
+The worker is not trusted. What it may ask is the text that it was given (whole frames are cut to it), counts of the
+frames around it, and statistics; requests are bounded and each field is checked. Keys, addresses and other objects have
+no request.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from monocontext.engine.candidates import Candidates
+from monocontext.engine.frame import FrameText
+from monocontext.engine.reader import Reader
+from monocontext.engine.remote import wire
+from monocontext.engine.remote.variables import CodeFollower
+from monocontext.engine.remote.wire import BadRequest
+from monocontext.engine.stats import SearchStats
+from monocontext.errors import MonocontextError
+from monocontext.format.index import ENDS_LINE
+
+MAX_BATCH_BYTES = 4 << 20
+"""Text in one answer. Larger ones are no faster, and another thread's answer waits behind them."""
+MAX_READ = 1 << 20
+"""Characters of one read."""
+MAX_PASSES = 64
+"""Passes under way at once; beyond it the least recently used one ends, and the worker
+begins a new one at the same place."""
+MAX_LOOKED = 1_000
+"""Ranges in one report of what was looked at."""
+_LARGEST = 1 << 62
+
+
+class ReaderServer:
+    """Answers for characters [start, stop) of a reader. Safe for use by many threads."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        start: int,
+        stop: int,
+        *,
+        limit: int,
+        steps: tuple[tuple[str, list[Any]], ...] = (),
+        follower: CodeFollower | None = None,
+    ):
+        """`limit`: characters of one real `str`; `steps`: methods that make the text of what is served; `follower`:
+        what reads along with the code that runs there."""
+        self._reader = reader
+        self._start, self._stop = start, stop
+        self._limit = limit
+        self.steps = steps
+        self._follower = follower
+        self._lock = threading.Lock()
+        self._passes: OrderedDict[int, _FramePass] = OrderedDict()
+        self._count = 0
+
+    def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
+        """The same for a text that these methods make of it."""
+        return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
+
+    entry = "monocontext.text:served_text"
+    """Where the worker finds the function that makes the text of a way to ask."""
+    modules = ("monocontext.text.namespace.kit", "monocontext.text.namespace.printing", "monocontext.engine.remote")
+    """Which the worker will import for the text that it makes."""
+    bad_request = BadRequest
+    """By this type the host knows a request that no honest worker sends."""
+
+    def answer(self, request: bytes) -> bytes:
+        """The answer to one request; may wait for storage. Raises `BadRequest` for what no `ServedReader` sends.
+
+        Errors of reading are answers, which the worker raises as what they are.
+        """
+        fields = wire.parse(request)
+        ask = _OPERATIONS.get(fields["op"])
+        if ask is None:
+            raise BadRequest(f"no operation {fields['op'][:50]!r}")
+        self._count_search(fields)
+        self._end(fields.get("ended", []))
+        self._count_real(fields.get("real", []))
+        try:
+            return ask(self, fields)
+        except MonocontextError as error:
+            return wire.answer({"error": type(error).__name__, "message": str(error)})
+
+    def ready(self, request: bytes) -> bool:
+        """Whether an answer takes no request to storage."""
+        fields = wire.parse(request)
+        match fields["op"]:
+            case "open" | "stats" | "looked" | "ran":
+                return True
+            case "read":
+                start, stop = self._range(fields, MAX_READ)
+                return self._reader.ends.within(start, stop) is not None or self._reader.is_in_memory(start, stop)
+            case "frame":
+                at = self._character(fields)
+                return self._reader.is_in_memory(at, at + 1)
+        return False
+
+    def close(self) -> None:
+        """End all passes. The reader stays as it is."""
+        with self._lock:
+            passes, self._passes = self._passes, OrderedDict()
+        for one in passes.values():
+            one.close()
+
+    # -- operations ------------------------------------------------------------------------------------------------
+
+    def _open(self, fields: dict[str, Any]) -> bytes:
+        described = self._reader.describe()
+        return wire.answer(
+            {
+                "url": described.url,
+                "generation": described.generation,
+                "characters": described.characters,
+                "final_newline": self._reader.final_newline,
+                "start": self._start,
+                "stop": self._stop,
+                "limit": self._limit,
+                "steps": self.steps,
+            }
+        )
+
+    def _stats(self, fields: dict[str, Any]) -> bytes:
+        return wire.answer(asdict(self._reader.stats) | {"credentials_source": ""})  # a path of the host's
+
+    def _read(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, MAX_READ)
+        return wire.answer({}, self._pieces(start, stop))
+
+    def _pieces(self, start: int, stop: int) -> Iterator[bytes]:
+        end = self._reader.ends.within(start, stop) if start < stop else None
+        for text in [end] if end else self._reader.frames(start, stop, eager=True, logged=False):
+            frame = text.frame
+            low, high = max(start - frame.start, 0), min(stop - frame.start, frame.characters)
+            yield text.data[text.to_byte(low) : text.to_byte(high)]
+
+    def _frame(self, fields: dict[str, Any]) -> bytes:
+        at = self._character(fields)
+        text = self._reader.frame_within(at, at + 1)
+        assert text is not None  # a frame holds each character
+        return self._batch([self._clip(text)], None)
+
+    def _pass(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        reverse, eager = fields.get("reverse") is True, fields.get("eager") is True
+        only = self._only(fields.get("runs"), start, stop)
+        texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only, logged=False)
+        one = _FramePass(texts, self._clip)
+        with self._lock:
+            self._count += 1
+            number = self._count
+            self._passes[number] = one
+            ended = self._passes.popitem(last=False)[1] if len(self._passes) > MAX_PASSES else None
+        if ended:
+            ended.close()
+        return self._more(number, one, fields)
+
+    def _next(self, fields: dict[str, Any]) -> bytes:
+        number = wire.number(fields, "pass", 1, _LARGEST)
+        with self._lock:
+            one = self._passes.get(number)
+            if one is None:
+                return wire.answer({"gone": True})
+            self._passes.move_to_end(number)
+        return self._more(number, one, fields)
+
+    def _more(self, number: int, one: _FramePass, fields: dict[str, Any]) -> bytes:
+        texts, more = one.take(wire.number(fields, "bytes", 1, MAX_BATCH_BYTES))
+        if not more:
+            with self._lock:
+                self._passes.pop(number, None)
+        return self._batch(texts, number if more else None)
+
+    def _batch(self, texts: list[FrameText], number: int | None) -> bytes:
+        rows = [wire.frame_row(text.frame) for text in texts]
+        return wire.answer({"frames": rows, "pass": number}, (text.data for text in texts))
+
+    def _candidates(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        query = wire.query_of(fields.get("need"))
+        return self._runs(self._reader.candidates(query, start, stop, fields.get("within_line") is True))
+
+    def _frequency(self, fields: dict[str, Any]) -> bytes:
+        query = wire.query_of(fields.get("need"))
+        return wire.answer({"value": self._reader.frequency(query) if query is not None else None})
+
+    def _lacking(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        return self._runs(self._reader.lacking(wire.number(fields, "flag", 1, 1 << 16), start, stop))
+
+    def _runs(self, found: Candidates | None) -> bytes:
+        if found is None:
+            return wire.answer({"some": False})
+        ends = array("Q", (number for run in found.runs for number in run))
+        return wire.answer({"some": True, "start": found.start, "stop": found.stop}, [ends.tobytes()])
+
+    def _all_have(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        flag = wire.number(fields, "flag", 1, 1 << 16)
+        return wire.answer({"value": self._reader.all_have(flag, start, stop)})
+
+    def _line_start(self, fields: dict[str, Any]) -> bytes:
+        return wire.answer({"value": self._reader.line_start(wire.number(fields, "line", 0, _LARGEST))})
+
+    def _line_of(self, fields: dict[str, Any]) -> bytes:
+        character = wire.number(fields, "character", 0, _LARGEST)
+        return wire.answer({"value": self._reader.line_of(character)})
+
+    def _record(self, fields: dict[str, Any]) -> bytes:
+        number = wire.number(fields, "frame", 0, self._reader.manifest.frames - 1)
+        return wire.answer({"frame": wire.frame_row(self._reader.frame(number))})
+
+    def _locate(self, fields: dict[str, Any]) -> bytes:
+        return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
+
+    def _documents(self, fields: dict[str, Any]) -> bytes:
+        """Of a part of a text none: names of others are none of its worker's business."""
+        table = self._reader.documents
+        if not self._is_whole or not table.count:
+            return wire.answer({"pages": []})
+        rows = [wire.page_row(ref) for ref in table.refs]
+        return wire.answer({"pages": rows, "names": table.names, "doubled": table.doubled})
+
+    def _document_page(self, fields: dict[str, Any]) -> bytes:
+        table = self._reader.documents
+        number = wire.number(fields, "page", 0, len(table.refs) - 1 if self._is_whole else -1)
+        return wire.answer({}, [table.page(number).data])
+
+    def _document_named(self, fields: dict[str, Any]) -> bytes:
+        name = fields.get("name")
+        if not isinstance(name, str) or not self._is_whole:
+            raise BadRequest("a document of the whole text is asked for by its name")
+        return wire.answer({"number": self._reader.documents.find(name)})
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._start == 0 and self._stop == self._reader.characters
+
+    def _ran(self, fields: dict[str, Any]) -> bytes:
+        """What names of the worker's namespace hold now."""
+        known = fields.get("known")
+        if not isinstance(known, dict):
+            raise BadRequest("what is known is a table of names")
+        if self._follower:
+            self._follower.ran(known)
+        return wire.answer({})
+
+    def _looked(self, fields: dict[str, Any]) -> bytes:
+        """What the worker has looked at: what passes here is whole frames, some ahead of its code."""
+        ranges, log = fields.get("ranges"), self._reader.log
+        if not isinstance(ranges, list) or len(ranges) > MAX_LOOKED:
+            raise BadRequest(f"ranges are a list of up to {MAX_LOOKED:,}")
+        for one in ranges:
+            match one:
+                case [int(start), int(stop)] if self._start <= start <= stop <= self._stop:
+                    if log:
+                        log.add(start, stop)
+                case _:
+                    raise BadRequest(f"not a range of the text: {str(one)[:50]}")
+        return wire.answer({})
+
+    # -- bounds ----------------------------------------------------------------------------------------------------
+
+    def _range(self, fields: dict[str, Any], most: int) -> tuple[int, int]:
+        start = wire.number(fields, "start", self._start, self._stop)
+        return start, wire.number(fields, "stop", start, min(self._stop, start + most))
+
+    def _character(self, fields: dict[str, Any]) -> int:
+        return wire.number(fields, "character", self._start, self._stop - 1)
+
+    def _only(self, runs: Any, start: int, stop: int) -> Candidates | None:
+        if runs is None:
+            return None
+        if not isinstance(runs, list):
+            raise BadRequest("runs are a list")
+        before, frames = 0, self._reader.manifest.frames
+        pairs = []
+        for run in runs:
+            match run:
+                case [int(first), int(end)] if before <= first < end <= frames:
+                    pairs.append((first, end))
+                    before = end
+                case _:
+                    raise BadRequest(f"not a run of frames behind {before}: {str(run)[:50]}")
+        return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
+
+    def _clip(self, text: FrameText) -> FrameText:
+        """A frame at the border of the text that is served, without what lies beyond."""
+        frame = text.frame
+        if frame.start >= self._start and frame.stop <= self._stop:
+            return text
+        low, high = max(self._start - frame.start, 0), min(self._stop - frame.start, frame.characters)
+        first, last = text.to_byte(low), text.to_byte(high)
+        data = text.data[first:last]
+        whole = frame._replace(
+            characters=high - low,
+            bytes=len(data),
+            newlines=data.count(b"\n"),
+            flags=frame.flags & ~ENDS_LINE | (ENDS_LINE if data.endswith(b"\n") else 0),
+            start=frame.start + low,
+            start_byte=frame.start_byte + first,
+            start_newline=frame.start_newline + text.data.count(b"\n", 0, first),
+        )
+        return FrameText(whole, data)
+
+    def _end(self, numbers: Any) -> None:
+        """Close passes that the worker has given up."""
+        if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+            raise BadRequest("passes that ended are a list of numbers")
+        with self._lock:
+            ended = [self._passes.pop(number, None) for number in numbers]
+        for one in ended:
+            if one:
+                one.close()
+
+    def _count_search(self, fields: dict[str, Any]) -> None:
+        """Count what the worker found in frames that filters named."""
+        if "looked_at" not in fields and "hits" not in fields:
+            return
+        looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
+        search = self._reader.stats.search
+        with self._lock:
+            search.looked_at += looked_at
+            search.hits += hits
+
+    def _count_real(self, sizes: Any) -> None:
+        """Count texts that the worker made real."""
+        if not isinstance(sizes, list) or not all(type(size) is int and 0 <= size < _LARGEST for size in sizes):
+            raise BadRequest("texts made real are a list of sizes")
+        for size in sizes:
+            self._reader.made_real(size)
+
+
+class _FramePass:
+    """Frames on their way to the worker; the reader fetches ahead meanwhile."""
+
+    def __init__(self, texts: Iterator[FrameText], cut: Callable[[FrameText], FrameText]):
+        self._texts = texts
+        self._cut = cut
+        self._lock = threading.Lock()
+        self._next: FrameText | None = None
+        self._ended = False
+
+    def take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
+        """At least one frame, up to about so many bytes; and whether more follow."""
+        try:
+            return self._take(size_bytes)
+        finally:
+            if self._ended:
+                self.close()
+
+    def _take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
+        taken: list[FrameText] = []
+        with self._lock:
+            text = self._next or next(self._texts, None)
+            self._next = None
+            while text is not None:
+                size_bytes -= len(text.data)
+                if taken and size_bytes < 0:
+                    self._next = text
+                    break
+                taken.append(self._cut(text))
+                text = next(self._texts, None) if size_bytes > 0 else None
+            return taken, bool(taken)
+
+    def close(self) -> None:
+        """Let go of what was not taken. Never waits: while a thread takes, which storage may hold up, it ends this."""
+        self._ended = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._texts.close()  # type: ignore[attr-defined]
+            finally:
+                self._lock.release()
+
+
+_OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
+    "open": ReaderServer._open,
+    "stats": ReaderServer._stats,
+    "read": ReaderServer._read,
+    "frame": ReaderServer._frame,
+    "pass": ReaderServer._pass,
+    "next": ReaderServer._next,
+    "candidates": ReaderServer._candidates,
+    "frequency": ReaderServer._frequency,
+    "lacking": ReaderServer._lacking,
+    "all_have": ReaderServer._all_have,
+    "line_start": ReaderServer._line_start,
+    "line_of": ReaderServer._line_of,
+    "record": ReaderServer._record,
+    "locate": ReaderServer._locate,
+    "documents": ReaderServer._documents,
+    "document_page": ReaderServer._document_page,
+    "document_named": ReaderServer._document_named,
+    "looked": ReaderServer._looked,
+    "ran": ReaderServer._ran,
+}

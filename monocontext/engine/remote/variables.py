@@ -1,0 +1,59 @@
+"""Take plain data of a modest size out of a worker's namespace, such as the number in `at = context.find(...)`.
+
+The host predicts reads of the model's next reply with it, and fetches `context[at - 500 : at + 1500]` early.
+A value that was not true costs bytes, as any wrong hint does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Protocol
+
+MOST_NAMES = 200
+MOST_CHARACTERS = 500
+"""Of one string, as of one list its items."""
+MOST_ALL = 10_000
+"""Values, and four characters of strings count as one: at most some 500 KB of JSON, usually less than one."""
+_LARGEST = 1 << 62
+
+
+class CodeFollower(Protocol):
+    """Reads along with the code of a model, at the host."""
+
+    def ran(self, known: Mapping[str, object]) -> None:
+        """A cell has run, and its names hold `known`."""
+        ...
+
+
+def plain_values(namespace: Mapping[str, object]) -> dict[str, object]:
+    """Names and their values, for JSON: the latest `MOST_NAMES` whose values are plain data."""
+    found: dict[str, object] = {}
+    left = [MOST_ALL]
+    for name in islice(reversed(list(namespace)), 10 * MOST_NAMES):
+        if name.startswith("_") or not name.isascii() or len(name) > 100:
+            continue
+        try:
+            found[name] = _plain(namespace[name], left)
+        except (KeyError, _NotPlain):
+            continue
+        if len(found) == MOST_NAMES:
+            break
+    return found
+
+
+class _NotPlain(Exception):
+    """A value is too large to send, or no plain data."""
+
+
+def _plain(value: object, left: list[int], depth: int = 0) -> object:
+    left[0] -= 1 + (len(value) // 4 if type(value) is str else 0)
+    if left[0] < 0 or depth > 3:
+        raise _NotPlain
+    if type(value) is int and abs(value) < _LARGEST:
+        return value
+    if type(value) is str and len(value) <= MOST_CHARACTERS:
+        return value
+    if type(value) in (list, tuple) and len(value) <= MOST_CHARACTERS:  # type: ignore[arg-type]
+        return [_plain(item, left, depth + 1) for item in value]  # type: ignore[attr-defined]
+    raise _NotPlain

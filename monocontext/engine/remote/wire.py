@@ -1,0 +1,127 @@
+"""Encode requests and answers of a remote reader as bytes. Pure.
+
+A request is one JSON object. An answer is the length of a JSON object (4 bytes, big endian), the object, and raw bytes.
+The host reads requests with nothing but `json`, within the bounds below, and checks each field that it uses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple
+from typing import Any
+
+from monocontext.format.document_refs import DocumentPageRef
+from monocontext.format.filters.query import All, Literal, Query
+from monocontext.format.filters.query import Any as AnyOf
+from monocontext.format.index import Frame
+
+MAX_REQUEST_BYTES = 1 << 20
+"""A search for many literals, or some thirty thousand runs of candidates."""
+MAX_LITERAL = 4096
+"""Characters of a literal that filters are asked for; a longer one needs its beginning all the same."""
+_DEEPEST = 30
+
+
+class BadRequest(ValueError):
+    """A request that no `ServedReader` sends."""
+
+
+def request(op: str, **fields: Any) -> bytes:
+    return json.dumps({"op": op, **fields}, separators=(",", ":")).encode()
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """The fields of a request. Raises `BadRequest`."""
+    if len(data) > MAX_REQUEST_BYTES:
+        raise BadRequest(f"a request of {len(data):,} bytes: at most {MAX_REQUEST_BYTES:,}")
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"not JSON: {error}") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("op"), str):
+        raise BadRequest("a request is an object with an op")
+    return fields
+
+
+def number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
+    """An integer of a request, within [low, high]. Raises `BadRequest`."""
+    value = fields.get(name)
+    if type(value) is not int or not low <= value <= high:
+        raise BadRequest(f"{name} is an integer from {low} to {high}, not {str(value)[:50]}")
+    return value
+
+
+def answer(header: dict[str, Any], body: Iterable[bytes | memoryview] = ()) -> bytes:
+    head = json.dumps(header, separators=(",", ":")).encode()
+    return b"".join([len(head).to_bytes(4, "big"), head, *body])
+
+
+def split_answer(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
+    """Header and body of an answer."""
+    view = memoryview(data)
+    size = int.from_bytes(view[:4], "big")
+    return json.loads(bytes(view[4 : 4 + size])), view[4 + size :]
+
+
+# -- frames, without where they lie in storage -------------------------------------------------------------------------
+
+
+def frame_row(frame: Frame) -> list[int]:
+    return [
+        frame.number, frame.start, frame.characters, frame.bytes, frame.newlines, frame.flags, frame.start_byte,
+        frame.start_newline,
+    ]  # fmt: skip
+
+
+def frame_of(row: Sequence[int]) -> Frame:
+    number, start, characters, size, newlines, flags, start_byte, start_newline = row
+    return Frame(
+        number, "the host's text", start_byte, size, size, characters, newlines, 0, flags, "raw", None, start,
+        start_byte, start_newline,
+    )  # fmt: skip
+
+
+def page_row(ref: DocumentPageRef) -> list[int]:
+    """A page of documents."""
+    return list(astuple(ref)[1:])
+
+
+def page_of(row: Sequence[int]) -> DocumentPageRef:
+    return DocumentPageRef("the host's page", *row)
+
+
+# -- queries -----------------------------------------------------------------------------------------------------------
+
+
+def query_row(query: Query | None) -> Any:
+    match query:
+        case None:
+            return None
+        case Literal():
+            return ["literal", query.text[:MAX_LITERAL], query.flags, query.earliest, query.latest]
+        case All(queries):
+            return ["all", [query_row(one) for one in queries]]
+        case AnyOf(queries):
+            return ["any", [query_row(one) for one in queries]]
+
+
+def query_of(row: Any, depth: int = 0) -> Query | None:
+    """Raises `BadRequest`."""
+    match row:
+        case None if depth == 0:
+            return None
+        case ["literal", str(text), int(flags), int(earliest), int(latest)] if len(text) <= MAX_LITERAL:
+            return Literal(text, flags, earliest, latest)
+        case ["all", [_, *_] as rows] if depth < _DEEPEST:
+            return All(tuple(_inner(row, depth) for row in rows))
+        case ["any", [_, *_] as rows] if depth < _DEEPEST:
+            return AnyOf(tuple(_inner(row, depth) for row in rows))
+    raise BadRequest(f"not a query: {str(row)[:50]}")
+
+
+def _inner(row: Any, depth: int) -> Query:
+    query = query_of(row, depth + 1)
+    if query is None:
+        raise BadRequest("a query inside another is never null")
+    return query

@@ -1,0 +1,76 @@
+"""Find a literal in much text: `find` of `bytes` and `str`, by the C library where that is faster.
+
+`memmem` of glibc finds a rare literal in 256 KiB in 20 to 30 us, `bytes.find` in 50 to 120 (CPython 3.11, 2026-11-22).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+NEAR = 2048
+"""Characters within which a common literal is found before a call of the C library has begun."""
+FAR = 4 * NEAR
+"""From so many characters on the C library is worth its call."""
+
+
+def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
+    """`hay.find(needle, start, stop)` for `bytes` or `str`, with `start` not negative."""
+    stop = min(stop, len(hay))
+    if stop - start < FAR:
+        return int(hay.find(needle, start, stop))
+    at: int = hay.find(needle, start, min(start + NEAR + len(needle), stop))
+    if at >= 0 or not (search := _searches()[0]) or not _is_plain(hay, needle):
+        return at if at >= 0 else int(hay.find(needle, start + NEAR, stop))
+    return search(hay, needle, start + NEAR, stop)
+
+
+def find_apart(hay: bytes, needle: bytes) -> int:
+    """`hay.find(needle)` for threads that only look: others run meanwhile, where the C library can."""
+    search = _searches()[1]
+    return search(hay, needle, 0, len(hay)) if search and needle else hay.find(needle)
+
+
+def _is_plain(hay: Any, needle: Any) -> bool:
+    """Whether the characters lie in memory as bytes."""
+    if not needle:
+        return False
+    return type(hay) is bytes or (type(hay) is str and hay.isascii() and needle.isascii())
+
+
+Search = Callable[[Any, Any, int, int], int]
+
+
+@cache
+def _searches() -> tuple[Search | None, Search | None]:
+    """A search that keeps the interpreter's lock, and one that lets others have it; None: not with this C library.
+
+    A caller keeps it: to give it up for 20 us can cost 5 ms where another thread computes.
+    """
+    try:
+        if not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc"):
+            return None, None
+        import ctypes  # 3 ms, which a short read does not pay
+    except (AttributeError, ImportError, OSError, ValueError):  # macOS, Windows, musl, WebAssembly
+        return None, None
+
+    size_t, void_p = ctypes.c_size_t, ctypes.c_void_p
+    address_of_bytes, address_of_str = ctypes.pythonapi.PyBytes_AsString, ctypes.pythonapi.PyUnicode_AsUTF8
+    for address_of in (address_of_bytes, address_of_str):
+        address_of.restype, address_of.argtypes = void_p, (ctypes.py_object,)
+
+    def made(memmem: Any) -> Search:
+        memmem.restype, memmem.argtypes = void_p, (void_p, size_t, void_p, size_t)
+
+        def search(hay: Any, needle: Any, start: int, stop: int) -> int:
+            address_of = address_of_bytes if type(hay) is bytes else address_of_str
+            begin = address_of(hay)
+            found = memmem(begin + start, stop - start, address_of(needle), len(needle))
+            return -1 if found is None else int(found) - begin
+
+        return search
+
+    return made(ctypes.PyDLL(None).memmem), made(ctypes.CDLL(None).memmem)

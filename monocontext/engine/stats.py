@@ -1,0 +1,142 @@
+"""Count what a reader does: requests, bytes, hits, waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class PrefetchStats:
+    """What was fetched before anybody asked for it, and what became of it."""
+
+    gets: int = 0
+    """GET requests that nobody waited for when they were sent; part of `Stats.gets`."""
+    bytes_fetched: int = 0
+    """Stored bytes that they brought; part of `Stats.bytes_fetched`."""
+    bytes_used: int = 0
+    """Stored bytes of the frames among these that a caller then looked at, in whole frames."""
+    adopted: int = 0
+    """Of the requests, those that a caller came to wait for while they were under way."""
+    cancelled: int = 0
+    """Requests that were queued and never sent, since what they would have brought was not expected any more."""
+
+    @property
+    def precision(self) -> float:
+        """Share of the bytes that were used; 1.0 where none were fetched."""
+        return min(1.0, self.bytes_used / self.bytes_fetched) if self.bytes_fetched else 1.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.gets:,} of the GETs ahead, {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them "
+            f"used, {self.adopted:,} adopted, {self.cancelled:,} cancelled"
+        )
+
+
+@dataclass(slots=True)
+class SearchStats:
+    """What search filters were asked, and what they spared. Summed over searches."""
+
+    searches: int = 0
+    """Searches that a filter could narrow."""
+    frames: int = 0
+    """Frames that those searches would have read without filters, if they had gone to the end."""
+    pruned: int = 0
+    """Of these, frames that cannot hold the beginning of a match."""
+    looked_at: int = 0
+    """Of the others, frames that were really looked at: a search that finds what it wants ends early."""
+    hits: int = 0
+    """Of these, frames in which a match began."""
+    filter_gets: int = 0
+    """GETs for blocks of filters; part of `Stats.gets`."""
+    filter_bytes: int = 0
+    """Their bytes; part of `Stats.bytes_fetched`."""
+
+    @property
+    def false_positives(self) -> int:
+        """Frames that were looked at in vain."""
+        return self.looked_at - self.hits
+
+    def __str__(self) -> str:
+        return (
+            f"{self.searches:,} searches narrowed: {self.pruned:,} of {self.frames:,} frames pruned, "
+            f"{self.looked_at:,} looked at, {self.false_positives:,} in vain; "
+            f"{self.filter_gets:,} GETs of {self.filter_bytes:,} filter bytes"
+        )
+
+
+@dataclass(slots=True)
+class RealStats:
+    """What code of cells gave to functions that know no lazy text (see `namespace.foreign`)."""
+
+    texts: int = 0
+    """Times that a text became a real `str`."""
+    bytes: int = 0
+    """UTF-8 bytes of these; how many of them were fetched for it is in `Stats.bytes_fetched`, as for any read."""
+
+    def __str__(self) -> str:
+        return f"{self.texts:,} texts of {self.bytes:,} bytes made real"
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts since the text was opened. Prints as one line."""
+
+    gets: int = 0
+    """GET requests, the one for the root and those ahead of a caller included."""
+    hedges: int = 0
+    """Of these, second requests for what was late; whichever answer comes later is dropped."""
+    bytes_fetched: int = 0
+    """Stored bytes that those requests brought: root, index pages, filter blocks, frames, and gaps read over."""
+    bytes_used: int = 0
+    """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
+    throttled: int = 0
+    """Times that the store asked for fewer requests (503 SlowDown and its like) and was asked again."""
+    disk_hits: int = 0
+    """Requests that files of an earlier read answered (`cache_dir`); not part of `gets`."""
+    disk_bytes: int = 0
+    """Stored bytes that they brought; not part of `bytes_fetched`."""
+    hits: int = 0
+    """Look-ups of a frame or page answered from memory. A slice inside the frame that was last read is not counted."""
+    misses: int = 0
+    wait_seconds: float = 0.0
+    """Time that callers waited for storage, summed over threads."""
+    credentials_source: str = ""
+    """Whose keys sign requests to S3, and why botocore was asked for them where it was."""
+    prefetch: PrefetchStats = field(default_factory=PrefetchStats)
+    search: SearchStats = field(default_factory=SearchStats)
+    real: RealStats = field(default_factory=RealStats)
+
+    def __str__(self) -> str:
+        looked_up = self.hits + self.misses
+        rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
+        ahead = f"; {self.prefetch}" if self.prefetch.gets or self.prefetch.cancelled else ""
+        hedges = f" ({self.hedges:,} hedges)" if self.hedges else ""
+        throttled = f", throttled {self.throttled:,} times" if self.throttled else ""
+        disk = f", {self.disk_hits:,} answers of {self.disk_bytes:,} bytes from disk" if self.disk_hits else ""
+        search = f"; {self.search}" if self.search.searches else ""
+        real = f"; {self.real}" if self.real.texts else ""
+        keys = f"; keys of {self.credentials_source}" if self.credentials_source.startswith("botocore") else ""
+        return (
+            f"{self.gets:,} GETs{hedges}, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
+            f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited"
+            f"{throttled}{disk}{ahead}{search}{real}{keys}"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the same counts (no GET)."""
+        from monocontext.notebook import counts_card
+
+        rows = [
+            ("GETs", f"{self.gets:,}"),
+            ("bytes fetched", f"{self.bytes_fetched:,}"),
+            ("bytes used", f"{self.bytes_used:,}"),
+            ("from memory", f"{self.hits:,} of {self.hits + self.misses:,} look-ups"),
+            ("from disk", f"{self.disk_hits:,} answers of {self.disk_bytes:,} bytes"),
+            ("waited", f"{self.wait_seconds:.2f} s"),
+            ("second requests", f"{self.hedges:,}"),
+            ("throttled", f"{self.throttled:,} times"),
+            ("ahead", str(self.prefetch)),
+        ]
+        if self.search.searches:
+            rows.append(("filters", str(self.search)))
+        return counts_card("Reads", rows)

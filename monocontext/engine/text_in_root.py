@@ -1,0 +1,120 @@
+"""Read what rides in a root: frames of a small text as if they were in the store, and the two ends of a larger one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monocontext.engine.frame import FrameText
+from monocontext.errors import DamagedData
+from monocontext.format.index import ASCII, Frame, Page
+from monocontext.format.inline import read_end, text_in
+from monocontext.format.manifest import ROOT_KEY, Manifest
+from monocontext.format.refs import PageRef
+from monocontext.stores.protocol import Blob, RangeReader
+
+
+class TextInRoot:
+    """Reads the frames that a root has copies of, and everything else from the store below. Safe for many threads.
+
+    What it gives is checked like any answer. A copy that fails is not looked at again: the frame itself is.
+    """
+
+    def __init__(self, store: RangeReader, manifest: Manifest) -> None:
+        self.store = store
+        """The store below."""
+        self._manifest = manifest
+        self._stretches: dict[str, list[tuple[int, bytes]]] | None = None
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        """Read a range, like `RangeReader.get_range` (no request where it lies in the root)."""
+        found = self._find(key, start, length)
+        if found is None:
+            return self.store.get_range(key, start, length, etag=etag)
+        first, data = found
+        return Blob(data[start - first : start - first + length], "", first + len(data), local=True, in_root=True)
+
+    def holds(self, key: str, start: int, length: int) -> bool:
+        """Whether the range lies in the root."""
+        return self._find(key, start, length) is not None
+
+    def _find(self, key: str, start: int, length: int) -> tuple[int, bytes] | None:
+        """The stretch that has the range: its offset in the object, and its bytes."""
+        if self._stretches is None:
+            self._stretches = self._unpack()
+        for first, data in self._stretches.get(key, ()):
+            if first <= start and start + length <= first + len(data):
+                return first, data
+        return None
+
+    def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
+        """These bytes were damaged: read no copy any more."""
+        self._stretches = {}
+        forget = getattr(self.store, "forget", None)
+        if forget is not None:
+            forget(key, start, length, etag=etag)
+
+    def close(self) -> None:
+        """Drop the copies."""
+        self._stretches = {}
+        self._manifest = replace(self._manifest, text="")
+
+    def _unpack(self) -> dict[str, list[tuple[int, bytes]]]:
+        """By object the stretches of it that the root has: offset and bytes."""
+        root, found = self._manifest, dict[str, list[tuple[int, bytes]]]()
+        assert root.last_page is not None  # `Manifest.check`
+        try:
+            stored, page, at = text_in(root), Page(root.last_page, root.pages[-1], None), 0
+        except DamagedData:
+            return {}  # the page itself says so; there is no copy without it
+        for run in page.runs:
+            first, last = page.stored_starts[at], page.stored_starts[at + run.frames]
+            found.setdefault(run.object, []).append((run.offset, stored[first:last]))
+            at += run.frames
+        return found
+
+
+class Ends:
+    """The first and the last characters of a text, as far as its root has them (no request)."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        """Raises `DamagedData` for ends that cannot be those of this text."""
+        head, tail = read_end(manifest.head), read_end(manifest.tail)
+        last = manifest.pages[-1] if manifest.pages else PageRef("", 0, 0, 0, 0, 0, 0)
+        first = Frame(0, ROOT_KEY, 0, *_counts(head, last), "raw", None, 0, 0, 0)
+        counts = _counts(tail, last)
+        before = last.characters - counts[2], last.bytes - counts[1], last.newlines - counts[3]
+        end = Frame(last.frames - 1, ROOT_KEY, 0, *counts, "raw", None, *before)
+        self._head = FrameText(first, head, used=True) if head else None
+        self._tail = FrameText(end, tail, used=True) if tail else None
+        self.head_stop = first.characters
+        """The character after the head."""
+        self.tail_start = end.start
+        """The first character of the tail."""
+
+    def within(self, start: int, stop: int) -> FrameText | None:
+        """The end that holds characters [start, stop), not an empty range. It is no frame of the text."""
+        if stop <= self.head_stop:
+            return self._head
+        return self._tail if start >= self.tail_start else None
+
+    def line_start(self, line: int) -> int | None:
+        r"""The first character after `line` newlines, at least 1; None: none of the ends tells."""
+        for end in (self._head, self._tail):
+            if end and 0 <= (n := line - 1 - end.frame.start_newline) < end.frame.newlines:
+                return end.frame.start + end.nth_newline(n) + 1
+        return None
+
+    def line_of(self, character: int) -> int | None:
+        """The number of newlines before a character; None: none of the ends tells."""
+        for end in (self._head, self._tail):
+            if end and end.frame.start <= character <= end.frame.stop:
+                return end.frame.start_newline + end.data.count(b"\n", 0, end.to_byte(character - end.frame.start))
+        return None
+
+
+def _counts(data: bytes, text: PageRef) -> tuple[int, int, int, int, int, int]:
+    """Those of an end, as of a frame. Raises `DamagedData` where they exceed those of the whole text."""
+    size, characters, newlines = len(data), len(data.decode()), data.count(b"\n")
+    if size > text.bytes or characters > text.characters or newlines > text.newlines:
+        raise DamagedData(f"{ROOT_KEY}: an end of {characters} characters, in a text of {text.characters}")
+    return 0, size, characters, newlines, 0, ASCII if size == characters else 0

@@ -1,0 +1,1 @@
+"""Parse and write the objects of a context: manifest, generations, index pages, frames and search filters."""

@@ -1,0 +1,42 @@
+"""Parse the manifest of a DeepRecurse context: a JSON array of segments with line counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from monocontext.errors import DamagedData, NotAContext
+from monocontext.stores.protocol import Store
+
+MOST_LINES = 1 << 61
+"""The sum of two line numbers fits what `len` may return."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeepRecurseSegment:
+    """One entry of a DeepRecurse manifest."""
+
+    key: str
+    start_line: int
+    line_count: int
+
+
+def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
+    """The segments of a DeepRecurse manifest, in order. Raises `NotAContext` for JSON of another kind."""
+    try:
+        rows = json.loads(data)
+        segments = [DeepRecurseSegment(str(row["segment"]), row["start_line"], row["line_count"]) for row in rows]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise NotAContext(f"{name}: neither a context nor a DeepRecurse manifest: {error!r}") from None
+    for segment in segments:
+        for count in (segment.start_line, segment.line_count):
+            if type(count) is not int or not 0 <= count < MOST_LINES:
+                raise DamagedData(f"{name}: {segment.key[:80]!r}: {str(count)[:40]!r} is no number of lines")
+    return sorted(segments, key=lambda segment: segment.start_line)
+
+
+def segment_key(store: Store) -> Callable[[str], str]:
+    """A function from segment names to keys below the store's prefix: a name may include that prefix."""
+    prefix = "" if "://" not in store.url else store.url.split("://", 1)[1].partition("/")[2] + "/"
+    return lambda name: name.removeprefix(prefix)

@@ -1,0 +1,95 @@
+"""Read a directory: the object that names neighbouring index pages, filters or pages of documents. Pure.
+
+It is the JSON list of its entries, as a root has them, in one zstd frame, and may name other directories.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import google_crc32c
+import zstandard
+
+from monocontext.errors import DamagedData
+from monocontext.format.refs import (
+    MOST_PAGE_BYTES,
+    FilterDirectory,
+    FilterRef,
+    PageDirectory,
+    PageRef,
+    check_filters,
+    check_pages,
+    filter_directories,
+    filter_refs,
+    page_refs,
+)
+
+if TYPE_CHECKING:
+    from monocontext.format.document_refs import DocumentDirectory
+
+
+def rows_text(data: bytes, key: str) -> bytes:
+    """The JSON of a directory. Raises `DamagedData`."""
+    try:
+        if not 0 < zstandard.frame_content_size(data) <= MOST_PAGE_BYTES:
+            raise DamagedData(f"{key}: larger than a directory may be")
+        text: bytes = zstandard.ZstdDecompressor().decompress(data)
+    except zstandard.ZstdError as error:
+        raise DamagedData(f"{key}: not a directory: {error}") from None
+    return text
+
+
+def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[PageRef, ...]:
+    """The entries of a directory of pages. Raises `DamagedData`, naming the object."""
+    entries: tuple[PageRef, ...] = entries_in(ref, data, page_refs)
+    try:
+        check_pages(entries, before)
+        check_levels(ref, entries)
+        pages = sum(entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
+        last = entries[-1]
+        found = (pages, last.frames, last.bytes, last.characters, last.newlines)
+        if found != (ref.pages, ref.frames, ref.bytes, ref.characters, ref.newlines):
+            raise ValueError(f"counts differ: found {found}")
+    except ValueError as error:
+        raise DamagedData(f"{ref.key}: {error}") from None
+    return entries
+
+
+def filters_in(ref: FilterDirectory, data: bytes) -> tuple[FilterRef | FilterDirectory, ...]:
+    """The entries of a directory of filters; those of kinds that are not known are left out. Raises `DamagedData`."""
+    parse: Callable[[Any], Any] = filter_directories if ref.level > 1 else filter_refs
+    entries: tuple[FilterRef | FilterDirectory, ...] = entries_in(ref, data, parse)
+    try:
+        check_levels(ref, entries)
+        if check_filters(entries, ref.first_frame) > ref.stop_frame:
+            raise ValueError(f"filters of frames behind {ref.stop_frame}")
+    except ValueError as error:
+        raise DamagedData(f"{ref.key}: {error}") from None
+    return entries
+
+
+def entries_in(
+    ref: PageDirectory | FilterDirectory | DocumentDirectory, data: bytes, parse: Callable[[Any], Any]
+) -> Any:
+    found = (len(data), google_crc32c.value(data))
+    if found != (ref.size_bytes, ref.crc32c):
+        raise DamagedData(f"{ref.key}: expected length and crc32c {(ref.size_bytes, ref.crc32c)}, found {found}")
+    text = rows_text(data, ref.key)
+    try:
+        rows = json.loads(text)
+        if not isinstance(rows, list) or len(rows) != ref.entries:
+            raise ValueError(f"expected {ref.entries} entries")
+        return parse(rows)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise DamagedData(f"{ref.key}: not a directory: {error!r}") from None
+
+
+def check_levels(ref: PageDirectory | FilterDirectory | DocumentDirectory, entries: Sequence[object]) -> None:
+    if any(level_of(entry) != ref.level - 1 for entry in entries):
+        raise ValueError(f"entries of another level than {ref.level - 1}")
+
+
+def level_of(entry: object) -> int:
+    return getattr(entry, "level", 0)

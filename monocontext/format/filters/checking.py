@@ -1,0 +1,235 @@
+"""Check filters against their text: no gram of a frame may be missing from its column.
+
+Columns are computed again as the frames pass, and compared with the stored ones, some hundred frames at a time. Extra
+bits are no damage: where two filters were merged, the frames at the border hold grams of both sides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from monocontext.errors import MonocontextError
+from monocontext.format.filters.building import fold_head
+from monocontext.format.filters.fold import TABLES, fold_bytes
+from monocontext.format.filters.grams import GRAM_BYTES, MAX_BITS, set_rows, shrink_rows
+from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.refs import FilterRef
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TILE_BYTES = 32
+"""Width of the columns that are compared at once, eight a byte: 8 MiB of the highest filter."""
+_IN_MEMORY_BYTES = 16 << 20
+
+
+class Checker:
+    """Checks the filters of a text. Feed it the frames in order, then `finish`; both give problems, a line each."""
+
+    def __init__(self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes]):
+        """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped)."""
+        self._refs = deque(refs)
+        self._get = get
+        self._reach = max((ref.overlap_bytes for ref in refs), default=0) + GRAM_BYTES - 1
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._waiting_bytes = 0
+        self._before = _TextBefore(self._reach)
+        self._filter: _Filter | None = None
+
+    def feed(self, number: int, frame: bytes) -> Iterator[str]:
+        """Check the next frame (UTF-8). Numbers may be left out where a frame could not be read."""
+        if not self._refs:
+            return
+        if self._waiting and self._waiting[-1][0] + 1 != number:
+            while self._waiting:
+                yield from self._check_first()
+            self._before = _TextBefore(self._reach)
+        self._waiting.append((number, frame))
+        self._waiting_bytes += len(frame)
+        while self._waiting_bytes - len(self._waiting[0][1]) >= self._reach:
+            if len(self._text_after(None, self._reach)) < self._reach:
+                return  # some marks fold to nothing: wait for more text
+            yield from self._check_first()
+
+    def finish(self) -> Iterator[str]:
+        """Check the frames that still wait, and the rest of the filters: no frame follows."""
+        while self._waiting:
+            yield from self._check_first()
+        yield from self._advance(None)
+
+    def _text_after(self, stop: int | None, size: int) -> bytes:
+        """The first `size` folded bytes after the first waiting frame, at most up to frame `stop`."""
+        frames = [frame for number, frame in self._waiting if stop is None or number < stop]
+        return fold_head(frames[1:], size)
+
+    def _check_first(self) -> Iterator[str]:
+        number, frame = self._waiting[0]
+        yield from self._advance(number)
+        folded = fold_bytes(frame)
+        if self._filter and self._filter.ref.first_frame <= number:
+            ref = self._filter.ref
+            reach = ref.overlap_bytes + GRAM_BYTES - 1
+            within = self._text_after(ref.stop_frame, reach)
+            if number == ref.first_frame and ref.border_frames:
+                self._filter.check_border(self._before, (folded + within)[:reach], reach)
+            self._filter.check(number, folded + self._text_after(self._coverage_end(number), reach))
+        self._before.add(folded)
+        self._waiting.popleft()
+        self._waiting_bytes -= len(frame)
+
+    def _coverage_end(self, number: int) -> int | None:
+        """The frame up to which the column of frame `number` covers the text; None: as far as the column reaches.
+
+        At the end of a filter columns cover its own text alone. Where a border stands for a frame, its column need not
+        cover the text behind that border.
+        """
+        last = self._waiting[-1][0]
+        for i, ref in enumerate(self._refs):
+            if i == 0 and number >= ref.stop_frame - ref.tail_frames:
+                return ref.stop_frame
+            if ref.first_frame - ref.border_frames <= number < ref.first_frame:
+                return ref.first_frame
+            if ref.first_frame > last:
+                return None
+        return None
+
+    def _advance(self, number: int | None) -> Iterator[str]:
+        """Close the filters that end before a frame and load the one that covers it; None: close all."""
+        while self._refs and (number is None or self._refs[0].stop_frame <= number):
+            self._filter = self._filter or _Filter(self._refs[0], self._get)
+            yield from self._filter.close()
+            self._filter = None
+            self._refs.popleft()
+        if self._refs and self._filter is None and number is not None and self._refs[0].first_frame <= number:
+            self._filter = _Filter(self._refs[0], self._get)
+
+
+class _TextBefore:
+    """The end of the text before the current frame."""
+
+    def __init__(self, reach: int):
+        self._reach = reach
+        self.folded = b""
+        self._sizes: deque[int] = deque()
+        """Folded lengths of the last frames: as few as hold `reach` bytes."""
+
+    def add(self, folded: bytes) -> None:
+        self.folded = (self.folded + folded)[-self._reach :]
+        self._sizes.append(len(folded))
+        while len(self._sizes) > 1 and sum(self._sizes) - self._sizes[0] >= self._reach:
+            self._sizes.popleft()
+
+    def frames(self, reach: int) -> int:
+        """How many of the last frames hold the last `reach` folded bytes; all of them where they hold fewer."""
+        total = 0
+        for number, size in enumerate(reversed(self._sizes), 1):
+            total += size
+            if total >= reach:
+                return number
+        return len(self._sizes)
+
+
+class _Filter:
+    """One stored filter: its rows, turned into tiles of columns in a temporary file, are compared with the text."""
+
+    def __init__(self, ref: FilterRef, get: Callable[[str], bytes]):
+        self.ref = ref
+        self._layout = FilterLayout(ref)
+        self._problems: list[str] = []
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115  (closed in `close`)
+        self._load(get)
+        # Columns cannot be computed here with other folding tables, or for filters that are higher than ours.
+        self._comparable = not self._problems and ref.fold == TABLES and ref.bits <= MAX_BITS
+        self._tile = 0
+        self._computed: list[NDArray[np.uint8] | None] = [None] * _TILE_BYTES
+        self._lacking: list[int] = []
+        """Frames whose columns lack a gram."""
+
+    def _load(self, get: Callable[[str], bytes]) -> None:
+        ref, layout = self.ref, self._layout
+        if len(ref.parts) != layout.parts:
+            self._problems.append(f"{self._name}: expected {layout.parts} objects, found {len(ref.parts)}")
+            return
+        for part, (key, (first_row, _)) in enumerate(zip(ref.keys, layout.row_ranges(), strict=True)):
+            try:
+                data = get(key)
+                found = hashlib.sha256(data).hexdigest()[:32]
+                if found != ref.parts[part]:
+                    self._problems.append(f"{key}: content differs from the name: found what would be {found}")
+                rows = layout.decode(part, data)
+            except MonocontextError as error:
+                self._problems.append(str(error))
+                continue
+            for tile, width in self._tiles():
+                self._file.seek(tile * _TILE_BYTES * layout.rows + first_row * width)
+                self._file.write(rows[:, tile * _TILE_BYTES :][:, :width].tobytes())
+
+    def _tiles(self) -> Iterator[tuple[int, int]]:
+        """Number and width in bytes of each tile."""
+        width = self._layout.row_bytes
+        return ((start // _TILE_BYTES, min(width - start, _TILE_BYTES)) for start in range(0, width, _TILE_BYTES))
+
+    @property
+    def _name(self) -> str:
+        return f"filter of frames {self.ref.first_frame} to {self.ref.stop_frame} ({self.ref.keys[0]})"
+
+    def check(self, number: int, folded: bytes) -> None:
+        """Compute the column of a frame and the text after it that it covers; frames come in the order of the text."""
+        if not self._comparable:
+            return
+        import numpy as np
+
+        tile, place = divmod(number - self.ref.first_frame, 8 * _TILE_BYTES)
+        if tile != self._tile:
+            self._compare()
+            self._tile = tile
+        bit = shrink_rows(set_rows(folded), self.ref.bits, axis=0) << np.uint8(place % 8)
+        others = self._computed[place // 8]
+        self._computed[place // 8] = bit if others is None else others | bit
+
+    def check_border(self, before: _TextBefore, head: bytes, reach: int) -> None:
+        """Check the border column: the text across the beginning of the filter's text."""
+        if self.ref.border_frames < before.frames(reach):
+            self._problems.append(
+                f"{self._name}: its border stands for {self.ref.border_frames} frames, expected {before.frames(reach)}"
+            )
+        if self._comparable:
+            place = self.ref.frames % (8 * _TILE_BYTES)
+            stored = self._read_tile(self.ref.frames // (8 * _TILE_BYTES))[:, place // 8] >> place % 8 & 1
+            expected = shrink_rows(set_rows(before.folded[-reach:] + head), self.ref.bits, axis=0)
+            if (expected & ~stored).any():
+                self._problems.append(f"{self._name}: its border lacks grams of the text")
+
+    def close(self) -> list[str]:
+        """Compare the last tile and return the problems."""
+        if self._comparable:
+            self._compare()
+        self._file.close()
+        if self._lacking:
+            self._problems.append(
+                f"{self._name}: lacks grams of {len(self._lacking)} frames, the first of them frame {self._lacking[0]}"
+            )
+        return self._problems
+
+    def _read_tile(self, tile: int) -> NDArray[np.uint8]:
+        import numpy as np
+
+        rows = self._layout.rows
+        width = dict(self._tiles())[tile]
+        self._file.seek(tile * _TILE_BYTES * rows)
+        return np.frombuffer(self._file.read(rows * width), np.uint8).reshape(rows, width)
+
+    def _compare(self) -> None:
+        """Compare the computed tile with the stored one."""
+        stored = self._read_tile(self._tile)
+        for place, computed in enumerate(self._computed):
+            if computed is not None:
+                missing = computed & ~stored[:, place]
+                first = self.ref.first_frame + 8 * (self._tile * _TILE_BYTES + place)
+                self._lacking += [first + bit for bit in range(8) if (missing & (1 << bit)).any()]
+        self._computed = [None] * _TILE_BYTES

@@ -1,0 +1,125 @@
+"""Locate, encode, decode and check the rows of a filter. `docs/format.md` describes the layout byte by byte.
+
+A filter covers a group of frames: one row for each hash value, one column for each frame, one bit for each pair. One
+more column, the last, stands for the border to the text before the group. Rows lie one after another. A block holds a
+few of them and ends in a checksum of the rows and their place; an object holds blocks of at most `PART_BYTES`. A search
+reads a few blocks, never the whole filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import google_crc32c
+
+from monocontext.errors import DamagedData
+from monocontext.format.refs import FilterRef
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BLOCK_BYTES = 1024
+"""Rows shorter than this share a block: a request for 1 KiB costs what one for 16 bytes does, and fewer checksums."""
+PART_BYTES = 16 << 20
+CHECKSUM_BYTES = 4
+
+
+class FilterLayout:
+    """The geometry of one filter: everything follows from the number of columns and of rows."""
+
+    __slots__ = ("block_bytes", "blocks_per_part", "columns", "ref", "row_bytes", "rows", "rows_per_block")
+
+    def __init__(self, ref: FilterRef):
+        self.ref = ref
+        self.rows = 1 << ref.bits
+        self.columns = ref.frames + (1 if ref.border_frames else 0)
+        self.row_bytes = -(-self.columns // 8)
+        self.rows_per_block = 1
+        while 2 * self.rows_per_block * self.row_bytes <= BLOCK_BYTES and 2 * self.rows_per_block <= self.rows:
+            self.rows_per_block *= 2
+        self.block_bytes = self.rows_per_block * self.row_bytes + CHECKSUM_BYTES
+        self.blocks_per_part = max(PART_BYTES // self.block_bytes, 1)
+
+    @property
+    def blocks(self) -> int:
+        return self.rows // self.rows_per_block
+
+    @property
+    def parts(self) -> int:
+        """Number of objects."""
+        return -(-self.blocks // self.blocks_per_part)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.blocks * self.block_bytes
+
+    def row_ranges(self) -> Iterator[tuple[int, int]]:
+        """The rows of each part."""
+        step = self.blocks_per_part * self.rows_per_block
+        return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
+
+    def rows_in(self, blocks: Mapping[int, bytes], rows: Iterable[int]) -> dict[tuple[FilterLayout, int], bytes]:
+        """Those of these rows whose (checked) blocks are here, by number: bit `i % 8` of byte `i // 8` is column i."""
+        found = {}
+        for row in rows:
+            number, place = divmod(row, self.rows_per_block)
+            if (block := blocks.get(number)) is not None:
+                found[self, row] = block[place * self.row_bytes : (place + 1) * self.row_bytes]
+        return found
+
+    def addresses(self, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
+        """The blocks that hold these rows, by number: the object of each, and its first byte there."""
+        blocks = dict.fromkeys(row // self.rows_per_block for row in rows)
+        keys = self.ref.keys
+        return {
+            block: (keys[block // self.blocks_per_part], block % self.blocks_per_part * self.block_bytes)
+            for block in blocks
+        }
+
+    def block_of(self, row: int) -> int:
+        return row // self.rows_per_block
+
+    def check(self, stored: bytes, block: int) -> bytes:
+        """The rows of a stored block. Raises `DamagedData`."""
+        rows = stored[:-CHECKSUM_BYTES]
+        recorded, found = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
+        if len(stored) != self.block_bytes or recorded != found:
+            key = self.ref.key(block // self.blocks_per_part)
+            raise DamagedData(
+                f"block {block} of {key}: expected {self.block_bytes} bytes with crc32c {recorded:08x}, "
+                f"found {len(stored)} with {found:08x} (`monocontext index --filters --rebuild` makes filters anew)"
+            )
+        return rows
+
+    def checksum(self, rows: bytes, block: int) -> int:
+        """The checksum at the end of a block. It covers the block's number and the filter's seed too, so that another
+        block of the same length does not pass for this one."""
+        found: int = google_crc32c.value(rows)
+        if self.ref.seed is None:
+            return found
+        place = block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little")
+        return int(google_crc32c.extend(found, place))
+
+    def encode(self, rows: NDArray[np.uint8], first_row: int) -> bytes:
+        """The stored form of whole blocks of rows, given as an array of shape (rows, row_bytes)."""
+        blocks = rows.reshape(-1, self.rows_per_block * self.row_bytes)
+        return b"".join(
+            block + self.checksum(block, number).to_bytes(CHECKSUM_BYTES, "little")
+            for number, block in enumerate((one.tobytes() for one in blocks), self.block_of(first_row))
+        )
+
+    def decode(self, part: int, stored: bytes) -> NDArray[np.uint8]:
+        """All rows of a part, shape (rows, row_bytes), checked. Raises `DamagedData`."""
+        import numpy as np
+
+        first = part * self.blocks_per_part
+        count = min(self.blocks_per_part, self.blocks - first)
+        if len(stored) != count * self.block_bytes:
+            raise DamagedData(
+                f"{self.ref.key(part)}: length differs: expected {count * self.block_bytes} bytes, found {len(stored)}"
+            )
+        size = self.block_bytes
+        blocks = [self.check(stored[i * size : (i + 1) * size], first + i) for i in range(count)]
+        return np.frombuffer(b"".join(blocks), np.uint8).reshape(-1, self.row_bytes)

@@ -1,0 +1,65 @@
+"""Queries: the literals that a text must contain to match, joined by AND and OR. Pure.
+
+A text that does not satisfy the query of a pattern has no match, so filters and windows are tested for literals before
+a regex engine runs. A query gives no false negatives: it leaves out what is not certain. (The idea is that of the index
+filters in Cox, "Regular Expression Matching with a Trigram Index", 2012, with substrings of any length instead of
+trigrams.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+INFINITE = 1 << 62
+"""No limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A string that occurs in every match, or in the text that a look-ahead sees after it."""
+
+    text: str
+    flags: int = 0
+    """0, or `re.I` (with `re.A` where the pattern has it): the literal may then occur in another case.
+
+    Under `re.I` other characters match ASCII letters too: U+212A matches k, U+017F s, U+0130 and U+0131 i.
+    """
+    earliest: int = 0
+    """It begins at least this many characters after the start of the match."""
+    latest: int = 0
+    """It begins at most this many characters after the start of the match; `INFINITE`: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """A query that every one of its parts must satisfy."""
+
+    queries: tuple[Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """A query that at least one of its parts must satisfy."""
+
+    queries: tuple[Query, ...]
+
+
+Query = Literal | All | Any
+
+
+def literals(query: Query | None) -> tuple[Literal, ...]:
+    """Every literal of a query, in order."""
+    match query:
+        case None:
+            return ()
+        case Literal():
+            return (query,)
+        case All(parts) | Any(parts):
+            return tuple(literal for part in parts for literal in literals(part))
+
+
+def longest_literal(query: Query | None, within: int = 2 * INFINITE) -> Literal | None:
+    """The longest required literal that ends at most `within` characters after the start of a match."""
+    parts = query.queries if isinstance(query, All) else (query,)
+    found = [one for one in parts if isinstance(one, Literal) and one.latest + len(one.text) <= within]
+    return max(found, key=lambda literal: len(literal.text), default=None)

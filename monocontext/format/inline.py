@@ -1,0 +1,185 @@
+"""Copy stored text into a root: all of a small text, the two ends of a larger one, so that opening brings them. Pure.
+
+A text that is written at once rides in its root up to 4 MiB stored. At 150 ms a request and 90 MB/s, reading an object
+of 16 MB whole takes as long as two requests in a row; 16 MB of a log are 4 MiB stored. What is appended to would have
+that written anew with each append: there the bound is 32 KiB, and ends are short where roots have to be.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from dataclasses import dataclass, field
+
+import zstandard
+
+from monocontext.errors import DamagedData
+from monocontext.format.codec import decode
+from monocontext.format.index import Page
+from monocontext.format.manifest import Manifest
+
+MOST_TEXT_BYTES = 4 << 20
+"""Stored text that rides in the root of a text that is written at once."""
+MOST_GROWN_BYTES = 32 << 10
+"""The same in the root of an append."""
+END_BYTES = 16 << 10
+"""Text of an end at most: models look at the first 500 to 10,000 characters."""
+MOST_END_BYTES = 6000
+"""An end compressed, at most: both take less than 16 KiB of the root, in base64."""
+SHORT_END_BYTES = 800
+"""The same in a root that has to be small: some 2,000 characters."""
+LARGEST_END_BYTES = 64 << 10
+"""Text of an end that a reader accepts."""
+
+_local = threading.local()  # contexts of zstd are not safe to share between threads
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What of some neighbouring frames may ride in a root."""
+
+    stored: bytearray | None = field(default_factory=bytearray)
+    """The frames as they are stored; None: too much for any root."""
+    head: bytes = b""
+    """Text."""
+    tail: bytes = b""
+    is_empty: bool = True
+    """Whether there are no frames."""
+
+    def add(self, text: bytes, stored: bytes) -> None:
+        """The next frame."""
+        self._extend(stored, text, text)
+
+    def extend(self, other: Gathered) -> None:
+        """The next frames."""
+        if not other.is_empty:
+            self._extend(other.stored, other.head, other.tail)
+
+    def _extend(self, stored: bytes | bytearray | None, head: bytes, tail: bytes) -> None:
+        self.is_empty = False
+        fits = self.stored is not None and stored is not None and len(self.stored) + len(stored) <= MOST_TEXT_BYTES
+        if not fits:
+            self.stored = None
+        elif self.stored is not None and stored is not None:
+            self.stored += stored
+        if len(self.head) < END_BYTES:
+            self.head = (self.head + head)[: END_BYTES + 4]  # so that where it is cut shows
+        joined = tail if len(tail) >= END_BYTES else self.tail + tail
+        self.tail = joined[max(len(joined) - END_BYTES, 0) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The fields of a root, in base64."""
+
+    text: str = ""
+    head: str = ""
+    tail: str = ""
+
+
+def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
+    """What rides in the root of a text that is `base`, where there is one, and what is added to it.
+
+    `may_be_whole`: the root has all that says where the frames lie. Text that lies elsewhere is not copied: its object
+    may be replaced, and reading it is an error then.
+    """
+    if base is None or not base.frames:
+        if may_be_whole and added.stored is not None:
+            return whole(bytes(added.stored))
+        return ends(added.head, added.tail)
+    if added.is_empty and (may_be_whole or not base.text):
+        return Copies(base.text, base.head, base.tail)
+    if not base.text:
+        return Copies(head=base.head, tail=_tail(read_end(base.tail) + added.tail))
+    stored = text_in(base)
+    if may_be_whole and added.stored is not None and len(stored) + len(added.stored) <= MOST_GROWN_BYTES:
+        return whole(stored + added.stored)
+    text = decode_text(base)
+    return ends(text + added.head, text + added.tail)
+
+
+def ends(head: bytes, tail: bytes) -> Copies:
+    """The copies of two ends, which may be cut anywhere at the other side."""
+    return Copies(head=_head(head), tail=_tail(tail))
+
+
+def shorter(head: str, tail: str) -> Copies:
+    """The same ends, short."""
+    most = -(-SHORT_END_BYTES // 3) * 4  # in base64
+    return Copies(
+        head=head if len(head) <= most else _head(read_end(head), SHORT_END_BYTES),
+        tail=tail if len(tail) <= most else _tail(read_end(tail), SHORT_END_BYTES),
+    )
+
+
+def whole(stored: bytes) -> Copies:
+    """The copy of a whole text."""
+    return Copies(text=_base64(stored))
+
+
+def text_in(root: Manifest) -> bytes:
+    """The stored text that rides in a root, frame by frame back to back; empty: none does."""
+    return _bytes(root.text)
+
+
+def decode_text(root: Manifest) -> bytes:
+    """The whole text of a root that it rides in, in UTF-8. Raises `DamagedData`."""
+    assert root.last_page is not None  # `Manifest.check`
+    stored, page = text_in(root), Page(root.last_page, root.pages[-1], None)
+    starts = page.stored_starts
+    return b"".join(decode(stored[starts[i] : starts[i + 1]], page[i]) for i in range(len(page)))
+
+
+def read_end(copy: str) -> bytes:
+    """The text of an end, in UTF-8. Raises `DamagedData`."""
+    if not copy:
+        return b""
+    stored = _bytes(copy)
+    try:
+        if not 0 < zstandard.frame_content_size(stored) <= LARGEST_END_BYTES:
+            raise DamagedData("an end in the root is larger than an end may be")
+        text: bytes = zstandard.ZstdDecompressor().decompress(stored)
+        text.decode()
+    except (zstandard.ZstdError, UnicodeDecodeError) as error:
+        raise DamagedData(f"an end in the root is no text: {error}") from None
+    return text
+
+
+def _head(text: bytes, most_bytes: int = MOST_END_BYTES) -> str:
+    size = min(len(text), END_BYTES)
+    while size:
+        while size and size < len(text) and text[size] & 0xC0 == 0x80:
+            size -= 1
+        if len(stored := _compress(text[:size])) <= most_bytes:
+            return _base64(stored)
+        size //= 2
+    return ""
+
+
+def _tail(text: bytes, most_bytes: int = MOST_END_BYTES) -> str:
+    start = max(len(text) - END_BYTES, 0)
+    while start < len(text):
+        while start < len(text) and text[start] & 0xC0 == 0x80:
+            start += 1
+        if start < len(text) and len(stored := _compress(text[start:])) <= most_bytes:
+            return _base64(stored)
+        start += -(-(len(text) - start) // 2)
+    return ""
+
+
+def _compress(text: bytes) -> bytes:
+    compressor = getattr(_local, "compressor", None)
+    if compressor is None:
+        compressor = _local.compressor = zstandard.ZstdCompressor(level=9)
+    return bytes(compressor.compress(text))
+
+
+def _base64(data: bytes | bytearray) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _bytes(copy: str) -> bytes:
+    try:
+        return base64.b64decode(copy, validate=True)
+    except ValueError as error:
+        raise DamagedData(f"a copy of text in the root is no base64: {error}") from None

@@ -1,0 +1,233 @@
+"""Name index pages, filters and directories of them: the entries of a root and of a directory. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+CODECS = ("zstd", "raw")
+MAX_FRAME_BYTES = 16 << 20
+"""The most that a reader holds for one frame, whatever a manifest says."""
+
+FILTER_KIND = "grams-2"
+"""The kind of search filter that writers make."""
+FILTER_KINDS = ("grams-1", FILTER_KIND)
+"""The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block."""
+MOST_PAGE_BYTES = 64 << 20
+"""Largest page: its frames take 90 KB, and up to 1.5 KB each for names where each lies in an object of its own."""
+MOST_LEVELS = 4
+"""Directories above each other: three name more pages than 2^62 bytes of text have."""
+
+ID = re.compile(r"[0-9a-f]{32}")
+LIMIT = 1 << 62
+
+
+def directory_key(id: str) -> str:
+    return f"index/{id}.dir"
+
+
+def filter_key(part: str) -> str:
+    return f"filters/{part}.flt"
+
+
+@dataclass(frozen=True, slots=True)
+class PageRef:
+    """One index page, with the counts of the text up to and including its last frame."""
+
+    id: str
+    """Truncated SHA-256 of the page's bytes; the object is `index/<id>.idx`."""
+    size_bytes: int
+    """Length of the page object."""
+    crc32c: int
+    """Checksum of the page object."""
+    frames: int
+    bytes: int
+    characters: int
+    newlines: int
+
+    @property
+    def key(self) -> str:
+        return f"index/{self.id}.idx"
+
+
+@dataclass(frozen=True, slots=True)
+class PageDirectory(PageRef):
+    """Neighbouring index pages, named by an object (`directories`); counts as of its last page."""
+
+    entries: int
+    """Pages that it names, or directories of them."""
+    level: int
+    """1: it names pages; 2: directories of pages; and so on."""
+    pages: int
+    """Index pages below it."""
+
+    @property
+    def key(self) -> str:
+        return directory_key(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRef:
+    """A search filter over neighbouring frames (`filters`)."""
+
+    kind: str
+    """How rows are computed and laid out; readers skip kinds that they do not know."""
+    fold: str
+    """The tables that case was folded by (`filters.fold.TABLES`)."""
+    first_frame: int
+    frames: int
+    bits: int
+    """There are 2 ** bits rows."""
+    overlap_bytes: int
+    """Folded text after each frame that the frame's column covers too."""
+    tail_frames: int
+    """Number of last frames of the group in which a match can begin that ends behind the group."""
+    border_frames: int
+    """Number of frames before the group that its border column stands for; 0: there is no border column."""
+    parts: tuple[str, ...]
+    """Ids of the objects, in order: truncated SHA-256 of their bytes."""
+    seed: int | None = None
+    """Part of the checksum of each block, so that a block of another filter does not pass; None in `grams-1`."""
+
+    @property
+    def stop_frame(self) -> int:
+        return self.first_frame + self.frames
+
+    def key(self, part: int) -> str:
+        return filter_key(self.parts[part])
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(map(filter_key, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class FilterDirectory:
+    """Neighbouring filters, named by an object (`directories`)."""
+
+    id: str
+    size_bytes: int
+    crc32c: int
+    first_frame: int
+    frames: int
+    """From the first frame of its first filter to the last of its last."""
+    entries: int
+    level: int
+
+    @property
+    def stop_frame(self) -> int:
+        return self.first_frame + self.frames
+
+    @property
+    def key(self) -> str:
+        return directory_key(self.id)
+
+
+# -- parsing and checking ----------------------------------------------------------------------------------------------
+
+
+def names_of(kind: type[Any]) -> list[str]:
+    """The names of a dataclass's fields."""
+    return [each.name for each in fields(kind)]
+
+
+def counted(kind: type[Any], row: dict[str, Any]) -> Any:
+    """An entry of an id and counts."""
+    return kind(str(row["id"]), *(count_of(row[name]) for name in names_of(kind)[1:]))
+
+
+def page_refs(rows: Sequence[dict[str, Any]]) -> tuple[PageRef, ...]:
+    """The entries of `pages`, in a root or a directory."""
+    return tuple(counted(PageDirectory if "level" in row else PageRef, row) for row in rows)
+
+
+def filter_refs(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
+    """The filters of kinds that are known here."""
+    return tuple(_filter_ref(row) for row in rows if row["kind"] in FILTER_KINDS)
+
+
+def filter_directories(rows: Sequence[dict[str, Any]]) -> tuple[FilterDirectory, ...]:
+    return tuple(counted(FilterDirectory, row) for row in rows)
+
+
+def _filter_ref(row: dict[str, Any]) -> FilterRef:
+    return FilterRef(
+        kind=str(row["kind"]),
+        fold=str(row["fold"]),
+        first_frame=count_of(row["first_frame"]),
+        frames=count_of(row["frames"]),
+        bits=count_of(row["bits"]),
+        overlap_bytes=count_of(row["overlap_bytes"]),
+        tail_frames=count_of(row["tail_frames"]),
+        border_frames=count_of(row["border_frames"]),
+        parts=tuple(str(part) for part in row["parts"]),
+        seed=count_of(row["seed"]) if row["kind"] == FILTER_KIND else None,
+    )
+
+
+def count_of(value: object) -> int:
+    """An integer that counts something. Raises `ValueError` for negative and huge ones, floats and bools."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < LIMIT:
+        raise ValueError(f"not a count: {value!r}")
+    return value
+
+
+def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None:
+    """Raise `ValueError` where entries for index pages cannot follow each other, and the entry `before` them."""
+    before = before or PageRef("", 0, 0, 0, 0, 0, 0)
+    for number, page in enumerate(pages):
+        where = f"page {number}"
+        check_object(where, page.id, page.size_bytes)
+        if isinstance(page, PageDirectory):
+            check_directory(where, page, pages[number - 1] if number else None)
+            if page.pages < page.entries:
+                raise ValueError(f"{where}: {page.pages} pages in {page.entries} entries")
+        elif page.frames <= before.frames:
+            raise ValueError(f"{where}: frames do not rise: {before.frames}, {page.frames}")
+        grown = (page.bytes - before.bytes, page.characters - before.characters, page.newlines - before.newlines)
+        least = max(grown[2], page.frames - before.frames, 1)
+        if not (grown[0] >= grown[1] >= least and grown[2] >= 0):
+            raise ValueError(f"{where}: impossible counts (bytes, characters, newlines): {grown}")
+        before = page
+
+
+def check_filters(refs: Sequence[FilterRef | FilterDirectory], covered: int) -> int:
+    """Raise `ValueError` where filters cannot follow each other behind so many frames; gives the frame after them."""
+    for number, ref in enumerate(refs):
+        where = f"filter {number}"
+        if not (covered <= ref.first_frame and ref.frames > 0):
+            raise ValueError(f"{where}: frames {ref.first_frame} to {ref.stop_frame}, behind {covered}")
+        if isinstance(ref, FilterDirectory):
+            check_object(where, ref.id, ref.size_bytes)
+            check_directory(where, ref, refs[number - 1] if number else None)
+        else:
+            sane = ref.tail_frames <= ref.frames and ref.border_frames <= ref.first_frame and ref.overlap_bytes > 0
+            if not sane or not 0 < ref.bits <= 32:
+                raise ValueError(f"{where}: impossible record")
+            if not ref.parts or not all(ID.fullmatch(part) for part in ref.parts):
+                raise ValueError(f"{where}: parts without a name")
+        covered = ref.stop_frame
+    return covered
+
+
+def check_object(where: str, id: str, size_bytes: int) -> None:
+    if not ID.fullmatch(id):
+        raise ValueError(f"{where}: {id!r} is not a page id")
+    if not 0 < size_bytes <= MOST_PAGE_BYTES:
+        raise ValueError(f"{where}: an object of {size_bytes:,} bytes")
+
+
+def check_directory(where: str, ref: Any, before: object) -> None:
+    """Directories come first, those of a higher level before others."""
+    if not (0 < ref.level <= MOST_LEVELS and ref.entries > 0):
+        raise ValueError(f"{where}: a directory of level {ref.level} with {ref.entries} entries")
+    if before is not None and getattr(before, "level", 0) < ref.level:
+        raise ValueError(f"{where}: a directory of level {ref.level} behind a lower one")
+
+
+def as_object(ref: Any) -> dict[str, Any]:
+    """The JSON form of an entry."""
+    found = {name: getattr(ref, name) for name in names_of(type(ref))}
+    return {name: value for name, value in found.items() if value is not None}

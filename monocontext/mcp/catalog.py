@@ -1,0 +1,132 @@
+"""Find the texts that a server offers by name: contexts, sessions and a memory. Clients give names, never places."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
+
+from monocontext.errors import NotFound, ToolRefusal
+from monocontext.options import StoreOptions
+from monocontext.stores import open_store
+from monocontext.text.from_str import wrap_str
+from monocontext.text.monocontext import Monocontext
+
+if TYPE_CHECKING:
+    from monocontext.memory.memory import Memory
+    from monocontext.sessions.archive import Sessions
+
+CACHE_BYTES = 64 << 20
+"""Decoded text that each open context keeps."""
+_MOST_OPEN = 16
+"""Contexts that stay open at once."""
+MEMORY = "memory"
+SESSIONS = "sessions/"
+_MANIFEST = "/manifest.json"
+
+
+class Served:
+    """Safe for use by many threads.
+
+    - `contexts`: URLs by name. One that holds no context itself is a folder: `name/below` is the context below it
+    - `sessions`: a `monocontext.sessions.Sessions`; a project is the context `sessions/PROJECT`, a session of it
+      `sessions/PROJECT/ID`
+    - `memory`: the context `memory`, its values; `memory/KEY` is one of them
+    - `allow`, `store_options`: of `Monocontext.open`, for all contexts; the second for those on S3 alone
+    """
+
+    def __init__(
+        self,
+        contexts: Mapping[str, str] | None = None,
+        *,
+        sessions: Sessions | None = None,
+        memory: Memory | None = None,
+        allow: Sequence[str] = (),
+        store_options: StoreOptions | None = None,
+    ) -> None:
+        self.contexts = dict(contexts or {})
+        self.sessions = sessions
+        self.memory = memory
+        self._allow = tuple(allow)
+        self._store_options: StoreOptions = store_options or {}
+        self._open: LRUCache[str, Monocontext] = LRUCache(_MOST_OPEN)
+        self._lock = threading.Lock()
+
+    def names(self) -> Iterator[str]:
+        """Contexts, folders opened (1 GET each; 1 LIST a thousand objects of a folder), then projects and memory."""
+        for name in sorted(self.contexts):
+            try:
+                self.context(name)
+                yield name
+            except NotFound:
+                yield from self._names_below(name)
+        if self.sessions is not None:
+            yield from (SESSIONS + project for project in self.sessions.projects())
+        if self.memory is not None:
+            yield MEMORY
+
+    def only_name(self) -> str:
+        """The name of the one text, for a call without a name. Raises `ToolRefusal` where there are several."""
+        names = [*self.contexts, *([MEMORY] if self.memory is not None and not self.contexts else [])]
+        if len(names) != 1:
+            raise ToolRefusal("say which context: context_list tells their names")
+        return names[0]
+
+    def context(self, name: str, *, fresh: bool = False) -> Monocontext:
+        """The text of that name, as it was when it was first opened; with `fresh` as it is now.
+
+        1 GET, none for one that is open; of sessions and of a memory the cost of their `context`. Raises `NotFound`.
+        """
+        if self.memory is None or not name.startswith(MEMORY + "/"):  # a key is exact, its slashes too
+            name = name.strip("/")
+        with self._lock:
+            opened = self._open.get(name)
+        if opened is not None and not fresh:
+            return opened
+        opened = self._open_text(name)
+        with self._lock:
+            self._open[name] = opened
+        return opened
+
+    def _open_text(self, name: str) -> Monocontext:
+        if self.memory is not None and name == MEMORY:
+            return self.memory.context(cache_bytes=CACHE_BYTES)
+        if self.memory is not None and name.startswith(MEMORY + "/"):
+            return wrap_str(self.memory[name.removeprefix(MEMORY + "/")])
+        if self.sessions is not None and name.startswith(SESSIONS):
+            project, _, session = name.removeprefix(SESSIONS).partition("/")
+            of_project = self.sessions.project(project)
+            text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=CACHE_BYTES)
+            return text
+        top = max((each for each in self.contexts if name == each or name.startswith(each + "/")), key=len, default="")
+        below = name.removeprefix(top).strip("/")
+        if not top or ".." in below.split("/"):
+            raise NotFound(f"no context {name!r} is served here: context_list tells their names")
+        url = self.contexts[top].rstrip("/")
+        place = f"{url}/{below}" if below else url
+        opened: Monocontext = Monocontext.open(
+            place, cache_bytes=CACHE_BYTES, allow=self._allow, **self._options_of(url)
+        )
+        return opened
+
+    def _names_below(self, name: str) -> Iterator[str]:
+        store = open_store(self.contexts[name], **self._options_of(self.contexts[name]))
+        try:
+            for info in store.list():
+                if info.key.endswith(_MANIFEST):
+                    yield f"{name}/{info.key.removesuffix(_MANIFEST)}"
+        finally:
+            store.close()
+
+    def _options_of(self, url: str) -> StoreOptions:
+        return self._store_options if url.startswith("s3:") else {}
+
+    def close(self) -> None:
+        """Close all open contexts. Idempotent."""
+        with self._lock:
+            contexts = list(self._open.values())
+            self._open.clear()
+        for each in contexts:
+            each.close()

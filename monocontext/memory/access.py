@@ -1,0 +1,46 @@
+"""Decide who may call an HTTP server of ours: its address and its bearer token. Pure.
+
+A server listens on this machine unless told otherwise. The token is the whole of the protection and travels in the
+clear: beyond one machine put TLS before it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from ipaddress import ip_address
+
+from monocontext.errors import AccessDenied
+
+EXPECTED = "expected the header Authorization: Bearer <token>"
+
+
+def choose_token(token: str | None, host: str) -> str:
+    """The token of a server on `host`: a new one for None; an empty one asks callers for none.
+
+    Raises `AccessDenied` for an empty one beyond this machine, and for one that a header cannot hold.
+    """
+    chosen = secrets.token_urlsafe(24) if token is None else token
+    if not chosen and not is_loopback(host):
+        raise AccessDenied(f"serving on {host} without a token would open what is served to all who reach it")
+    if not (chosen.isascii() and chosen.isprintable()):
+        raise AccessDenied("a token is printable ASCII: it travels in a header")
+    return chosen
+
+
+def holds_token(header: bytes, token: str) -> bool:
+    """Whether the value of an `Authorization` header holds the token; takes the same time for each wrong one."""
+    kind, _, given = header.partition(b" ")
+    return hmac.compare_digest(given.strip(), token.encode()) and kind.lower() == b"bearer"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def server_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,1 @@
+"""Memories as DSPy programs. `monocontext.dspy` is the public path."""

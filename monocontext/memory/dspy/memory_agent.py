@@ -1,0 +1,107 @@
+"""Run the signatures over a memory of any size with `dspy.RLM`: the model reads it by code, in parts."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import UTC, datetime
+from typing import Any
+
+import dspy
+
+from monocontext.adapters import dspy as adapter
+from monocontext.memory.dspy.signatures import ExploreMemory, SynthesizeMemories
+from monocontext.memory.dspy.temporal_range import ends_of
+from monocontext.text.from_str import wrap_str
+from monocontext.text.monocontext import Monocontext
+
+MEMORY_FIELDS = frozenset({"memory_context", "memory_bank", "memory_database", "agent_memories"})
+_LONG = 20_000
+"""Characters from which a `str` in another field is lazy too: `dspy.RLM` sends a `str` anew with every step."""
+
+
+class MemoryRLM(dspy.Module):  # type: ignore[misc]
+    """A signature over memories, by `dspy.RLM`.
+
+        MemoryRLM(MemoryChainReasoning)(question="Who broke the build?", memory_bank=memory).answer
+
+    A memory is a `Monocontext`, a `str`, or what has a `context()`: a `Memory`, a project of `Sessions`. Two more
+    arguments may be given with any signature: `search_depth` (see `run_limits`) and `temporal_range`, which leaves of a
+    project only turns of that time (`temporal_range` tells the words); of other memories, and with words that it does
+    not know, it is advice to the model. Options are those of `dspy.RLM`.
+    """
+
+    def __init__(self, signature: Any, **options: Any) -> None:
+        super().__init__()
+        self.signature = dspy.Signature(signature) if isinstance(signature, str) else signature
+        self.options = {name: value for name, value in options.items() if value is not None}
+
+    def forward(self, **inputs: Any) -> Any:
+        """One run. Raises `ValueError` for a `search_depth` below 1."""
+        options = dict(self.options)
+        if inputs.get("search_depth") is not None:
+            options = run_limits(inputs["search_depth"]) | options
+        words = inputs.get("temporal_range") or ""
+        given = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
+        texts = {name: text for name, value in given.items() if (text := _lazy_text(name, value, words)) is not None}
+        proxies = {name: adapter.wrap(text, field=name if len(texts) > 1 else "") for name, text in texts.items()}
+        tools = [*options.pop("tools", ()), *(tool for each in proxies.values() for tool in each.tools())]
+        return dspy.RLM(self.signature, tools=tools, **options)(**given | proxies)
+
+
+class MemoryAgent(dspy.Module):  # type: ignore[misc]
+    """Explores a memory for what a query needs, then makes one answer of it.
+
+    `options` are those of `dspy.RLM`: `sub_lm`, `interpreter_factory`, ...
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.explore = MemoryRLM(ExploreMemory, **options)
+        self.synthesize = MemoryRLM(SynthesizeMemories, **options)
+
+    def forward(self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time") -> Any:
+        """A prediction of `exploration`, `memories`, `synthesis`, `confidence` and `evidence`."""
+        memory = text_of(memory_db, temporal_range)
+        exploration = self.explore(query=query, memory_context=memory, search_depth=search_depth)
+        synthesis = self.synthesize(
+            task=query, memory_database=memory, temporal_range=temporal_range, search_depth=search_depth
+        )
+        return dspy.Prediction(
+            exploration=exploration.exploration_strategy,
+            memories=exploration.relevant_memories,
+            synthesis=synthesis.synthesis,
+            confidence=exploration.confidence,
+            evidence=synthesis.supporting_evidence,
+        )
+
+
+def run_limits(search_depth: int) -> dict[str, int]:
+    """The limits of `search_depth` explorations: each a step to search and a step to read, and four sub-calls."""
+    if isinstance(search_depth, bool) or not isinstance(search_depth, int) or search_depth < 1:
+        raise ValueError(f"search_depth is a number of explorations, 1 or more, not {search_depth!r}")
+    return {"max_iters": 2 + 2 * search_depth, "max_llm_calls": 4 * search_depth}
+
+
+def text_of(memory: Any, temporal_range: str = "") -> Monocontext:
+    """A memory as a lazy text; of a project only turns of that time. Raises `TypeError` for any other value."""
+    if isinstance(memory, Monocontext):
+        return memory
+    if isinstance(memory, str):
+        return wrap_str(memory)
+    if not callable(getattr(memory, "context", None)):
+        raise TypeError(f"a memory is a Monocontext, a str or has a context(), not {type(memory).__name__}")
+    ends = ends_of(temporal_range, datetime.now(UTC))
+    narrows = ends is not None and "since" in inspect.signature(memory.context).parameters
+    text = memory.context(since=ends[0], until=ends[1]) if ends and narrows else memory.context()
+    if not isinstance(text, Monocontext):
+        raise TypeError(f"context() of {type(memory).__name__} is no Monocontext but {type(text).__name__}")
+    return text
+
+
+def _lazy_text(name: str, value: Any, words: str) -> Monocontext | None:
+    """The text that a field takes lazily; None for a field that goes as it is."""
+    if isinstance(value, str):
+        return wrap_str(value) if name in MEMORY_FIELDS or len(value) > _LONG else None
+    if name in MEMORY_FIELDS or isinstance(value, Monocontext):
+        return text_of(value, words)
+    return None

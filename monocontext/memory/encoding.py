@@ -1,0 +1,145 @@
+"""Encode an entry as the bytes of an object: a header, which is one line of JSON, then the value in UTF-8. Pure.
+
+    monocontext-memory 1 00000131
+    {"key":"milestone","ttl":3600,"token":"5f0c...","frames":[[15,15,0,2868213471,9]]}
+    Step 1 complete
+
+The number is the length of both lines. The token is new in each write. It makes every version of an entry have an
+ETag of its own on S3, where an ETag is a hash of the content: else a value that is put again under another lifetime
+would pass for the one before, and a clean-up would remove it. A writer whose answer was lost also recognises its own
+write by it. Frames are those of a context (`index.FrameRecord`), so that many values make one without being read.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import google_crc32c
+
+from monocontext.errors import DamagedData, InvalidEntry
+from monocontext.format.codec import raw_frames
+from monocontext.format.index import FrameRecord
+
+HEAD_BYTES = 2048
+"""Read of an entry to get its header; small values come along."""
+MAX_TTL_SECONDS = 315_360_000
+"""3,650 days: what is longer is a mistake, and some clocks cannot count to it."""
+MAX_METADATA_BYTES = 2048
+_MOST_NAMES_BYTES = 32 << 10
+"""Of a head, besides its frames: a key takes 12 KB at most, metadata 2 KB. A frame of 256 KiB takes some 40 bytes."""
+_MAGIC = b"monocontext-memory 1 "
+_FIRST_BYTES = len(_MAGIC) + 9
+
+
+@dataclass(frozen=True, slots=True)
+class EntryHeader:
+    """The part of an entry's object before its value."""
+
+    key: str
+    ttl_seconds: float | None
+    """Life of the entry from its write on; None: no end."""
+    token: str
+    """Random name of the write."""
+    frames: tuple[FrameRecord, ...]
+    """The value in frames of at most 256 KiB; none of an empty one."""
+    head_bytes: int
+    """Where in the object the value begins."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What the writer put beside the value."""
+
+    @property
+    def value_bytes(self) -> int:
+        return sum(frame.bytes for frame in self.frames)
+
+    def value(self, data: bytes, where: str) -> str:
+        """The value in an object's bytes, every frame checked. Raises `DamagedData`."""
+        body = memoryview(data)[self.head_bytes :]
+        if len(body) != self.value_bytes:
+            raise DamagedData(f"{where}: expected a value of {self.value_bytes:,} bytes, found {len(body):,}")
+        start = 0
+        for frame in self.frames:
+            found = google_crc32c.value(bytes(body[start : start + frame.bytes]))
+            if found != frame.crc32c:
+                raise DamagedData(f"{where}: crc32c differs: expected {frame.crc32c:08x}, found {found:08x}")
+            start += frame.bytes
+        return str(body, "utf-8")
+
+
+def encode_entry(
+    key: str, value: str, ttl_seconds: float | None = None, metadata: Mapping[str, str] | None = None
+) -> tuple[EntryHeader, bytes]:
+    """The bytes of a new write. Raises `InvalidEntry` for a value that is no text."""
+    body = _encode_utf8(value)
+    frames = raw_frames(body)
+    extra = check_metadata(metadata)
+    row = {"key": key, "ttl": ttl_seconds, "token": secrets.token_hex(16), "frames": [[*r[1:]] for r in frames]}
+    line = json.dumps({**row, "metadata": extra} if extra else row, separators=(",", ":")).encode() + b"\n"
+    head_bytes = _FIRST_BYTES + len(line)
+    if head_bytes > 99_999_999:
+        raise InvalidEntry(f"a value of {len(body):,} bytes is too large for one entry: publish it as a context")
+    head = EntryHeader(key, ttl_seconds, str(row["token"]), frames, head_bytes, extra)
+    return head, b"".join((_MAGIC, b"%08d\n" % head_bytes, line, body))
+
+
+def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | int:
+    """The header in the first bytes of an object, or the bytes that the header takes. Raises `DamagedData`.
+
+    A head larger than names and frames of an object of that size can be is not read.
+    """
+    if not data.startswith(_MAGIC):
+        raise DamagedData(f"{where} is no entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
+    try:
+        head_bytes = int(data[len(_MAGIC) : _FIRST_BYTES])
+        if head_bytes > (most := _MOST_NAMES_BYTES + object_bytes // 1024):
+            raise ValueError(f"{head_bytes:,} bytes, at most {most:,} in an object of {object_bytes:,}")
+        if len(data) < head_bytes:
+            return head_bytes
+        row = json.loads(data[_FIRST_BYTES:head_bytes])
+        frames = tuple(FrameRecord(each[0], *map(int, each)) for each in row["frames"])
+        ttl = row["ttl"]
+        if not isinstance(row["key"], str) or not (ttl is None or ttl == check_ttl(ttl)):
+            raise ValueError(f"key {row['key']!r}, ttl {ttl!r}")
+        return EntryHeader(row["key"], ttl, str(row["token"]), frames, head_bytes, row.get("metadata") or {})
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
+        raise DamagedData(f"{where}: the head of the entry is damaged: {error}") from None
+
+
+def check_ttl(ttl: Any) -> float | None:
+    """A lifetime in seconds: None, or a number from 0 to ten years. Raises `InvalidEntry`."""
+    if ttl is None:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float):
+        raise InvalidEntry(f"a TTL is a number of seconds, not {ttl!r}")
+    if not 0 <= ttl <= MAX_TTL_SECONDS:  # NaN is neither
+        raise InvalidEntry(f"a TTL is between 0 and {MAX_TTL_SECONDS:,} seconds, not {_describe_number(ttl)}")
+    return int(ttl) if ttl == int(ttl) else ttl
+
+
+def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
+    """Names and texts, few. Raises `InvalidEntry`."""
+    found = dict(metadata or {})
+    if not all(isinstance(each, str) for pair in found.items() for each in pair):
+        raise InvalidEntry(f"metadata are names and texts, not {found!r:.80}")
+    size = len(json.dumps(found))
+    if size > MAX_METADATA_BYTES:
+        raise InvalidEntry(f"metadata take at most {MAX_METADATA_BYTES:,} bytes, not {size:,}")
+    return found
+
+
+def _describe_number(number: float) -> str:
+    if isinstance(number, int) and number.bit_length() > 64:
+        return f"a number of {number.bit_length():,} bits"
+    return f"{number:.6g}" if abs(number) > 1e15 else str(number)
+
+
+def _encode_utf8(value: str) -> bytes:
+    if not isinstance(value, str):
+        raise InvalidEntry(f"a value is a str, not {type(value).__name__}")
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidEntry(f"a value is text with a UTF-8 form: {value[error.start]!r} has none") from None

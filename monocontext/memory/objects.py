@@ -1,0 +1,143 @@
+"""Read and list the objects of a memory, and tell the time by the store's clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from cachetools import LRUCache
+
+from monocontext.errors import ContextChanged, DamagedData, NotFound
+from monocontext.memory.encoding import HEAD_BYTES, EntryHeader, decode_header
+from monocontext.memory.entry import Entry
+from monocontext.memory.names import key_of
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, clock_of
+
+THREADS = 16
+"""Requests at once."""
+_REMEMBERED = 20_000
+"""Headers: some MB."""
+
+
+class Entries:
+    """Reads objects. Remembers headers by name and ETag, which name a version for good: none can be stale."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._heads: LRUCache[tuple[str, str], EntryHeader] = LRUCache(_REMEMBERED)
+        self._lock = threading.Lock()
+
+    def remember(self, name: str, etag: str, head: EntryHeader) -> None:
+        with self._lock:
+            self._heads[name, etag] = head
+
+    def recall(self, name: str, etag: str) -> EntryHeader | None:
+        with self._lock:
+            return self._heads.get((name, etag))
+
+    def read(self, name: str) -> Entry:
+        """An entry with its value, expired or not (1 GET). Raises `NotFound`, `DamagedData`."""
+        blob = self.store.get(name)
+        head = decode_header(blob.data, self.location(name), len(blob.data))
+        if not isinstance(head, EntryHeader):
+            raise DamagedData(
+                f"{self.location(name)}: expected a head of {head:,} bytes, found {len(blob.data):,} in all"
+            )
+        self._check_key(name, head)
+        self.remember(name, blob.etag, head)
+        value = head.value(blob.data, self.location(name))
+        if head.ttl_seconds is not None and not blob.modified_seconds:
+            return self._make_entry(self.store.head(name), head, value)  # a store that tells no times with the bytes
+        return self._make_entry(blob, head, value, name)
+
+    def find(self, name: str) -> tuple[Entry, EntryHeader] | None:
+        """The entry under a name, expired or not, without its value; None where there is none (1 HEAD, 0 or 1 GET)."""
+        while True:
+            try:
+                info = self.store.head(name)
+                head = self._read_header(info)
+            except NotFound:
+                return None
+            except ContextChanged:
+                continue  # written in between
+            return self._make_entry(info, head), head
+
+    def list_all(self, prefix: str) -> Iterator[tuple[Entry, EntryHeader]]:
+        """Everything under a prefix of names, expired or not (1 LIST a thousand; 1 GET each unless remembered)."""
+        infos = self.infos(prefix)
+        now = self._clock_seconds(infos[0].now_seconds, infos[0].key) if infos else 0.0
+
+        def find_entry(info: ObjectInfo) -> tuple[Entry, EntryHeader] | None:
+            try:
+                head = self._read_header(info)
+            except (NotFound, ContextChanged):
+                return self.find(info.key)
+            return self._make_entry(info, head, now=now), head
+
+        known = [info for info in infos if self.recall(info.key, info.etag)]
+        if len(known) == len(infos):
+            yield from (found for info in infos if (found := find_entry(info)))
+            return
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-memory") as threads:
+            yield from (found for found in in_order(threads, find_entry, infos, 2 * THREADS) if found)
+
+    def infos(self, prefix: str) -> list[ObjectInfo]:
+        """Objects of entries under a prefix of names, in the order of their keys (1 LIST a thousand)."""
+        found = [(key, info) for info in self.store.list(prefix) if (key := key_of(info.key)) is not None]
+        return [info for _, info in sorted(found, key=lambda pair: pair[0])]
+
+    def location(self, name: str) -> str:
+        return f"{self.store.url}/{name}"
+
+    def _read_header(self, info: ObjectInfo) -> EntryHeader:
+        """The header of an object (1 GET of 2 KB; none where it is remembered).
+
+        Raises `NotFound` or `ContextChanged` when it is no longer that version.
+        """
+        head = self.recall(info.key, info.etag)
+        if head is not None:
+            return head
+        read_bytes = min(info.size_bytes, HEAD_BYTES)
+        while True:
+            data = self.store.get_range(info.key, 0, read_bytes, etag=info.etag).data
+            found = decode_header(data, self.location(info.key), info.size_bytes)
+            if isinstance(found, EntryHeader):
+                self._check_key(info.key, found)
+                self.remember(info.key, info.etag, found)
+                return found
+            if not read_bytes < found <= info.size_bytes:
+                raise DamagedData(f"{self.location(info.key)}: expected a head of {found:,} bytes, found it cut")
+            read_bytes = found
+
+    def _check_key(self, name: str, head: EntryHeader) -> None:
+        if head.key != key_of(name):
+            raise DamagedData(f"{self.location(name)}: expected the key {key_of(name)!r}, found {head.key!r}")
+
+    def _make_entry(
+        self, answer: ObjectInfo | Blob, head: EntryHeader, value: str | None = None, name: str = "", now: float = 0.0
+    ) -> Entry:
+        """Both times are of the store's clock: machines whose clocks differ agree on what has expired."""
+        name = answer.key if isinstance(answer, ObjectInfo) else name
+        if head.ttl_seconds is not None:
+            now = now or self._clock_seconds(answer.now_seconds, name)
+        return Entry(
+            head.key,
+            value,
+            answer.etag,
+            head.value_bytes,
+            answer.modified_seconds,
+            head.ttl_seconds,
+            now or answer.now_seconds,
+            head.metadata,
+        )
+
+    def _clock_seconds(self, answered_seconds: float, name: str) -> float:
+        """The store's clock: as in the answer, by the file system, or in a listing (1 LIST); else ours."""
+        if answered_seconds:
+            return answered_seconds
+        if clock := clock_of(self.store):
+            return clock()
+        return next((info.now_seconds for info in self.store.list(name) if info.now_seconds), 0.0) or time.time()

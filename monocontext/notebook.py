@@ -1,0 +1,158 @@
+"""Show contexts, counts and progress in notebooks.
+
+A notebook asks a value at the end of a cell for its `_repr_html_`: HTML that needs no network, style sheet or script.
+It takes the colours of the page, so it is legible on light and dark ones, and all that came from outside is escaped.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from importlib import import_module
+from math import ceil
+from typing import Any
+
+__all__ = ["progress_bar"]
+
+_COLUMNS = 200
+"""Of a map: a notebook is some thousand pixels wide, and each column costs bytes."""
+_LEVELS = 4
+"""Shades of a column, by how much of it was read; what is there at all has one."""
+_NOTHING = 1e-10
+"""A smaller share is what rounding left."""
+_BLUE = "#1f8ce6"
+_UPDATE_SECONDS = 0.1
+
+
+@contextmanager
+def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -> Iterator[Callable[..., None]]:
+    """A bar for the `progress` of `publish`, `append`, `index`, `compact`, `verify` and `gc`.
+
+        with progress_bar("upload", total_bytes) as progress:
+            publish(path, url, progress=progress)
+
+    With `unit="questions"` for the `on_progress` of `rlm.batch`. In a notebook it is drawn in the output of the cell,
+    on a terminal by `rich`; elsewhere nothing is printed. Without a `total` it shows what is done, and no share.
+    """
+    if _in_notebook():
+        with _bar_in_notebook(label, total, unit) as show:
+            yield lambda done, *_: show(_count_of(done))
+    elif sys.stderr.isatty():
+        with _bar_on_terminal(label, total, unit) as show:
+            yield lambda done, *_: show(_count_of(done))
+    else:
+        yield lambda *_: None
+
+
+def context_card(
+    kind: str, characters: int | None, facts: Iterable[str], ranges: Sequence[tuple[int, int]] | None, note: str = ""
+) -> str:
+    """A context: its size and facts, and a map of the `ranges` of it that were read; None where nobody knows them."""
+    size = "of unknown length" if characters is None else f"{characters:,} characters"
+    lines = [f"<b>{escape(kind)}</b> {size}", _faint(", ".join(facts))]
+    if ranges is not None and characters:
+        read = sum(stop - start for start, stop in ranges)
+        places = "range" if len(ranges) == 1 else "ranges"
+        text = f"{100 * read / characters:.3g} % read, {read:,} characters in {len(ranges):,} {places}{note}"
+        lines += [_map(_columns(ranges, characters), text), _faint(text)]
+    return _card(lines)
+
+
+def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    """A title and a table of names and values."""
+    cells = "".join(
+        f'<tr><td style="text-align:left">{escape(name)}</td><td style="text-align:right">{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return _card([f"<b>{escape(title)}</b>", f"<table>{cells}</table>"])
+
+
+def _columns(ranges: Iterable[tuple[int, int]], characters: int) -> list[int]:
+    """The shade of each column of a map, 0 for what was not read. `ranges` do not overlap."""
+    found = [0.0] * _COLUMNS
+    width = characters / _COLUMNS
+    for start, stop in ranges:
+        for i in range(int(start / width), min(ceil(stop / width), _COLUMNS)):
+            found[i] += (min(stop, (i + 1) * width) - max(start, i * width)) / width
+    return [0 if share < _NOTHING else min(_LEVELS, 1 + int(share * _LEVELS)) for share in found]
+
+
+def _map(columns: Sequence[int], text: str) -> str:
+    """Columns as a picture; neighbours of one shade are one rectangle."""
+    parts, first = [], 0
+    for i in range(1, len(columns) + 1):
+        if i == len(columns) or columns[i] != columns[first]:
+            if columns[first]:
+                shade = f"{columns[first] / _LEVELS:.2g}"
+                parts.append(f'<rect x="{first}" width="{i - first}" height="1" fill="{_BLUE}" opacity="{shade}"/>')
+            first = i
+    ground = f'<rect width="{len(columns)}" height="1" fill="currentColor" opacity="0.15"/>'
+    return (
+        f'<svg role="img" aria-label="{escape(text)}" viewBox="0 0 {len(columns)} 1" preserveAspectRatio="none" '
+        f'style="display:block;width:100%;height:14px">{ground}{"".join(parts)}</svg>'
+    )
+
+
+def _faint(text: str) -> str:
+    return f'<span style="opacity:0.7">{escape(text)}</span>' if text else ""
+
+
+def _card(lines: Iterable[str]) -> str:
+    body = "".join(f"<div>{line}</div>" for line in lines if line)
+    return f'<div style="max-width:60em;font-family:monospace">{body}</div>'
+
+
+def _count_of(done: Any) -> int:
+    """What a `progress` is given: a count, or a report that has the bytes of text."""
+    return int(getattr(done, "text_bytes", done))
+
+
+def _in_notebook() -> bool:
+    """Whether cells of this process show HTML: it is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return hasattr(shell, "kernel")
+
+
+@contextmanager
+def _bar_in_notebook(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+    """One output of the cell, drawn again at most ten times a second."""
+    shown: Any = import_module("IPython.display")
+    began, shown_at, reached = time.monotonic(), 0.0, 0
+
+    def drawn() -> Any:
+        share = "" if not total else f" of {total:,}"
+        text = f"{label}: {reached:,}{share} {unit}, {time.monotonic() - began:.1f} s"
+        bar = [_map(_columns([(0, min(reached, total))] if reached else [], total), text)] if total else []
+        return shown.HTML(_card([*bar, _faint(text)]))
+
+    handle = shown.display(drawn(), display_id=True)
+
+    def show(done: int) -> None:
+        nonlocal shown_at, reached
+        reached = done
+        if time.monotonic() - shown_at >= _UPDATE_SECONDS:
+            shown_at = time.monotonic()
+            handle.update(drawn())
+
+    try:
+        yield show
+    finally:
+        handle.update(drawn())
+
+
+@contextmanager
+def _bar_on_terminal(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+    from rich import progress as rich
+    from rich.console import Console
+
+    counted: tuple[rich.ProgressColumn, ...] = (rich.MofNCompleteColumn(),)
+    if unit == "bytes":
+        counted = (rich.DownloadColumn(True), rich.TransferSpeedColumn())
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), *counted, rich.TimeRemainingColumn())
+    with rich.Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task(label, total=total)
+        yield lambda done: shown.update(task, completed=done)

@@ -1,0 +1,83 @@
+"""Find the transcripts that Cursor's agent writes, and make turns out of their records: a message a line, without time.
+
+The editor's own database of chats (`state.vscdb`) is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.records import Record, RecordLine, read_lines
+from monocontext.sessions.turn import Turn
+
+_QUERY = re.compile(r"</?user_query>\n?")
+
+
+class Cursor:
+    """Finds and reads the transcripts of Cursor's agent."""
+
+    agent = "cursor"
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Files in `~/.cursor/projects/<project>/agent-transcripts`, in no order."""
+        for path in (Path.home() / ".cursor" / "projects").glob("*/agent-transcripts/**/*.jsonl"):
+            try:
+                yield session_file(path)
+            except FileNotFoundError:
+                continue
+
+    def maker(self, session_id: str) -> TurnMaker:
+        return _CursorTurns(session_id)
+
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        return read_lines(path)
+
+
+def session_file(path: Path) -> SessionFile:
+    """A file as a session, named by itself; of a subagent by the session above it."""
+    name, folder = path.stem, path.parent
+    if folder.name == "subagents":
+        name, folder = f"{folder.parent.name}/subagents/{name}", folder.parent
+    if folder.parent.name == "agent-transcripts":
+        folder = folder.parent
+    project = folder.parent.name if folder.name == "agent-transcripts" else ""
+    return SessionFile(path, name, Cursor.agent, path.stat().st_mtime, project)
+
+
+def is_ours(record: Record) -> bool:
+    message = record.get("message")
+    return "role" in record and isinstance(message, dict) and "content" in message
+
+
+class _CursorTurns(TurnMaker):
+    agent = Cursor.agent
+
+    def feed(self, record: Record) -> list[Turn]:
+        self._see_time(record)
+        if record.get("type") == "unreadable":
+            return self._unreadable_turn(record)
+        if not is_ours(record):
+            self._see_unknown(record.get("type"))
+            return []
+        role = "user" if record["role"] == "user" else "assistant"
+        content = record["message"]["content"]
+        turns: list[Turn] = []
+        for block in content if isinstance(content, list) else [{"type": "text", "text": content_text(content)}]:
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind == "tool_use":
+                tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
+                turns += self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool)
+            elif kind == "tool_result":
+                tool = self._tools.get(str(block.get("tool_use_id")), "")
+                turns += self._turn("tool", "tool_result", content_text(block.get("content")), record, tool=tool)
+            elif kind == "text":
+                text = _QUERY.sub("", str(block.get("text") or ""))
+                if role == "user":
+                    self._see_prompt(text)
+                turns += self._turn(role, "text", text, record)
+            elif kind not in ("thinking", "redacted_thinking"):
+                self._see_unknown(kind)
+        return turns

@@ -1,0 +1,91 @@
+"""Get one object in one attempt, with a time limit: a starting session should not wait for more.
+
+For directories, and for S3 where the keys and the route are found without boto3 (`stores.s3.account`). Other settings
+raise `NotSimple`: the full store is slower, and knows them.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import time
+from typing import Any
+
+from monocontext.errors import StoreFailure
+from monocontext.stores.address import Address, parse
+from monocontext.stores.http.route import Route
+from monocontext.stores.http.signing import Signer, encode_path
+from monocontext.stores.regular_file import open_file
+from monocontext.stores.s3.account import account_of
+from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
+from monocontext.stores.s3.options import S3Options
+
+
+class NotSimple(Exception):
+    """This object can only be read by boto3."""
+
+
+def get_quickly(
+    url: str, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int
+) -> bytes | None:
+    """The first `most_bytes` of an object, or None where there is none (1 GET).
+
+    Raises `NotSimple`, `StoreFailure`, `InvalidUrl`.
+    """
+    address = parse(url)
+    if address.scheme == "file":
+        try:
+            with open_file(os.path.join(address.path, key)) as file:
+                return file.read(most_bytes)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreFailure(str(error)) from None
+    if address.scheme != "s3":
+        raise StoreFailure(f"{url} is in the memory of another process")
+    return _get_from_s3(address, key, options, timeout_seconds, most_bytes)
+
+
+def _get_from_s3(
+    address: Address, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int
+) -> bytes | None:
+    route, signer = _find_way(address.place, options)
+    endpoint = route.endpoint
+    host, path = endpoint.host_header, route.path + encode_path(f"{address.path}/{key}".lstrip("/"))
+    headers = {"host": host} if signer is None else signer.headers("GET", host, path, "", {}, time.time())
+    scheme = endpoint.scheme
+    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+    connection = kind(host, timeout=timeout_seconds)
+    try:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        body = answer.read(most_bytes)
+    except (OSError, http.client.HTTPException) as error:
+        raise StoreFailure(f"{scheme}://{host}: {error}") from None
+    finally:
+        connection.close()
+    if answer.status == 404 and b"NoSuchBucket" not in body:
+        return None
+    if answer.status in (301, 307, 400):
+        raise NotSimple(f"{scheme}://{host} answered {answer.status}: another region?")
+    if answer.status != 200:
+        raise StoreFailure(f"{scheme}://{host} answered {answer.status}")
+    return body
+
+
+def _find_way(bucket: str, options: dict[str, object]) -> tuple[Route, Signer | None]:
+    names = ("endpoint", "region", "profile", "path_style", "anonymous")
+    given: dict[str, Any] = {name: options[name] for name in names if options.get(name) is not None}
+    wanted = S3Options(**given)
+
+    def refuse(reason: str) -> None:
+        raise NotSimple(reason)
+
+    try:
+        way = account_of(wanted.profile).way(wanted, bucket, refuse)
+        assert way is not None
+        if way.route.endpoint.proxy:
+            raise NotSimple("there is a proxy")
+        return way.route, Signer(way.identity.get(), way.route.region) if way.route.signed else None
+    except (AskBotocore, NoIdentity) as error:
+        raise NotSimple(str(error)) from None

@@ -1,0 +1,145 @@
+"""Find the sessions of Gemini CLI, and make turns out of their records.
+
+A file begins with what is known of the session, then a message a line. A message that gets more, such as the results of
+its tools, is written again under its `id`; `$set` changes what is known, `$rewindTo` gives up what came since. Earlier
+versions wrote one JSON document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from monocontext.errors import InvalidText
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.records import Record, RecordLine, lines_of_records, read_document, read_lines
+from monocontext.sessions.turn import Turn
+
+_ROLES = {"user": "user", "gemini": "assistant", "info": "system", "warning": "system", "error": "system"}
+
+
+class GeminiCli:
+    """Finds and reads the sessions of Gemini CLI."""
+
+    agent = "gemini-cli"
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Files in `~/.gemini/tmp/<project>/chats`, those of subagents below their session's, in no order."""
+        for path in (Path.home() / ".gemini" / "tmp").glob("*/chats/**/*.json*"):
+            if path.suffix in (".json", ".jsonl"):
+                try:
+                    yield session_file(path)
+                except (FileNotFoundError, InvalidText):
+                    continue
+
+    def maker(self, session_id: str) -> TurnMaker:
+        return _GeminiTurns(session_id)
+
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """Raises `InvalidText` for a document without messages."""
+        if path.suffix == ".jsonl":
+            return read_lines(path)
+        found = read_document(path)
+        if not isinstance(found, dict) or not isinstance(found.get("messages"), list):
+            raise InvalidText(f"{path}: no session of Gemini CLI: expected an object with messages")
+        known = {name: value for name, value in found.items() if name not in ("messages", "lastUpdated")}
+        messages = [each for each in found["messages"] if isinstance(each, dict)]
+        return lines_of_records([known, *messages])
+
+
+def session_file(path: Path) -> SessionFile:
+    """A file as a session, by the id that it begins with; without one by its name."""
+    first = next(iter(GeminiCli().lines(path)), None)
+    session = first.record.get("sessionId") if first else None
+    session_id = session if isinstance(session, str) and session else path.name.partition(".")[0]
+    folder = path.parent
+    if folder.parent.name == "chats":
+        session_id, folder = f"{folder.name}/subagents/{session_id}", folder.parent
+    return SessionFile(path, session_id, GeminiCli.agent, path.stat().st_mtime, folder.parent.name)
+
+
+def is_ours(record: Record) -> bool:
+    return {"sessionId", "projectHash"} <= record.keys() or "$set" in record or "$rewindTo" in record
+
+
+class _GeminiTurns(TurnMaker):
+    agent = GeminiCli.agent
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id)
+        self._said: set[tuple[str, ...]] = set()
+        self._places: dict[str, int] = {}
+
+    def feed(self, record: Record) -> list[Turn]:
+        kind = record.get("type")
+        if kind == "unreadable":
+            return self._unreadable_turn(record)
+        self._see_time({"timestamp": record.get("timestamp") or record.get("startTime")})
+        if "$rewindTo" in record:
+            back = self._places.get(str(record["$rewindTo"]), 0)
+            return self._turn("system", "summary", "[rewound]", record, marks=(f"back_to={back}",))
+        known = record.get("$set", record if is_ours(record) else None)
+        if isinstance(known, dict):
+            self._see_session(known)
+            return []
+        if kind not in _ROLES or not isinstance(record.get("id"), str):
+            self._see_unknown(kind)
+            return []
+        return self._message_turns(record, str(kind))
+
+    def _see_session(self, known: Record) -> None:
+        if isinstance(known.get("summary"), str):
+            self.title = " ".join(known["summary"].split())[:200]
+        directories = known.get("directories")
+        if isinstance(directories, list) and directories and isinstance(directories[0], str):
+            self.cwd = directories[0]
+
+    def _message_turns(self, record: Record, kind: str) -> list[Turn]:
+        number = record["id"]
+        self._places.setdefault(number, self.n)
+        if isinstance(record.get("model"), str):
+            self.model = record["model"]
+        turns: list[Turn] = []
+        text = content_text(record.get("content"))
+        if self._is_new(number, "text", text):
+            if kind == "user":
+                self._see_prompt(text)
+            turns += self._turn(_ROLES[kind], "text", f"[{kind}] {text}" if _ROLES[kind] == "system" else text, record)
+        calls = record.get("toolCalls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                turns += self._call_turns(number, call, record)
+        return turns
+
+    def _call_turns(self, number: str, call: Record, record: Record) -> list[Turn]:
+        tool, name = str(call.get("id")), str(call.get("name") or "")
+        about = {**record, "timestamp": call.get("timestamp") or record.get("timestamp")}
+        turns: list[Turn] = []
+        if self._is_new(number, "call", tool):
+            turns += self._turn("assistant", "tool_use", as_text(call.get("args")), about, tool=name)
+        result = call.get("result")
+        if result is not None and self._is_new(number, "result", tool):
+            turns += self._turn("tool", "tool_result", _result_text(result), about, tool=name)
+        return turns
+
+    def _is_new(self, *what: str) -> bool:
+        if what in self._said or not what[2]:
+            return False
+        self._said.add(what)
+        return True
+
+
+def _result_text(result: Any) -> str:
+    """What a tool gave: parts, of which those of functions hold it under `response`."""
+    parts = result if isinstance(result, list) else [result]
+    texts = []
+    for part in parts:
+        response = part.get("functionResponse") if isinstance(part, dict) else None
+        given = response.get("response") if isinstance(response, dict) else None
+        if isinstance(given, dict):
+            texts.append(as_text(given.get("output", given.get("error", given))))
+        else:
+            texts.append(content_text([part]) or json.dumps(part, ensure_ascii=False))
+    return "\n".join(texts)

@@ -1,0 +1,371 @@
+"""Find the secrets in a text. Pure.
+
+Two passes search for pieces of known secrets and for words that name secrets; patterns run only where one is found.
+Each pattern costs a bounded number of steps, so the cost is linear in the length. Text is also searched with escapes
+resolved, line wraps joined and base64 decoded.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from monocontext.sessions.escapes import decode_escapes, join_wraps
+from monocontext.sessions.secret_columns import find_in_columns
+from monocontext.sessions.secret_names import (
+    FOREIGN,
+    PROVIDERS,
+    Strength,
+    is_code,
+    is_mixed,
+    is_secret,
+    looks_random,
+    strength_of,
+)
+from monocontext.sessions.secret_patterns import BEGINNINGS, PIECES, WORDS, Shape
+from monocontext.sessions.secret_pem import KEY_BEGINNINGS, find_private_keys, match_bare_key
+
+_T = TypeVar("_T")
+Span = tuple[int, int, str]
+"""Start, stop, kind."""
+
+_NESTED = 4
+"""JSON in JSON in JSON is seen in practice: a tool's result that quotes a transcript; a URL may be within."""
+# Wrapped as `base64` and mail do, or in one run. 16 characters are 12 bytes: nothing shorter has a name and a value.
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}"
+)
+_STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+
+_NAMING = ["pass", "kennwort", "contrase", "clave", "mdp", "senha", "haslo", "heslo", "jelszo", "wachtwoord", "losenord", "adgangskode", "salasana", "geslo", "parol", "sifre", "lozinka", "zaporka", "mnemonic", "palavra", "pw", "psw", "psk", "token", "secret", "cred", "key", "geheim", "hmac", "_pat", "phrase", "sumo", "bindpw"]  # fmt: skip
+
+
+def find_secrets(text: str, extra: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Span]:
+    """The spans of secrets: not overlapping, in order. `extra` are further kinds and their patterns."""
+    merged: list[Span] = []
+    for start, stop, kind in sorted(_find_spans(text, tuple(extra), _NESTED), key=lambda span: (span[0], -span[1])):
+        if merged and start < merged[-1][1]:
+            if stop > merged[-1][1]:
+                merged[-1] = (merged[-1][0], stop, merged[-1][2])
+        elif start < stop:
+            merged.append((start, stop, kind))
+    return merged
+
+
+def _find_spans(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...], nested: int) -> Iterator[Span]:
+    yield from _find_plain(text, extra)
+    for view in join_wraps(text):
+        yield from ((view.place(a), view.place(b - 1) + 1, kind) for a, b, kind in _find_plain(view.text, extra))
+    if nested:
+        for view in decode_escapes(text):
+            for start, stop, kind in _find_spans(view.text, extra, nested - 1):
+                yield view.place(start), view.place(stop), kind
+
+
+def _find_plain(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...]) -> Iterator[Span]:
+    """The secrets of the text as it stands."""
+    for kind, pattern in extra:
+        yield from (
+            (*found.span("secret" if "secret" in pattern.groupindex else 0), kind) for found in pattern.finditer(text)
+        )
+    done = 0
+    for hit in _BEGINNING.finditer(text):
+        if hit.start() < done:
+            continue
+        for shape in _BY_BEGINNING[hit[0]]:
+            for start, stop in shape.spans(text, hit.start()):
+                done = max(done, stop)
+                yield start, stop, shape.kind
+    for piece, shapes in _BY_PIECE.items():
+        at = text.find(piece)
+        while at >= 0:
+            for shape in shapes:
+                yield from ((*span, shape.kind) for span in shape.spans(text, at))
+            at = text.find(piece, at + len(piece))
+    if "-----" in text:
+        yield from ((*span, "private-key") for span in find_private_keys(text))
+    lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
+    words = _WORD if text.isascii() else _ANY_WORD
+    for hit in words.finditer(lower):
+        for row in _BY_WORD[hit[0]]:
+            if row is None:
+                yield from _find_named(text, *hit.span())
+                yield from ((*span, "named-secret") for span in find_in_columns(text, *hit.span()))
+            else:
+                yield from ((*span, row.kind) for span in row.spans(text, hit.start()))
+    yield from _find_encoded(text)
+
+
+# --- names and values -----------------------------------------------------------------------------------------------
+
+_MARGIN = r"(?:[+-]|[ ]{0,7}\d{1,6}(?:[:\t|\u2192]))?"
+"""What a diff or a listing puts before a line."""
+_AFTER = re.compile(
+    r"(?P<rest>(?i:(?:[^\W是はが为為]|-){0,40}+(?:[ ](?:access[ ]key|key|token|code|passe?|phrase|khẩu|id)\b){0,2}))"
+    r"(?P<close>(?:\[\w{0,4}\])?(?:\\{0,7}[\"'`])?(?:\*\*)?[)\]]?)"
+    r"(?P<prompt>[ ]?\[[^\]\n]{0,40}\]|[ ]?\([^)\n]{0,40}\)|[ ](?i:for|of|to|от|для|von|für|fuer|de|para|pour|per)[ ][^\n:：=\"',;(){}%]{0,80}(?:'[^'\n]{0,200}')?)?"
+    r"(?P<type>[ ]{0,3}:[ ]?(?:&(?:'\w{1,20} )?)?[A-Za-z_][\w.|\[\]? ]{0,40}?(?=[ ]?=[ ]?[\"'])|[ ](?:string|String|str)(?=[ ]=))?"
+    r"[ \t]{0,40}(?P<sep>:=|=>|[!=?]?={1,3}|\|\|=?|\?\?|\?:|[ ]\|(?=[ ])|:{1,2}(?!=)|：|＝|,(?=[ ]?\\{0,7}[\"'])|\((?=\\{0,7}[\"'])|>|是|は|は、|为|"
+    r"(?i:is|ist|es|est|è|é|jest|är|er|on)[ ]?:?(?=[ ][\"'`:]?\S)|[ ](?=\\{0,7}[\"'`])|(?=\s|</))(?:\*\*)?[ \t]{0,40}"
+)
+_QUOTED = re.compile(
+    r"(?:[rbufLRBUFN@$]{0,2}|(?:new )?(?:b64decode|SecretStr|SecureString|String|Some|Secret)\()(?P<quote>\\{0,7}(?:\"\"\"|'''|[\"'`]))"
+    r"(?P<value>[A-Za-z0-9+/_.-]{200,20000}+={0,2}(?=(?P=quote))|(?:(?!(?P=quote))[^\n]){1,500})(?P=quote)"
+)
+_BARE = re.compile(r"(?P<value>[^\s\"'`]{1,400}+[A-Za-z0-9+/=_.-]{0,2000})")
+_PHRASE = re.compile(
+    r"(?P<value>[^\s\"'`(){}<>\[\]=,;:]{2,30}(?:[ ][^\s\"'`(){}<>\[\]=,;:]{2,30}){1,7})[ \t\r]*(?:$|\n)"
+)
+_BLOCK = re.compile(
+    r"[|>][+-]?\d?[ \t]*\n" + _MARGIN + r"[ \t]{1,60}(?P<value>[^\s\"'`]{4,2000})(?=[ \t\r]*(?:$|[\n\"'\\]))"
+)
+_NEXT_LINE = re.compile(
+    r"[ \t]*\n" + _MARGIN + r"[ \t]{1,60}(?P<value>[^\s\"'`:{}\[\]()]{4,2000})(?=[ \t\r]*(?:$|[\n\"'\\]))"
+)
+_LIST = re.compile(
+    r"\[|[{(](?=\s{0,80}[\"'][^\"'\n]{1,500}[\"']\s{0,20}[,})])|(?=[ \t\r]{0,80}\n" + _MARGIN + r"[ \t]{0,60}-[ \t])"
+)
+_ITEM = re.compile(
+    r"[ \t,]{0,200}(?:\r?\n"
+    + _MARGIN
+    + r"\s{0,200})?(?:-[ \t]{1,4})?(?:\\{0,7}[\"'`](?P<quoted>[^\"'`\n\\]{1,500})\\{0,7}[\"'`]|(?P<bare>(?!#)[^\s\"'`,\]\[{}:]{8,500})(?=[\s,\]\"'\\]|$))"
+)
+_BRIDGE = re.compile(
+    r"(?:\\{0,7}[\"'])?[ \t,/]{0,80}(?:(?<=[\"', \t/])|\r?\n"
+    + _MARGIN
+    + r"\s{0,60})(?:-{2}|\\{0,7}[\"'])?(?i:value|default|content|secretstring|data|secret-string|body)\\{0,7}[\"']?\s{0,10}[:=]?\s{0,10}"
+    r"|\\{0,7}[\"']\s{0,4}\{[^{}]{0,400}?\b(?:default|value)\s{0,10}=\s{0,10}"
+    r"|\\{0,7}[\"']\s{0,4}:\s{0,4}\{\s{0,40}\\{0,7}[\"'](?i:value|default)\\{0,7}[\"']\s{0,4}:\s{0,4}"
+    r"|</(?i:key|name)>\s{0,40}" + _MARGIN + r"\s{0,40}<(?i:string|value)>"
+)
+_XML = re.compile(
+    r"(?:[\"' ][^<>\n]{0,80})?>\s{0,40}"
+    + _MARGIN
+    + r"\s{0,40}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{3,500})(?:\]\]>)?\s{0,40}</"
+)
+_CALLED = re.compile(r"[:(\\]")
+_GAP = re.compile(r"(?:--?[a-z]{1,12}[ =]|\d[ ])?(?P<value>[A-Za-z0-9!@#$%^&*+=.?-]{9,100})(?=[\s\"'`,;]|$)")
+_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_QUALIFIER = re.compile(
+    r"(?i:\b(?:api|secret|access|private|auth|access[ ]key|signing|encryption|app|client|account|license)|mot[ ]de|kata|mật)[ .]$"
+)
+_SPACE_NAME = re.compile(
+    r"(?i:(?<![\w-])-{1,2}[\w-]*|\b(?:setenv|env|export|arg|set[ ]-\w{1,3}|set|config:set|configure[ ]set|config[ ]set|secret[ ]set|login[ ]\S{1,100}|user(?:name)?[ ]\S{1,100})[ \t]+[\w.:/-]*)$"
+)
+_LINE_START = re.compile(r"(?:[+>|-][ \t]*)?(?:\d{1,6}(?:\t|[ ]*[:|\u2192-])[ \t]*)?[\w\t \"'*+>.$:/-]{0,100}$")
+_TYPE_WORDS = frozenset(
+    ["str", "string", "int", "bool", "text", "varchar", "bytes", "secretstr", "any", "object", "number", "boolean"]
+)
+
+
+def _find_named(text: str, start: int, stop: int) -> Iterator[Span]:
+    """The value of a name around a word that says its value is a secret."""
+    after = _AFTER.match(text, stop)
+    if after is None:
+        return
+    head = text[max(0, start - 60) : start]
+    left = head[len(head.rstrip(_NAME_CHARACTERS)) :] if not text[start:stop].isascii() or head[-1:].isascii() else ""
+    begin = start - len(left)
+    name = left + text[start:stop] + after["rest"]
+    if qualifier := _QUALIFIER.search(text, max(0, begin - 20), begin):
+        name = qualifier[0].replace(" ", "_") + name
+    strength = strength_of(name)
+    if strength is Strength.NONE or (name == "PASS" and after["sep"] != "="):  # the word of a test's report
+        return
+    sep, close, at = after["sep"], after["close"], after.end()
+    before = text[begin - 1 : begin]
+    is_xml = before in ("<", "/", ":", '"', "'", ".") and "<" in text[max(0, begin - 60) : begin]
+    for pattern in (_XML,) if is_xml else ():
+        if (found := pattern.match(text, after.end("rest"))) and is_secret(found["value"], strength):
+            yield *found.span("value"), "named-secret"
+            return
+    if sep in ("", " ", ">", ",", "(") or (before in "\"'" and before) or text[at : at + 1] in "\n":
+        bridge = _BRIDGE.match(text, after.end("rest"))
+        if bridge:
+            at, sep, close = bridge.end(), ":", ""
+            if bridge[0].startswith("</"):
+                found = re.compile(r"(?P<value>[^<>\s]{3,500})</").match(text, at)
+                if found and is_secret(found["value"], strength):
+                    yield *found.span("value"), "named-secret"
+                return
+        elif sep == ">":
+            return
+    if sep == "," and not (close and (text[begin - 2 : begin - 1] == "(" or left.startswith("-"))):
+        return
+    is_prose = sep in ("是", "は", "は、", "为", " |") or sep[0:1].isalpha()
+    quoted = _QUOTED.match(text, at)
+    if quoted:
+        if sep == " " and strength < Strength.PASSWORD and not _SPACE_NAME.search(text, max(0, begin - 120), begin):
+            return
+        value = quoted["value"]
+        is_loose = sep in ("(", " ") or is_prose
+        stands_alone = is_mixed(value) and not _CALLED.search(value) and not name.lower().endswith("pass")
+        is_said = sep == " " and (name.upper() == name or _SPACE_NAME.search(text, max(0, begin - 120), begin))
+        if is_loose and not stands_alone and not is_said:
+            return
+        if value.startswith((" ", "%")):
+            return
+        if is_secret(
+            value.rstrip("\\"), strength, is_sure=sep == "=" and name.upper() == name and at == after.end("sep")
+        ):
+            yield *quoted.span("value"), "named-secret"
+        return
+    if sep in (",", "("):
+        return
+    if sep in (":", "=", ":=", "=>") and (listed := _LIST.match(text, at)):
+        yield from _find_listed(text, listed.end(), strength)
+        return
+    if sep in ("", " ") and not (
+        (left.startswith("-") and before in ("", " ", "\t", "'", '"', "[", ","))
+        or _SPACE_NAME.search(text, max(0, begin - 120), begin)
+    ):
+        gap = _GAP.match(text, at)
+        if gap and strength is Strength.PASSWORD and not name.endswith("pass") and looks_random(gap["value"], 9):
+            yield *gap.span("value"), "named-secret"
+        return
+    block = _BLOCK.match(text, at) or (sep == ":" and _NEXT_LINE.match(text, at))
+    if block:
+        if is_secret(block["value"], min(strength, Strength.TOKEN), is_quoted=False):
+            yield *block.span("value"), "named-secret"
+        return
+    found = _BARE.match(text, at)
+    if not found:
+        return
+    phrase = _PHRASE.match(text, at) if sep in (":", "：") and strength is Strength.PASSWORD else None
+    if phrase and any(map(str.isdigit, phrase[0])) and is_secret(phrase["value"], strength, is_sure=False):
+        yield *phrase.span("value"), "named-secret"
+        return
+    value, place = found["value"], found.start()
+    line = text.rfind("\n", max(0, begin - 200), begin) + 1
+    starts_line = bool(_LINE_START.match(text[max(line, begin - 100) : begin]))
+    ends_line = text[found.end() : found.end() + 1] in ("", "\n", "\r") or text[found.end() : found.end() + 2] in (
+        " \n",
+        "  ",
+        " #",
+    )
+    if before in ("?", "&", ";", "#"):
+        if before != ";" or "://" in text[max(0, begin - 300) : begin]:
+            strength = max(strength, Strength.TOKEN)
+        value = re.split(r"[&;)<>\]\\]" if before == ";" else r"[&;#)<>\]\\]", value)[0]
+    elif not (starts_line and ends_line):
+        value = re.split(r"[;|<>&]", value)[0]
+    value = value.rstrip(",;.\\)}]").removesuffix("**")
+    is_tight = (
+        sep == "="
+        and after.start("sep") == after.end("prompt" if after["prompt"] else "close")
+        and at == after.end("sep")
+    )
+    is_upper = name.upper() == name
+    if value.lower() == name.lower() or value.lower() in _TYPE_WORDS:
+        return
+    if is_prose and not (is_secret(value, strength, is_quoted=False, is_sure=False)):
+        return
+    is_sure = (is_tight and (is_upper or before in ("?", "&"))) or (
+        starts_line and ends_line and (sep in (":", "：", "") or is_tight) and (strength is Strength.PASSWORD)
+    )
+    if is_sure and strength is Strength.TOKEN and is_upper and is_tight and not is_code(value) and len(value) >= 8:
+        strength = Strength.PASSWORD
+    if is_secret(value, strength, is_quoted=False, is_sure=is_sure):
+        yield place, place + len(value), "named-secret"
+
+
+def _find_listed(text: str, at: int, strength: Strength) -> Iterator[Span]:
+    """The items of a list, in brackets or after dashes."""
+    for _ in range(200):
+        item = _ITEM.match(text, at)
+        if not item:
+            return
+        group = "quoted" if item["quoted"] else "bare"
+        value, is_quoted = item[group], group == "quoted"
+        if is_secret(value, min(strength, Strength.TOKEN), is_quoted=is_quoted) or (
+            is_mixed(value) and is_secret(value, strength, is_quoted=is_quoted, is_sure=False)
+        ):
+            yield *item.span(group), "named-secret"
+        at = item.end()
+
+
+# --- base64 ---------------------------------------------------------------------------------------------------------
+
+
+def _find_encoded(text: str) -> Iterator[Span]:
+    """Runs of base64 whose text holds a secret. Pictures and hashes are no text when decoded."""
+    for match in _ENCODED.finditer(text):
+        run = match[0]
+        if run[0] in "+-" and text[match.start() - 1 : match.start()] in ("", "\n"):
+            run = run[1:].replace("\n" + run[0], "\n")  # of a diff
+        run = run.translate(_STANDARD)
+        run = run[: len(run) - (len(run) % 4 == 1)]  # the first letter of a group that was cut
+        data = base64.b64decode(run + "=" * (-len(run) % 4))
+        is_wide = len(data) > 8 and not any(data[1:16:2])
+        plain = data.decode("utf-16-le" if is_wide else "utf-8", "replace")
+        # A word after a wrapped text may look as its last line.
+        if (
+            _CONTROL.search(plain, 0, len(plain) * 9 // 10)
+            or "\ufffd" in plain[: len(plain) * 9 // 10 if "\n" in match[0] else len(plain)]
+        ):
+            continue
+        for _, _, kind in _find_spans(plain, (), 1):
+            yield *match.span(), kind
+            break
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """A pattern for any of the words, by their first letters: quicker than one after the other."""
+    by_first = defaultdict[str, list[str]](list)
+    for word in sorted(words, key=len):
+        by_first[word[0]].append(re.escape(word[1:]))
+    return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in sorted(by_first.items()))
+
+
+def _group_by_piece(rows: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
+    """Shapes by the shortest piece that begins theirs, so that one search finds them all."""
+    rows = list(rows)
+    pieces = {piece for piece, _ in rows}
+    found = defaultdict[str, list[_T]](list)
+    for piece, shape in rows:
+        short = min((each for each in pieces if piece.startswith(each)), key=len)
+        if shape not in found[short]:
+            found[short].append(shape)
+    return dict(found)
+
+
+class _BareKey(Shape):
+    __slots__ = ()
+
+    def spans(self, text: str, at: int) -> list[tuple[int, int]]:
+        return [found] if (found := match_bare_key(text, at)) else []
+
+
+def _beginning_shapes() -> Iterator[tuple[str, Shape]]:
+    for kind, pieces, rest in BEGINNINGS:
+        heads = "|".join(re.escape(piece) for piece in pieces.split())
+        shape = Shape(kind, re.compile(f"(?:{heads})(?:{rest})"))
+        yield from ((piece, shape) for piece in pieces.split())
+    yield from ((piece, _BareKey("private-key", re.compile(""))) for piece in KEY_BEGINNINGS)
+
+
+_BY_BEGINNING = _group_by_piece(_beginning_shapes())
+_BEGINNING = re.compile(f"(?<![A-Za-z0-9])(?:{_any_of(_BY_BEGINNING)})")
+_BY_PIECE = defaultdict[str, list[Shape]](list)
+for _kind, _pieces, _lead, _pattern in PIECES:
+    for _piece in _pieces.split():
+        _BY_PIECE[_piece].append(Shape(_kind, re.compile(_pattern), _lead))
+
+
+def _word_shapes() -> Iterator[tuple[str, Shape | None]]:
+    for kind, pieces, lead, pattern in WORDS:
+        shape = Shape(kind, re.compile(pattern, re.IGNORECASE), lead)
+        yield from ((piece.replace("~", " "), shape) for piece in pieces.split())
+    yield from ((word, None) for word in (*_NAMING, "auth", "accountkey", "sharedaccesskey", *PROVIDERS, *FOREIGN))
+
+
+_BY_WORD = _group_by_piece(_word_shapes())
+_ANY_WORD = re.compile(_any_of(_BY_WORD))
+_WORD = re.compile(_any_of(word for word in _BY_WORD if word.isascii()))

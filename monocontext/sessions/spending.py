@@ -1,0 +1,82 @@
+"""Keep what compiling a project has cost: `compiled/<project>/spent.json`, dollars and calls by day (UTC).
+
+It is written after each call, by compare-and-swap: a machine that dies loses the call that was under way, and two that
+both believe to hold the lease lose nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+
+from monocontext.errors import AlreadyExists, DamagedData, NotFound, StoreFailure
+from monocontext.sessions.names import COMPILED
+from monocontext.stores.protocol import Store, get_bounded, put_own
+
+_MOST_BYTES = 1 << 20
+_DAYS = 400
+_ATTEMPTS = 10
+
+
+def today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a project's models have cost."""
+
+    days: dict[str, tuple[float, int]]
+    """Dollars and calls by day, such as `2026-11-23`."""
+
+    def dollars(self, day: str | None = None) -> float:
+        """Of a day, or of all."""
+        return sum(dollars for each, (dollars, _) in self.days.items() if day in (None, each))
+
+    def calls(self, day: str | None = None) -> int:
+        return sum(calls for each, (_, calls) in self.days.items() if day in (None, each))
+
+
+class Ledger:
+    """The costs of one project."""
+
+    def __init__(self, store: Store, project_part: str) -> None:
+        self._store = store
+        self._key = f"{COMPILED}/{project_part}/spent.json"
+        self._etag: str | None = None
+        self.spent = Spent({})
+        """As of the last `load` or `add`."""
+
+    def load(self) -> Spent:
+        """Read it (1 GET). Raises `DamagedData`."""
+        try:
+            blob = get_bounded(self._store, self._key, _MOST_BYTES)
+        except NotFound:
+            self._etag, self.spent = None, Spent({})
+            return self.spent
+        try:
+            days = json.loads(blob.data)["days"]
+            self.spent = Spent({day: (float(row["dollars"]), int(row["calls"])) for day, row in days.items()})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedData(f"{self._store.url}/{self._key} tells no costs: {error!r}") from None
+        self._etag = blob.etag
+        return self.spent
+
+    def add(self, dollars: float) -> None:
+        """Add a call of today (1 PUT)."""
+        for _ in range(_ATTEMPTS):
+            days = dict(self.spent.days)
+            before, calls = days.get(today(), (0.0, 0))
+            days[today()] = before + dollars, calls + 1
+            kept = dict(sorted(days.items())[-_DAYS:])
+            rows = {day: {"dollars": each, "calls": count} for day, (each, count) in kept.items()}
+            try:
+                body = json.dumps({"format": 1, "days": rows}).encode()
+                self._etag = put_own(self._store, self._key, body, if_match=self._etag)
+            except (AlreadyExists, NotFound):
+                self.load()
+                continue
+            self.spent = Spent(kept)
+            return
+        raise StoreFailure(f"{self._store.url}/{self._key}: others kept writing it, {_ATTEMPTS} times in a row")

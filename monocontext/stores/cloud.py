@@ -1,0 +1,271 @@
+"""The store on obstore (Rust `object_store`): Google Cloud Storage, Azure, HTTPS, and S3 for those who ask for it.
+
+Invariants:
+- an ETag names one version, and a range of another version is an error;
+- create-only and compare-and-swap are conditions of the request, so exactly one writer wins. Google knows generations
+  in place of ETags there: a compare-and-swap first asks for that of its ETag (1 HEAD);
+- `delete` with a condition first overwrites that version with a mark, under the same condition, then removes the mark:
+  obstore has no conditional DELETE;
+- credentials come by the usual chain of each cloud; obstore finds and refreshes them.
+
+Retries, resumed bodies and timeouts are those of `object_store`: a body that stalls for two seconds is asked for again.
+Its threads do not survive a fork: in the child every verb raises.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from monocontext.errors import (
+    AccessDenied,
+    AlreadyExists,
+    ContextChanged,
+    InvalidUrl,
+    MonocontextError,
+    NotFound,
+    StoreFailure,
+)
+from monocontext.stores.address import Address
+from monocontext.stores.checks import (
+    check_key,
+    check_part,
+    check_range,
+    check_size,
+    check_write,
+    conflict_error,
+    not_found_error,
+)
+from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
+
+try:
+    import obstore
+    from obstore import exceptions as failures
+    from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
+except ModuleNotFoundError as error:
+    raise InvalidUrl("gs://, az:// and https:// need obstore: pip install 'monocontext[obstore]'") from error
+
+_STALL = timedelta(seconds=2)
+"""A GET that brings nothing for so long is made again."""
+_LONG = timedelta(seconds=60)
+"""The same of a write: a server may take long to answer, and a write that is made again may meet itself."""
+_RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_PART_BYTES = 64 << 20
+"""Larger objects are put in parts. A conditional put is never in parts: obstore has no condition for those."""
+
+
+class CloudStore:
+    """Objects below `scheme://place/path`."""
+
+    def __init__(self, address: Address, **options: Any) -> None:
+        self._address, self._options, self._pid = address, options, os.getpid()
+        self._store = _open(address, options, _STALL)
+        self._writing = _open(address, options, _LONG)
+        self._is_web = address.scheme in ("http", "https")
+
+    @property
+    def url(self) -> str:
+        return str(self._address)
+
+    def __repr__(self) -> str:
+        return f"<CloudStore {self.url}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open_again, (self._address, self._options)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        name, path = self._name(key), check_key(key)
+        # A range shows whether the server knows ranges: one that does not would send the whole object each time.
+        options: Any = {"range": {"offset": 0}} if self._is_web else None
+        with self._translated(name):
+            found = obstore.get(self._store, path, options=options)
+            check_size(name, most_bytes, found.meta["size"])
+            data = bytes(found.bytes())
+        return self._blob(found.meta, data)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
+        name, path = self._name(key), check_key(key)
+        with self._translated(name):
+            if not length:
+                meta = obstore.head(self._store, path)
+                check_part(name, etag, self._etag(meta), start, length, meta["size"])
+                return self._blob(meta, b"")
+            try:
+                found = obstore.get(self._store, path, options={"range": (start, start + length)})
+            except failures.BaseError:
+                meta = obstore.head(self._store, path)  # a range behind the end is an error of each server's own kind
+                check_part(name, etag, self._etag(meta), start, length, meta["size"])
+                raise
+            check_part(name, etag, self._etag(found.meta), start, length, found.meta["size"])
+            data = bytes(found.bytes())
+        if len(data) != length:
+            raise StoreFailure(f"{name}: expected {length:,} bytes, the server sent {len(data):,}")
+        return self._blob(found.meta, data)
+
+    def head(self, key: str) -> ObjectInfo:
+        path = check_key(key)
+        with self._translated(self._name(key)):
+            return self._info(path, obstore.head(self._store, path))
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        if self._is_web:
+            raise StoreFailure(f"{self.url} cannot list its objects: it is a plain web server")
+        folder = prefix.rpartition("/")[0]
+        if any(part in ("", ".", "..") for part in folder.split("/")) and folder:
+            return
+        with self._translated(f"{self.url}/{prefix}"):
+            found = (each for batch in obstore.list(self._store, prefix=folder or None) for each in batch)
+            # Clouds list in key order; servers that play them may list folder by folder.
+            rows = sorted(found, key=lambda each: each["path"]) if self._options.get("endpoint") else found
+            yield from (self._info(each["path"], each) for each in rows if each["path"].startswith(prefix))
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        check_write(if_absent, if_match)
+        name, path = self._name(key), check_key(key)
+        self._check_writable()
+        is_whole = if_absent or if_match is not None or len(data) <= _PART_BYTES
+        with self._translated(name, if_match):
+            mode: Any = "create" if if_absent else "overwrite" if if_match is None else self._condition(path, if_match)
+            try:
+                done = obstore.put(
+                    self._writing,
+                    path,
+                    bytes(data),
+                    attributes={"Content-Type": CONTENT_TYPE},
+                    mode=mode,
+                    use_multipart=not is_whole,
+                )
+            except (failures.PreconditionError, failures.AlreadyExistsError):
+                found = self._etag(obstore.head(self._store, path))  # raises for one that is gone
+                raise conflict_error(name, if_match, found) from None
+            return self._etag({**done, "size": len(data)})
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        name, path = self._name(key), check_key(key)
+        self._check_writable()
+        if if_match is not None:
+            try:
+                self.put(key, secrets.token_bytes(16), if_match=if_match)
+            except NotFound:
+                return
+        with self._translated(name):
+            try:
+                obstore.delete(self._writing, path)
+            except FileNotFoundError:
+                pass  # removing what is not there is no error
+
+    def close(self) -> None:
+        """Do nothing: obstore closes its connections when they are idle."""
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _check_writable(self) -> None:
+        if self._is_web:
+            raise AccessDenied(f"{self.url} is read only: expected s3://, gs://, az:// or a directory to write to")
+
+    def _name(self, key: str) -> str:
+        return f"{self.url}/{key}"
+
+    def _etag(self, meta: Any) -> str:
+        """Without quotes: Azure has them in answers, and not in lists."""
+        # Of a web server that names no versions, the time of the last change has to do.
+        found = meta.get("e_tag") or f"{meta['last_modified'].timestamp():.0f}-{meta['size']}"
+        return str(found).strip('"')
+
+    def _condition(self, path: str, etag: str) -> dict[str, str]:
+        """What an update of this version is made on."""
+        if self._address.scheme != "gs":
+            return {"e_tag": f'"{etag}"'}
+        meta = obstore.head(self._store, path)
+        if self._etag(meta) != etag:
+            raise conflict_error(self._name(path), etag, self._etag(meta))
+        return {"version": str(meta["version"])}
+
+    def _blob(self, meta: Any, data: bytes) -> Blob:
+        return Blob(data, self._etag(meta), meta["size"], modified_seconds=meta["last_modified"].timestamp())
+
+    def _info(self, key: str, meta: Any) -> ObjectInfo:
+        return ObjectInfo(key, meta["size"], self._etag(meta), meta["last_modified"].timestamp())
+
+    @contextmanager
+    def _translated(self, name: str, if_match: str | None = None) -> Iterator[None]:
+        """Raise our errors for those of obstore."""
+        if self._pid != os.getpid():
+            raise StoreFailure(f"{name}: obstore does not survive a fork; open the store in the child, or spawn it")
+        try:
+            yield
+        except MonocontextError:
+            raise
+        except FileNotFoundError:
+            raise not_found_error(name) from None
+        except (failures.PermissionDeniedError, failures.UnauthenticatedError) as error:
+            raise AccessDenied(f"{name}: {_line(error)}") from error
+        except failures.PreconditionError as error:
+            kind = ContextChanged if if_match is None else AlreadyExists
+            raise kind(f"{name}: {_line(error)}") from error
+        except failures.NotSupportedError as error:
+            raise StoreFailure(
+                f"{name}: the server ignores ranges, so every read would fetch the whole object"
+            ) from error
+        except failures.BaseError as error:
+            raise StoreFailure(f"{name}: {_line(error)}") from error
+        except OSError as error:
+            raise StoreFailure(f"{name}: {_line(error)}") from error
+
+
+def _open(address: Address, options: dict[str, Any], patience: timedelta) -> Any:
+    endpoint, anonymous = options.get("endpoint"), options.get("anonymous")
+    client: Any = {"connect_timeout": timedelta(seconds=5), "read_timeout": patience}
+    client["timeout"] = timedelta(seconds=300)
+    if str(endpoint or address).startswith("http://"):
+        client["allow_http"] = True
+    shared: dict[str, Any] = {"prefix": address.path or None, "client_options": client, "retry_config": _RETRY}
+    if anonymous:
+        shared["skip_signature"] = True
+    try:
+        if address.scheme == "gs":
+            shared |= {"base_url": endpoint} if endpoint else {}
+            return GCSStore(address.place, **shared)
+        if address.scheme == "az":
+            container, _, host = address.place.partition("@")
+            shared |= {"account_name": host.partition(".")[0]} if host else {}
+            shared |= {"endpoint": endpoint} if endpoint else {}
+            return AzureStore(container, **shared)
+        if address.scheme in ("http", "https"):
+            return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
+        return S3Store(address.place, **shared, **_s3_options(options))
+    except failures.BaseError as error:
+        raise InvalidUrl(f"{address}: {_line(error)}") from error
+
+
+def _s3_options(options: dict[str, Any]) -> dict[str, Any]:
+    endpoint, region, profile = (options.get(name) for name in ("endpoint", "region", "profile"))
+    found: dict[str, Any] = {"region": region or "us-east-1"} if region or endpoint else {}
+    if endpoint:
+        path_style = options.get("path_style")
+        found |= {"endpoint": endpoint, "virtual_hosted_style_request": path_style is False}
+    if profile:
+        from boto3 import Session
+        from obstore.auth.boto3 import Boto3CredentialProvider
+
+        found["credential_provider"] = Boto3CredentialProvider(Session(profile_name=profile))
+    return found
+
+
+def _open_again(address: Address, options: dict[str, Any]) -> CloudStore:
+    return CloudStore(address, **options)
+
+
+def _line(error: BaseException) -> str:
+    """The message in one line, without the dump of the error that obstore puts below it."""
+    return re.sub(r"\s+", " ", str(error).partition("\n\n")[0])[:500]

@@ -1,0 +1,238 @@
+"""The store on a filesystem of fsspec: `fsspec+sftp://host/path`, `hf://datasets/owner/name/path` and any other.
+
+Invariants:
+- an ETag names one version: it is made of what the filesystem tells of a file, such as its own ETag, or size and time;
+- it is asked for after bytes are read (1 request more than a store of our own makes): another version is an error;
+- written to are local files and fsspec's memory alone, under a lock of all writers. For no other does fsspec promise
+  that of two writers one wins, so these are read only.
+
+Credentials and hosts are configured as fsspec does it: `~/.config/fsspec/*.json` and `FSSPEC_*`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any
+
+from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, StoreFailure
+from monocontext.stores.address import Address
+from monocontext.stores.checks import (
+    check_key,
+    check_part,
+    check_range,
+    check_size,
+    check_write,
+    conflict_error,
+    not_found_error,
+)
+from monocontext.stores.protocol import Blob, ObjectInfo
+
+try:
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
+    from fsspec.implementations.memory import MemoryFileSystem
+except ModuleNotFoundError as error:
+    raise InvalidUrl("fsspec+PROTOCOL:// and hf:// need fsspec: pip install 'monocontext[fsspec]'") from error
+
+_VERSIONS = ("ETag", "etag", "e_tag", "version_id", "generation", "blob_id", "md5", "content_md5", "ino")
+_TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
+"""What filesystems call the version of a file, and the time of its last write."""
+_ATTEMPTS = 20
+_HIDDEN = ".monocontext-"
+_memory_lock = threading.RLock()
+
+
+class FilesystemStore:
+    """Objects as files below a path of a filesystem."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        protocol = address.scheme.removeprefix("fsspec+")
+        rest = str(address).partition("://")[2]
+        try:
+            self._fs, root = url_to_fs(f"{protocol}://{rest}")
+        except (ImportError, ValueError) as error:
+            raise InvalidUrl(f"{address}: {error}") from error
+        except OSError as error:
+            raise StoreFailure(f"{address}: {error}") from error
+        self._root = str(root).rstrip("/")
+        self._is_memory = isinstance(self._fs, MemoryFileSystem)
+
+    @property
+    def url(self) -> str:
+        return str(self._address)
+
+    def __repr__(self) -> str:
+        return f"<FilesystemStore {self.url}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FilesystemStore, (self._address,)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self._read_newest(key, 0, None, most_bytes)
+
+    def _read_newest(self, key: str, start: int, length: int | None, most_bytes: int | None = None) -> Blob:
+        """Read bytes of the version that the answer names; again, where another one came in between."""
+        for attempt in reversed(range(_ATTEMPTS)):
+            before = self.head(key)
+            check_size(self._name(key), most_bytes, before.size_bytes)
+            try:
+                wanted = before.size_bytes if length is None else length
+                return self.get_range(key, start, wanted, etag=before.etag)
+            except ContextChanged:
+                if not attempt:
+                    raise
+        raise AssertionError("unreachable")
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
+        name, path = self._name(key), self._path(key)
+        if etag is None:
+            return self._read_newest(key, start, length)
+        with self._translated(name):
+            try:
+                data = bytes(self._fs.cat_file(path, start=start, end=start + length)) if length else b""
+            except FileNotFoundError:
+                raise
+            except Exception:
+                found = self.head(key)  # a range behind the end is an error of each filesystem's own kind
+                check_part(name, etag, found.etag, start, length, found.size_bytes)
+                raise
+        found = self.head(key)
+        check_part(name, etag, found.etag, start, length, found.size_bytes)
+        if len(data) != length:
+            raise StoreFailure(f"{name}: expected {length:,} bytes, the filesystem gave {len(data):,}")
+        return Blob(data, found.etag, found.size_bytes, modified_seconds=found.modified_seconds)
+
+    def head(self, key: str) -> ObjectInfo:
+        name, path = self._name(key), self._path(key)
+        with self._translated(name):
+            self._fs.invalidate_cache()  # lists that are kept would show old versions
+            return self._info(key, self._fs.info(path), name)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        folder = prefix.rpartition("/")[0]
+        if folder and any(part in ("", ".", "..") for part in folder.split("/")):
+            return
+        below = f"{self._root}/{folder}".rstrip("/")
+        with self._translated(f"{self.url}/{prefix}"):
+            self._fs.invalidate_cache()
+            try:
+                found = self._fs.find(below or "/", detail=True)
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in found.items())
+        for key, info in rows:
+            if key.startswith(prefix) and not key.rpartition("/")[2].startswith(_HIDDEN):
+                yield self._info(key, info, self._name(key))
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        check_write(if_absent, if_match)
+        name, path = self._name(key), self._path(key)
+        with self._writing(name, path):
+            if if_match is not None and (found := self.head(key).etag) != if_match:
+                raise conflict_error(name, if_match, found)
+            if if_absent and self._fs.exists(path):
+                raise conflict_error(name, None, self.head(key).etag)
+            if self._is_memory:
+                self._fs.pipe_file(path, data)
+                return self.head(key).etag
+            temporary = f"{path.rpartition('/')[0]}/{_HIDDEN}{secrets.token_hex(8)}"
+            try:
+                self._fs.pipe_file(temporary, data)
+                etag = self._etag(self._fs.info(temporary))
+                self._fs.link(temporary, path) if if_absent else self._fs.mv(temporary, path)
+            except FileExistsError:  # by a writer of `file://`, who creates without the lock
+                raise conflict_error(name, None, self.head(key).etag) from None
+            finally:
+                with suppress(FileNotFoundError):
+                    self._fs.rm_file(temporary)
+            return etag
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        name, path = self._name(key), self._path(key)
+        missing = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+        with self._writing(name, path), suppress(*missing):
+            if if_match is not None and self._fs.exists(path) and (found := self.head(key).etag) != if_match:
+                raise conflict_error(name, if_match, found)
+            self._fs.rm_file(path)
+
+    def close(self) -> None:
+        """Do nothing: fsspec shares filesystems between all who use them."""
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _name(self, key: str) -> str:
+        return f"{self.url}/{key}"
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{check_key(key)}"
+
+    @contextmanager
+    def _writing(self, name: str, path: str) -> Iterator[None]:
+        """Hold the lock of the folder's writers, that of `file://`. Raises `AccessDenied` where there is none."""
+        if not self._is_memory and not isinstance(self._fs, LocalFileSystem):
+            raise AccessDenied(f"{self.url} is read only: write to a directory, s3://, gs:// or az://")
+        with self._translated(name):
+            if self._is_memory:
+                with _memory_lock:
+                    yield
+            else:
+                from filelock import FileLock
+
+                folder = path.rpartition("/")[0]
+                self._fs.makedirs(folder, exist_ok=True)
+                with FileLock(f"{folder}/{_HIDDEN}lock", poll_interval=0.002):
+                    yield
+
+    def _info(self, key: str, info: Any, name: str) -> ObjectInfo:
+        if info["type"] != "file" or info.get("size") is None:
+            raise not_found_error(name)
+        return ObjectInfo(key, int(info["size"]), self._etag(info), _seconds(info))
+
+    def _etag(self, info: Any) -> str:
+        facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
+        facts += [repr(seconds)] if (seconds := _seconds(info)) else []
+        if not facts:
+            raise StoreFailure(f"{self.url}: this filesystem tells no version of a file, so no change would be noticed")
+        return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
+
+    @contextmanager
+    def _translated(self, name: str) -> Iterator[None]:
+        """Raise our errors for those of filesystems, which may be of any kind."""
+        try:
+            yield
+        except MonocontextError:
+            raise
+        except FileNotFoundError:
+            raise not_found_error(name) from None
+        except (IsADirectoryError, NotADirectoryError):
+            raise not_found_error(name) from None
+        except PermissionError as error:
+            raise AccessDenied(f"no permission for {name}: {_line(error)}") from error
+        except Exception as error:
+            raise StoreFailure(f"{name}: {_line(error)}") from error
+
+
+def _seconds(info: Any) -> float:
+    """Time of the last write, in seconds since 1970; 0 where the filesystem does not tell."""
+    found = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
+    if isinstance(found, str):
+        try:
+            found = datetime.fromisoformat(found)
+        except ValueError:
+            return 0.0
+    return float(found.timestamp() if isinstance(found, datetime) else found)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:500] or type(error).__name__

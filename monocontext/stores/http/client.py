@@ -1,0 +1,323 @@
+"""Carry out one GET: sign, send, receive in place, and request again what is still missing.
+
+| event | reaction |
+|---|---|
+| the server closed a pooled connection | send again at once, on a new connection |
+| no byte, or hardly any, within the timeout | request the rest at once, on a new connection to another address |
+| the connection breaks, or does not open | request the rest after a pause |
+| 408, 429, 500, 502, 503, 504, also inside a 200 | send again after a pause |
+| 302, 307, 308; 301 or 400 that names a region | send again to that place, once each |
+| expired token; a clock that differs from the server's | send again with new credentials or its clock, once each |
+| any other response | raise `ErrorResponse`, which the store translates |
+
+One budget for the whole client limits retries. When it is empty the first failure counts, and silence is waited out.
+There is no thread: the caller's thread does all of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from random import SystemRandom
+from typing import Protocol
+
+from monocontext.errors import MonocontextError
+from monocontext.stores import log
+from monocontext.stores.http.body import Body, BodyCut
+from monocontext.stores.http.connection import Address, Connection
+from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
+from monocontext.stores.http.pool import Pool
+from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse, is_disguised
+from monocontext.stores.http.retry import RetryBudget, next_pause
+from monocontext.stores.http.route import DEFAULT_PORTS, Origin, Route
+from monocontext.stores.http.signing import Credentials, Signer, encode_path
+from monocontext.stores.http.throughput import Throughput
+from monocontext.stores.http.timeouts import ExchangeTimer, Overdue, SilenceTimeout
+
+DEADLINE_SECONDS = 60.0
+"""Time limit of one call with all its retries."""
+_SECONDS_PER_BYTE = 1e-6
+"""Added to the deadline for slow lines: 1 s for a MB."""
+# A generator of our own: reads do not disturb the sequence of code that seeds the module `random`.
+_chance = SystemRandom()
+_HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
+
+
+class Sink(Protocol):
+    """Takes the responses to one request, and knows which bytes are still missing."""
+
+    def headers(self) -> Mapping[str, str]:
+        """Headers of a request for the missing bytes."""
+        ...
+
+    def begin(self, head: ResponseHead) -> None:
+        """Check a head, before its body is read. Raises where it does not answer the request of `headers`."""
+        ...
+
+    def next_view(self) -> memoryview:
+        """A view for the next bytes; never empty, and released at once."""
+        ...
+
+    def advance(self, count: int) -> None:
+        """Take `count` bytes that were written to the beginning of the view. Raises for too many bytes."""
+        ...
+
+    def count_refusal(self) -> None:
+        """Note that the server asked for fewer requests; another attempt may follow."""
+        ...
+
+    def end(self) -> None:
+        """Note the end of the body. Raises where bytes are missing that another request would not bring."""
+        ...
+
+
+class NoAnswer(OSError):
+    """No response arrived whole, also after retries."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """The state of one call of `Client.get`."""
+
+    key: str
+    route: Route
+    target: str
+    """Path and query, percent-encoded."""
+    until: float
+    """On the monotonic clock."""
+    repaired: set[str] = field(default_factory=set)
+    """What was repaired; each thing once at most."""
+    silences: int = 0
+    cuts: int = 0
+    signed_by: Credentials | None = None
+    """Credentials of the last request."""
+    avoid: Address | None = None
+    """Address at which the last exchange failed."""
+    in_body: bool = False
+    """Whether the last exchange came to a body that answers the request."""
+
+
+class Client:
+    """Sends GETs to one origin. Safe for use by many threads, and after a fork; starts no thread."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        pool: Pool,
+        *,
+        attempts: int = 4,
+        silence_seconds: float = 10.0,
+        deadline_seconds: float = DEADLINE_SECONDS,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.pool = pool
+        self.budget = RetryBudget(time.monotonic)
+        self.timeout = SilenceTimeout(silence_seconds)
+        self.throughput = Throughput()
+        self._origin = origin
+        self._attempts = attempts
+        self._silence_seconds = silence_seconds
+        self._deadline_seconds = deadline_seconds
+        self._wall_clock = wall_clock
+        self._server_ahead_seconds = 0.0
+        self._signer: Signer | None = None
+
+    def __repr__(self) -> str:
+        return f"<Client {self.pool!r}, {self.budget!r}, timeout {self.timeout.seconds:.1f} s>"
+
+    def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
+        """Fill `sink` with the object `key`, or with the part that its headers name (1 GET, and 1 more for each fault).
+
+        Raises `ErrorResponse`, `NoAnswer`, what `sink` raises, and what the origin raises without credentials.
+        """
+        route = self._origin.route()
+        until = time.monotonic() + self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
+        call = _Call(key, route, route.path + encode_path(key), until)
+        attempt, pause = 1, 0.0
+        while True:
+            try:
+                self._exchange(call, sink, is_last=attempt >= self._attempts)
+            except MonocontextError:  # some are also an OSError
+                raise
+            except ErrorResponse as refused:
+                if refused.is_throttling:
+                    sink.count_refusal()
+                if self._repair(refused, call):
+                    _note(call, f"HTTP {refused.status} {refused.code}", "sent again, its cause removed")
+                    continue
+                if not refused.is_transient or not self._may_retry(attempt, call):
+                    raise
+                pause = next_pause(pause, _chance.uniform)
+                _note(call, f"HTTP {refused.status} {refused.code}", f"sent again in {pause:.2f} s")
+            except OSError as error:
+                if not _is_transient(error) or not self._may_retry(attempt, call):
+                    raise _no_answer(error, call, attempt) from error
+                call.silences += isinstance(error, TimeoutError)
+                pause = 0.0 if isinstance(error, TimeoutError) else next_pause(pause, _chance.uniform)
+                _note(call, _reason(error), f"{'resumed' if call.in_body else 'sent again'} in {pause:.2f} s")
+            else:
+                self.budget.add_success()
+                return
+            attempt += 1
+            if pause:
+                time.sleep(min(pause, max(0.0, call.until - time.monotonic())))
+
+    def close(self) -> None:
+        """Close idle connections. Idempotent; a later `get` opens new ones."""
+        self.pool.close()
+
+    def _may_retry(self, attempt: int, call: _Call) -> bool:
+        return attempt < self._attempts and time.monotonic() < call.until and self.budget.take()
+
+    def _exchange(self, call: _Call, sink: Sink, is_last: bool) -> None:
+        """Carry out one exchange; the connection is back in the pool or closed afterwards, also after an error."""
+        call.in_body = False
+        waits_out = is_last or not self.budget.can_pay()
+        seconds = self._silence_seconds if waits_out else self.timeout.for_attempt(call.silences)
+        throughput = None if waits_out else self.throughput
+        timer = ExchangeTimer(
+            seconds, self._silence_seconds, call.until, time.monotonic, self.budget.can_pay, throughput
+        )
+        connection, head = self._send(call, sink, timer)
+        refused: ErrorResponse | None = None
+        try:
+            body = Body(connection, head)
+            if head.status not in (200, 206) or is_disguised(head):
+                refused = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
+            else:
+                _fill(sink, head, body, call)
+                timer.finish()
+        except BaseException:
+            call.avoid = connection.address
+            self.pool.discard(connection)
+            raise
+        if body.leaves_connection_usable:
+            self.pool.give_back(connection)
+        else:
+            self.pool.discard(connection)
+        if refused:
+            raise refused
+
+    def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead]:
+        """Send the request and read the head; once more where a pooled connection turns out to be closed."""
+        request = self._request(call, sink)
+        fresh = call.avoid is not None
+        while True:
+            connection = self.pool.borrow(call.route.endpoint, timer, fresh=fresh, avoid=call.avoid)
+            try:
+                began = time.monotonic()
+                connection.send(request)
+                head = connection.read_head()
+                self.timeout.learn(time.monotonic() - began)
+                return connection, head
+            except BaseException as error:
+                self.pool.discard(connection)
+                call.avoid, fresh = connection.address, True
+                if not connection.exchanges or isinstance(error, TimeoutError) or not isinstance(error, OSError):
+                    raise
+                _note(call, "the server closed an idle connection", "sent again", log.DEBUG)
+
+    def _request(self, call: _Call, sink: Sink) -> bytes:
+        route, target = call.route, call.target
+        endpoint, headers = route.endpoint, dict(sink.headers())
+        host = endpoint.host_header
+        if route.signed:
+            path, _, query = target.partition("?")
+            now = self._wall_clock() + self._server_ahead_seconds
+            signer = self._signer_for(route)
+            call.signed_by = signer.credentials
+            headers = signer.headers("GET", host, path, query, headers, now)
+        else:
+            headers["host"] = host
+        if endpoint.proxy and endpoint.scheme == "http":
+            target = f"http://{host}{target}"
+            if endpoint.proxy.authorization:
+                headers["proxy-authorization"] = endpoint.proxy.authorization
+        return request_head("GET", target, headers | _HEADERS)
+
+    def _signer_for(self, route: Route) -> Signer:
+        credentials, signer = self._origin.credentials(), self._signer
+        if signer is None or signer.credentials != credentials or signer.region != route.region:
+            signer = self._signer = Signer(credentials, route.region, route.service)
+        return signer
+
+    def _repair(self, refused: ErrorResponse, call: _Call) -> bool:
+        """Remove the cause of an error response; whether that can be done and was not done before."""
+        if refused.is_expired and call.signed_by and _is_first_repair("credentials", call):
+            self._origin.renew(call.signed_by)
+            return True
+        if refused.is_skewed and _is_first_repair("clock", call) and (server_clock := refused.server_clock) is not None:
+            self._server_ahead_seconds = server_clock - self._wall_clock()
+            return True
+        if refused.region and _is_first_repair("region", call):
+            new_route = self._origin.move(refused.region)
+            if new_route is None or new_route == call.route:
+                return False
+            call.target = new_route.path + call.target.removeprefix(call.route.path)
+            call.route = new_route
+            return True
+        if refused.location and _is_first_repair("location", call):
+            return _follow_redirect(refused.location, call)
+        return False
+
+
+def _fill(sink: Sink, head: ResponseHead, body: Body, call: _Call) -> None:
+    sink.begin(head)
+    call.in_body = True
+    try:
+        while _read(body, sink):
+            pass
+    except (BodyCut, BadReply, ConnectionError):
+        call.cuts += 1
+        raise
+    sink.end()
+
+
+def _read(body: Body, sink: Sink) -> int:
+    before = body.read_bytes
+    with sink.next_view() as view:
+        try:
+            return body.read_into(view)
+        finally:  # what came before an error is there
+            if body.read_bytes > before:
+                sink.advance(body.read_bytes - before)
+
+
+def _is_first_repair(repair: str, call: _Call) -> bool:
+    is_new = repair not in call.repaired
+    call.repaired.add(repair)
+    return is_new
+
+
+def _follow_redirect(location: str, call: _Call) -> bool:
+    """Follow a redirect for this call: over the same scheme, with a new signature."""
+    from urllib.parse import urljoin, urlsplit
+
+    url, endpoint = urlsplit(urljoin(f"{call.route.endpoint}{call.target}", location)), call.route.endpoint
+    if url.scheme != endpoint.scheme or not url.hostname:
+        return False
+    there = replace(endpoint, host=url.hostname, port=url.port or DEFAULT_PORTS[endpoint.scheme])
+    call.route = replace(call.route, endpoint=there)
+    call.target = f"{url.path}?{url.query}" if url.query else url.path
+    return True
+
+
+def _is_transient(error: OSError) -> bool:
+    # A certificate that does not verify is a ValueError too, and a retry does not help.
+    return not isinstance(error, (Overdue, ValueError))
+
+
+def _no_answer(error: OSError, call: _Call, attempts: int) -> NoAnswer:
+    reason = _reason(error)
+    if call.cuts:
+        return NoAnswer(f"the body was cut {call.cuts} times, last by {reason}")
+    return NoAnswer(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
+
+
+def _reason(error: OSError) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None:
+    log.note(level, "%s of %s: %s; %s", call.key, call.route.endpoint.host, event, reaction)

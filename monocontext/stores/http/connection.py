@@ -1,0 +1,138 @@
+"""One HTTP/1.1 connection: send a request, read a head, then a body. One thread at a time."""
+
+from __future__ import annotations
+
+import socket
+
+from monocontext.stores.http.http11 import BadReply, ResponseHead, head_end, parse_head
+from monocontext.stores.http.route import Endpoint
+from monocontext.stores.http.timeouts import ExchangeTimer
+
+Address = tuple[str, int]
+# Heads take 400 to 700 bytes: one call reads the head, and no more of the body than is cheap to copy.
+_HEAD_BYTES = 2 << 10
+_INTERIM = range(100, 200)
+_RECORD_BYTES = 16 << 10
+_TOLD_BYTES = 64 << 10
+
+
+class Connection:
+    """An open connection. Its owner calls `begin` before each exchange and closes it after any error."""
+
+    def __init__(self, sock: socket.socket, endpoint: Endpoint, address: Address, opened: float) -> None:
+        self.endpoint = endpoint
+        self.address = address
+        self.opened = opened
+        """Time at which it was opened, on the pool's clock."""
+        self.idle_since = opened
+        self.exchanges = 0
+        """Requests answered so far."""
+        self._socket = sock
+        self.filled = 0
+        """Bytes that the last `fill` has received."""
+        self._ahead = b""
+        self._timer: ExchangeTimer | None = None
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.endpoint} at {self.address[0]}, {self.exchanges} exchanges>"
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether more bytes came than were requested: they could be taken for the next response."""
+        return bool(self._ahead)
+
+    def begin(self, timer: ExchangeTimer) -> None:
+        """Begin an exchange, whose silences `timer` limits."""
+        self._timer = timer
+        self._socket.settimeout(timer.seconds())
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def read_head(self) -> ResponseHead:
+        """Read the head of the next response; interim ones (1xx) are skipped. Raises `BadReply`."""
+        while True:
+            head = self._next_head()
+            if head.status not in _INTERIM:
+                return head
+
+    def _next_head(self) -> ResponseHead:
+        data, self._ahead = bytearray(self._ahead), b""
+        while (end := head_end(data)) < 0:
+            piece = bytearray(_HEAD_BYTES)
+            count = self._receive_into(memoryview(piece))
+            if not count:
+                raise BadReply(f"the connection was closed after {len(data)} bytes of a head" if data else "no answer")
+            data += memoryview(piece)[:count]
+        self._ahead = bytes(memoryview(data)[end:])
+        return parse_head(memoryview(data)[:end].tobytes())
+
+    def read_into(self, view: memoryview) -> int:
+        """Read bytes of the body into the beginning of `view`; returns 0 when the server has closed."""
+        if self._ahead:
+            count = min(len(self._ahead), len(view))
+            view[:count] = self._ahead[:count]
+            self._ahead = self._ahead[count:]
+            return count
+        return self._receive_into(view)
+
+    def fill(self, view: memoryview) -> None:
+        """Receive until the view is full or the server has closed; `filled` says how far that is, also after an error.
+
+        One loop for all records of a body. The clock is read after 64 KiB, and after less than a TLS record came: a
+        body that drips is noticed as soon.
+        """
+        timer, receive = self._timer, self._socket.recv_into
+        assert timer is not None
+        size, self.filled, untold = len(view), 0, 0
+        while self.filled < size:
+            with view[self.filled :] as rest:
+                try:
+                    count = receive(rest)
+                except TimeoutError:
+                    if untold:
+                        timer.add_bytes(untold)
+                        untold = 0
+                    self._socket.settimeout(timer.extend())
+                    continue
+            self.filled += count
+            untold += count
+            if count < _RECORD_BYTES or untold >= _TOLD_BYTES:
+                timer.add_bytes(untold)
+                untold = 0
+                if not count:
+                    return
+        if untold:
+            timer.add_bytes(untold)
+
+    def _receive_into(self, view: memoryview) -> int:
+        timer = self._timer
+        assert timer is not None
+        while True:
+            try:
+                count = self._socket.recv_into(view)
+            except TimeoutError:
+                self._socket.settimeout(timer.extend())
+            else:
+                timer.add_bytes(count)
+                return count
+
+    def is_quiet(self) -> bool:
+        """Whether an idle connection is usable: the server has neither closed it nor sent bytes.
+
+        Over TLS that cannot be known without reading a record; there the answer is yes.
+        """
+        if self.endpoint.scheme == "https":
+            return True
+        try:
+            self._socket.settimeout(0)
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def close(self) -> None:
+        """Close the socket without a shutdown: a forked parent may be using the same connection."""
+        self._socket.close()

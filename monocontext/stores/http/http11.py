@@ -1,0 +1,134 @@
+"""Encode request heads, parse response heads and decode chunked bodies of HTTP/1.1. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MAX_HEAD_BYTES = 64 << 10
+"""Limit for a head, ten times what S3 servers send: a head that never ends must not fill the memory."""
+_MAX_LINE_BYTES = 4 << 10
+_NO_BODY = (204, 304)
+
+
+class BadReply(OSError):
+    """The response is not HTTP/1.1: the connection cannot be used again; a retry may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHead:
+    """Status and headers of a response."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By name in lower case; values of a repeated name are joined by a comma."""
+    version: str = "HTTP/1.1"
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether another request may follow on this connection."""
+        value = self.headers.get("connection", "").lower()
+        return "close" not in value if self.version == "HTTP/1.1" else "keep-alive" in value
+
+    @property
+    def is_chunked(self) -> bool:
+        return self.headers.get("transfer-encoding", "").lower().endswith("chunked")
+
+    @property
+    def body_bytes(self) -> int | None:
+        """Length of the body; `None` where the head does not say."""
+        if self.status in _NO_BODY:
+            return 0
+        value = self.headers.get("content-length")
+        if value is None or self.is_chunked:
+            return None
+        # A proxy and a client that take different lengths from one response mix responses up.
+        values = {each.strip() for each in value.split(",")}
+        length = values.pop()
+        if values or not (length.isascii() and length.isdigit()):
+            raise BadReply(f"expected one Content-Length, found {value!r}")
+        return int(length)
+
+
+def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
+    """The bytes of a request without a body. Raises `ValueError` when a value would end its own line."""
+    lines = [f"{method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "\r\n"]
+    text = "\r\n".join(lines)
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+        raise ValueError(f"a line break in the head of a request for {target!r}")
+    return text.encode("latin-1")
+
+
+def head_end(data: bytes | bytearray) -> int:
+    """The end of the head at the beginning of `data`, or -1 while it is incomplete. Raises `BadReply`."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0 and len(data) > MAX_HEAD_BYTES:
+        raise BadReply(f"expected a head of at most {MAX_HEAD_BYTES:,} bytes, found no end of it")
+    return end + 4 if end >= 0 else -1
+
+
+def parse_head(data: bytes | bytearray) -> ResponseHead:
+    """Parse a whole head, blank line included. Raises `BadReply`."""
+    first, *lines = data[:-4].decode("latin-1").split("\r\n")
+    version, _, rest = first.partition(" ")
+    code = rest.partition(" ")[0]
+    if version not in ("HTTP/1.1", "HTTP/1.0") or not (len(code) == 3 and code.isascii() and code.isdigit()):
+        raise BadReply(f"expected HTTP/1.1 and a status, found {first[:80]!r}")
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name or name != name.strip():
+            raise BadReply(f"expected a header, found {line[:80]!r}")
+        name, value = name.lower(), value.strip()
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return ResponseHead(int(code), headers, version)
+
+
+class ChunkDecoder:
+    """Decodes a chunked body, which may arrive in pieces of any size."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether the last chunk and the trailers have been read."""
+        self.surplus = b""
+        """Bytes after the end."""
+        self._line = bytearray()
+        self._left = 0
+        self._expecting = "size"
+
+    def feed(self, data: bytes) -> bytes:
+        """The bytes of the body among `data`. Raises `BadReply`."""
+        found, at = [], 0
+        while at < len(data) and not self.ended:
+            if self._expecting == "data":
+                piece = data[at : at + self._left]
+                found.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                self._expecting = "data" if self._left else "end of data"
+                continue
+            stop = data.find(b"\n", at) + 1
+            self._line += data[at : stop or len(data)]
+            at = stop or len(data)
+            if len(self._line) > _MAX_LINE_BYTES:
+                raise BadReply(f"expected the {self._expecting} of a chunk, found no end of it")
+            if stop:
+                self._read_line(bytes(self._line).rstrip(b"\r\n"))
+                self._line.clear()
+        self.surplus += data[at:]
+        return b"".join(found)
+
+    def _read_line(self, line: bytes) -> None:
+        if self._expecting == "size":
+            digits = line.partition(b";")[0].strip()
+            # int() also takes signs, underscores and spaces.
+            if not 0 < len(digits) <= 15 or digits.strip(b"0123456789abcdefABCDEF"):
+                raise BadReply(f"expected the size of a chunk, found {line[:40]!r}")
+            self._left = int(digits, 16)
+            self._expecting = "data" if self._left else "trailer"
+        elif self._expecting == "end of data":
+            if line:
+                raise BadReply(f"expected the end of a chunk, found {line[:40]!r}")
+            self._expecting = "size"
+        else:
+            self.ended = not line

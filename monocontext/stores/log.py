@@ -1,0 +1,67 @@
+"""Tell the standard `logging` what happens on the way to a store, under the name `monocontext`; silent until asked.
+
+| level | what |
+|---|---|
+| WARNING | the store asks for fewer requests; a cache on disk takes nothing any more |
+| INFO | a request is sent again, a body that broke off is resumed, boto3 reads in place of our own transport |
+| INFO | bytes that came damaged are read once more; a cache on disk lacks room; writers met, or a reply was lost |
+| DEBUG | a late request is sent a second time; an idle connection was closed, and the request goes over a new one |
+
+Messages name the object, never a header, a query or a key. Requests of boto3 and obstore itself are in their own logs.
+
+Invariants:
+- no lock of ours is held, and no thread of ours runs, while a handler does: a handler formats messages under a lock of
+  its own, and a lazy text in a message reads. So `note` only appends, and who waits for a read emits;
+- a program that has not imported `logging` pays for a look into `sys.modules`, and only when something happens.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Collection
+
+DEBUG, INFO, WARNING = 10, 20, 30
+
+_MOST_NOTES = 1000
+"""Where nobody reads for a while, the oldest notes make room."""
+_notes: deque[tuple[float, str, int, str, tuple[object, ...]]] = deque(maxlen=_MOST_NOTES)
+
+
+pending: Collection[object] = _notes
+"""What there is to emit: nearly always nothing, so who reads in a loop looks here first."""
+
+
+def note(level: int, message: str, *arguments: object) -> None:
+    """Remember an event, to be emitted soon. Never waits; any thread may, under any lock."""
+    if "logging" in sys.modules:  # else nobody can have asked for it
+        _notes.append((time.time(), threading.current_thread().name, level, message, arguments))
+
+
+def emit() -> None:
+    """Hand what was noted to `logging`. For threads of the program, while they hold no lock of ours."""
+    if not _notes:
+        return
+    import logging
+
+    logger = logging.getLogger("monocontext")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # else `logging` prints warnings to stderr that nobody asked for
+    while _notes:
+        try:
+            seconds, thread, level, message, arguments = _notes.popleft()
+        except IndexError:
+            return  # another thread took it
+        if logger.isEnabledFor(level):
+            record = logger.makeRecord(logger.name, level, __file__, 0, message, arguments, None)
+            record.created, record.msecs, record.threadName = seconds, float(int(seconds % 1 * 1000)), thread
+            logger.handle(record)
+
+
+atexit.register(emit)  # what came after the last read
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_notes.clear)  # the parent tells them

@@ -1,0 +1,35 @@
+"""Map work over parts of a text by any `concurrent.futures.Executor`: threads, processes, a cluster such as Dask."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Executor, Future
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+AHEAD = 8
+"""Parts submitted ahead. Their results, and for a writer their text, stay in memory until they are consumed."""
+
+
+def in_order(
+    executor: Executor, work: Callable[[T], R], parts: Iterable[T], ahead: int = AHEAD
+) -> Generator[R, None, None]:
+    """Yield `work(part)` for each part, in order, with up to `ahead` of them submitted.
+
+    `work` and parts are pickled where the executor's workers are other processes. An error in one ends the iteration.
+    Then, and when the iterator is closed, parts that have not begun are cancelled.
+    """
+    pending: deque[Future[R]] = deque()
+    try:
+        for part in parts:
+            pending.append(executor.submit(work, part))
+            if len(pending) >= ahead:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()

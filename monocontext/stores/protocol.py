@@ -1,0 +1,198 @@
+"""The protocol of an object store: its verbs, and the records that they return.
+
+A store has one root (a bucket and prefix, a directory, a name in memory); keys are relative to it, use `/`, and never
+start with `/` or contain `..`. Stores wrap stores: `monocontext.testing` adds counting, delays and faults that way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
+
+from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, NotFound, StoreFailure
+from monocontext.stores import log
+
+CONTENT_TYPE = "application/vnd.monocontext"
+"""The content type of all objects: servers that compress text by themselves leave it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes that arrived whole."""
+
+    data: bytes
+    """Exactly the requested bytes."""
+    etag: str
+    """Names this version of the object. On S3 a hash of the content, so equal bytes may have equal ETags."""
+    total_bytes: int
+    """Length of the whole object."""
+    local: bool = False
+    """Read from the disk cache of this machine: no request was made, and the ETag is of the earlier read."""
+    in_root: bool = False
+    """And not even that: the root had a copy, which has no ETag."""
+    refusals: int = 0
+    """How often the store asked for fewer requests (such as 503 SlowDown) before it answered this one."""
+    modified_seconds: float = field(default=0.0, compare=False)
+    """Time of the last write by the store's clock, in seconds since 1970; 0 for a range."""
+    now_seconds: float = field(default=0.0, compare=False)
+    """Time of the answer by the store's clock; 0 where the store does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """Facts about an object, known without reading it."""
+
+    key: str
+    size_bytes: int
+    etag: str
+    modified_seconds: float = 0.0
+    """Time of the last write by the store's clock, in seconds since 1970."""
+    now_seconds: float = field(default=0.0, compare=False)
+    """Time of the answer by the store's clock; 0 where the store does not tell."""
+
+
+class RangeReader(Protocol):
+    """The one verb that readers of a text need."""
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        """Read `length` bytes from byte `start` (1 GET).
+
+        Returns exactly `length` bytes or raises: `NotFound`, `AccessDenied`, `ContextChanged` when `etag` is given and
+        the object has another one, `DamagedData` when the object ends before `start + length` or the response is not
+        the requested range, `StoreFailure`.
+        """
+        ...
+
+
+class Store(RangeReader, Protocol):
+    """One place in an object store. Safe for use by many threads."""
+
+    @property
+    def url(self) -> str:
+        """URL of the root; it opens the same place again and holds no secret."""
+        ...
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        """Read a whole object (1 GET). Raises `NotFound`, `AccessDenied`, `StoreFailure`.
+
+        With `most_bytes` a larger object raises `DamagedData` before its bytes are read.
+        """
+        ...
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        """Write a whole object, all or nothing, and return its ETag (1 PUT; more where it is large).
+
+        With `if_absent` the write succeeds only if there is no such object, with `if_match` only over that version;
+        else `AlreadyExists` (`NotFound` for `if_match` on an object that is gone). Exactly one of any number of
+        concurrent conditional writers wins.
+        """
+        ...
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """Objects whose key starts with `prefix`, in key order (1 request for each 1000)."""
+        ...
+
+    def head(self, key: str) -> ObjectInfo:
+        """Size, ETag and time of an object (1 request). Raises `NotFound`."""
+        ...
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        """Remove an object; removing what is not there is no error (1 request).
+
+        With `if_match` only that version goes; another one stays, and the call raises `AlreadyExists`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close connections. Idempotent."""
+        ...
+
+
+def get_bounded(store: Store, key: str, most_bytes: int) -> Blob:
+    """Read a whole object of at most `most_bytes` (1 GET). Raises what `get` raises; `DamagedData` for a larger one.
+
+    Stores of other packages may have no `most_bytes`: the bytes then arrive before they are counted.
+    """
+    if _takes_bound(type(store)):
+        return store.get(key, most_bytes=most_bytes)
+    blob = store.get(key)
+    if len(blob.data) > most_bytes:
+        raise DamagedData(f"{store.url}/{key}: expected at most {most_bytes:,} bytes, found {len(blob.data):,}")
+    return blob
+
+
+_TAKES_ANY = 0x08
+"""The flag of code with `**options`, as `inspect.CO_VARKEYWORDS`."""
+
+
+@lru_cache
+def _takes_bound(kind: type[Any]) -> bool:
+    code = getattr(kind.get, "__code__", None)
+    if code is not None and not hasattr(kind.get, "__wrapped__"):
+        named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return "most_bytes" in named or bool(code.co_flags & _TAKES_ANY)
+    from inspect import signature  # 5 ms to import
+
+    parameters = signature(kind.get).parameters.values()
+    return any(p.name == "most_bytes" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None) -> str:
+    """Write an object by a conditional `put` that recognises its own write when the reply was lost; returns its ETag.
+
+    The key or the data must hold something random, so that only this writer can have written these bytes. Without
+    `if_match` the object must not exist. Costs 1 PUT; where it fails 1 HEAD more, and 1 GET if the object has this
+    length. Raises `AlreadyExists` for another writer's object, and what `put` raised when nothing was written.
+    """
+    try:
+        return store.put(key, data, if_absent=if_match is None, if_match=if_match)
+    except (AlreadyExists, NotFound, StoreFailure) as error:
+        try:
+            there = store.head(key)
+            if there.size_bytes == len(data) and store.get_range(key, 0, len(data), etag=there.etag).data == data:
+                log.note(log.INFO, "%s/%s is written: only the reply to that was lost", store.url, key)
+                return there.etag
+        except NotFound:
+            raise error from None
+        except ContextChanged:
+            pass  # another writer's by now
+        else:
+            if there.etag == if_match:
+                raise  # nothing was written
+        if not isinstance(error, StoreFailure):
+            raise
+        expected = "no object" if if_match is None else f"ETag {if_match}"
+        raise AlreadyExists(f"{store.url}/{key} was written by someone else: expected {expected}") from error
+
+
+def clock_of(store: Store) -> Callable[[], float] | None:
+    """The clock that sets `modified_seconds` in a store whose answers carry no time (a file system); else None."""
+    return getattr(_innermost(store), "now", None)
+
+
+def credentials_source(store: Store) -> str:
+    """Whose keys sign the reads of a store, in words; empty before the first read, and where nothing is signed for."""
+    return str(getattr(_innermost(store), "credentials_source", ""))
+
+
+def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
+    """Remove what writers that were killed left half written, where a store keeps such things: how many, and bytes."""
+    own = getattr(_innermost(store), "sweep", None)
+    found: tuple[int, int] = own(before_seconds, dry_run=dry_run) if own else (0, 0)
+    return found
+
+
+def _innermost(store: Store) -> Any:
+    inner: Any = store
+    while hasattr(inner, "store"):  # a store around a store
+        inner = inner.store
+    return inner
+
+
+def seconds_now(store: Store, answer_seconds: float) -> float:
+    """The time by the store's clock, in seconds since 1970: that of an answer, else by `clock_of`, else our own."""
+    clock = clock_of(store) or time.time
+    return answer_seconds or clock()

@@ -1,0 +1,125 @@
+"""Open regular files only: a pipe, a device or a socket in place of a file is refused without waiting for it."""
+
+from __future__ import annotations
+
+import errno
+import operator
+import os
+import stat
+from collections import deque
+from functools import partial
+from types import TracebackType
+from typing import IO
+
+from monocontext.errors import AccessDenied
+
+NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+"""0 where the system has no such flag, like the next: Windows, where an ordinary user makes no links."""
+NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
+AS_IT_IS: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""No child has the file, and no line end is translated."""
+_FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
+KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a link",
+}
+
+
+class Descriptor(int):
+    """A file descriptor that is closed at the end of a `with`, by `close`, or with its last reference.
+
+    With a bare number, an interrupt before the code that closes it would leave the file open until the process ends.
+    """
+
+    _is_open = True
+
+    def close(self) -> None:
+        """Idempotent."""
+        if self._is_open:
+            # One call of C: an interrupt between the two steps would leave the file open, or close another's number.
+            deque(map(operator.call, (partial(setattr, self, "_is_open", False), partial(os.close, self))), maxlen=0)
+
+    __del__ = close
+
+    def detach(self) -> int:
+        """Return the bare number, which the caller closes."""
+        self._is_open = False
+        return int(self)
+
+    def __enter__(self) -> Descriptor:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o777) -> Descriptor:
+    """Open a file as `os.open` does. Raises `OSError`."""
+    # One call of C: no interrupt comes between the number and its owner.
+    return next(map(Descriptor, map(os.open, (path,), (flags,), (mode,))))
+
+
+def open_regular(path: str | os.PathLike[str], flags: int = 0, name: str = "") -> Descriptor:
+    """Open a regular file to read, or with `flags` to write, without waiting for pipes and devices.
+
+    Raises `AccessDenied` for a pipe, device or socket, and `OSError`, such as `IsADirectoryError`; messages use `name`.
+    """
+    try:
+        descriptor = open_descriptor(path, _FLAGS | flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # sockets
+            check_regular(name or os.fspath(path), os.stat(path))
+        raise
+    try:
+        check_regular(name or os.fspath(path), os.fstat(descriptor))
+    except BaseException:
+        descriptor.close()
+        raise
+    return descriptor
+
+
+def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a regular file to read. Raises `OSError`, of which `AccessDenied` is one."""
+    return os.fdopen(open_regular(path).detach(), "rb")
+
+
+def read_at(descriptor: int, start: int, length: int) -> bytes:
+    """Read until `length` bytes are there or the file ends: one `pread` gives at most 2 GiB, and may give less."""
+    data = _pread(descriptor, length, start)
+    if len(data) == length:
+        return data
+    pieces, size = [data], len(data)
+    while data and size < length:
+        data = _pread(descriptor, length - size, start + size)
+        pieces.append(data)
+        size += len(data)
+    return b"".join(pieces)
+
+
+def _pread(descriptor: int, length: int, start: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, start)
+    os.lseek(descriptor, start, os.SEEK_SET)  # Windows; one thread alone has the descriptor
+    return os.read(descriptor, length)
+
+
+def check_regular(name: str, status: os.stat_result) -> os.stat_result:
+    """Return the status of a file. Raises `IsADirectoryError` for a directory, `AccessDenied` for another kind."""
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not stat.S_ISREG(status.st_mode):
+        raise AccessDenied(f"{name} is {kind_of(status.st_mode) or 'something else'}, not a file")
+    return status
+
+
+def kind_of(mode: int) -> str:
+    """The kind of a special file, in words; empty for a regular file, a directory, and kinds that are not known."""
+    return KINDS.get(stat.S_IFMT(mode), "")
+
+
+def etag_of(status: os.stat_result) -> str:
+    """The name of one version of a file: time of the write in nanoseconds, size, inode."""
+    return f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"

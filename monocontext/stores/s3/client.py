@@ -1,0 +1,209 @@
+"""Make the transport for reads of an S3 store, and the boto3 client for the rest: on first use, once per process.
+
+Threads share a client; processes do not. Two processes that read from one inherited socket receive each other's objects
+without any error (reproduced with boto3 over plain HTTP), so each process makes its own after a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from monocontext.stores import log
+from monocontext.stores.http.client import Client
+from monocontext.stores.http.connector import Connector
+from monocontext.stores.http.pool import MAX_IDLE, Pool
+from monocontext.stores.s3.account import Way
+from monocontext.stores.s3.credentials import BotocoreIdentity, S3Origin
+from monocontext.stores.s3.endpoint import find_handlers, is_intercepted, learn_route
+from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.throttling import ThrottleCounter
+
+_CONNECT_TIMEOUT_SECONDS = 5
+_READ_TIMEOUT_SECONDS = 10
+_ATTEMPTS = 4
+_CONNECTIONS = 64
+_DEFAULT_REGION = "us-east-1"
+
+
+class _ProcessState:
+    """The client and transports of one process, and the lock under which they are made."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self.client: Any = None
+        self.handlers: list[Any] | None = None
+        self.pool: Pool | None = None
+        self.transports: dict[str, Client | None] = {}
+        self.credentials_source = ""
+
+
+class S3Connection:
+    """Gives the client of this process, and the transport to each bucket."""
+
+    def __init__(self, options: S3Options, client: Any = None) -> None:
+        self.options = options
+        self.given = client
+        """A client made by the caller, who is then responsible for forks."""
+        self.throttles = ThrottleCounter()
+        """Counts the responses to boto3 that ask for fewer requests."""
+        if client is not None:
+            self.throttles.register(client)
+        self._process_state = _ProcessState()
+
+    @property
+    def credentials_source(self) -> str:
+        """Whose keys sign reads, and why botocore was asked where it was; empty before the first read."""
+        return self._process_state.credentials_source
+
+    def client(self) -> Any:
+        """The boto3 client; the first call costs 0.3 s, most of it the import."""
+        if self.given is not None:
+            return self.given
+        state = self._state()
+        if state.client is None:
+            with state.lock:
+                if state.client is None:
+                    client = _connect(self.options)
+                    self.throttles.register(client)
+                    state.handlers = find_handlers(client)
+                    state.client = client
+        return state.client
+
+    def transport(self, bucket: str) -> Client | None:
+        """Our own transport for the objects of a bucket, or `None` where reads go through boto3: the caller chose it or
+        gave a client, a handler such as moto's intercepts requests, or the bucket needs what our transport cannot do.
+        """
+        if self.given is not None or self.options.transport == "boto3":
+            return None
+        state = self._state()
+        if is_intercepted(find_handlers() if state.client is None else state.handlers):
+            return None
+        if bucket not in state.transports:
+            with state.lock:
+                if bucket not in state.transports:
+                    state.transports[bucket] = self._open(state, bucket)
+        return state.transports[bucket]
+
+    def _state(self) -> _ProcessState:
+        state = self._process_state
+        if state.process != os.getpid():
+            # The lock is new as well: a thread that did not survive the fork may have held it.
+            inherited, state = state, _ProcessState()
+            self._process_state = state
+            if inherited.pool is not None:
+                inherited.pool.close()  # closes our copies of the parent's sockets
+        return state
+
+    def _open(self, state: _ProcessState, bucket: str) -> Client | None:
+        origin = S3Origin(self.options, bucket, _learn)
+        if origin.way is None:
+            log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
+            state.credentials_source = "those of boto3, which reads from this bucket"
+            return None
+        asked = f", asked since {origin.way.asked}" if origin.way.asked else ""
+        state.credentials_source = origin.way.identity.source + asked
+        if state.pool is None:
+            state.pool = Pool(Connector(origin.tls), MAX_IDLE if self.options.keep_alive else 0)
+        return Client(origin, state.pool, attempts=_ATTEMPTS, silence_seconds=_READ_TIMEOUT_SECONDS)
+
+    def close(self) -> None:
+        """Close the connections; a later `client()` opens new ones. A client given by the caller stays open."""
+        state, self._process_state = self._process_state, _ProcessState()
+        if state.pool is not None:
+            state.pool.close()
+        if state.client is not None and state.process == os.getpid():
+            _close_client(state.client)
+
+
+def _close_client(client: Any) -> None:
+    """Close a client with its sockets. botocore only drops its pools; those that an error's traceback refers to would
+    keep their sockets open until the garbage collector runs."""
+    # These attributes are not public: those that a version of botocore lacks are skipped.
+    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+    managers = [getattr(session, "_manager", None), *getattr(session, "_proxy_managers", {}).values()]
+    pools = [manager.pools for manager in managers if manager is not None]
+    found = [each.get(key) for each in pools for key in each.keys()]  # noqa: SIM118  (it has no iteration of its own)
+    client.close()
+    for pool in found:
+        if pool is not None:
+            pool.close()
+
+
+def _learn(options: S3Options, bucket: str, reason: str) -> Way | None:
+    """The way that botocore takes, for a reason that is logged (0.3 s at the first call of a process, 20 ms later)."""
+    log.note(log.INFO, "botocore is asked how to read from %s: %s", bucket, reason)
+    client = _connect(options)
+    try:
+        route = learn_route(client, bucket)
+        return None if route is None else Way(route, BotocoreIdentity(client), reason)
+    finally:
+        client.close()
+
+
+@cache
+def _shared_data_loader() -> Any:
+    """The loader of the files from which botocore makes a client, shared so that they are read once. Each client has a
+    session of its own: a shared session would pass on credentials that were refused."""
+    return import_module("botocore.session").get_session().get_component("data_loader")
+
+
+def _session(profile: str | None) -> Any:
+    # boto3 and botocore have no types; imported like this they are `Any`.
+    inner, models = import_module("botocore.session").get_session(), _shared_data_loader()
+    inner.register_component("data_loader", models)
+    session = import_module("boto3.session").Session(profile_name=profile, botocore_session=inner)
+    models.search_paths[:] = dict.fromkeys(models.search_paths)  # each session of boto3 appends its own folder
+    return session
+
+
+def settings(options: S3Options, style: str) -> dict[str, Any]:
+    """Keywords of botocore's configuration, for this client and the asynchronous one."""
+    return {
+        "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
+        "read_timeout": _READ_TIMEOUT_SECONDS,
+        "retries": {"mode": "standard", "total_max_attempts": _ATTEMPTS},
+        "max_pool_connections": _CONNECTIONS,
+        "s3": {"addressing_style": style},
+        # Our own crc32c covers each frame; botocore's default trailers cost CPU and trip servers other than AWS.
+        "request_checksum_calculation": "when_required",
+        "response_checksum_validation": "when_required",
+        "signature_version": import_module("botocore").UNSIGNED if options.anonymous else None,
+    }
+
+
+def region_of(options: S3Options, session: Any) -> str | None:
+    """The region of requests: the caller's, the configured one, or `us-east-1` for another server."""
+    return options.region or session.region_name or (_DEFAULT_REGION if options.endpoint else None)
+
+
+def _connect(options: S3Options) -> Any:
+    session = _session(options.profile)
+
+    def make(style: str) -> Any:
+        config = import_module("botocore.config").Config(**settings(options, style))
+        region = region_of(options, session)
+        return session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
+
+    if options.path_style is not None:
+        return make("path" if options.path_style else "virtual")
+    if options.endpoint:
+        return make("path")
+    client = make("auto")
+    if is_aws(client):
+        return client
+    # The endpoint came from the environment or a profile, by botocore's rules.
+    _close_client(client)
+    return make("path")
+
+
+def is_aws(client: Any) -> bool:
+    """Whether the client talks to AWS itself, not to another server with its protocol."""
+    from urllib.parse import urlsplit
+
+    host = urlsplit(client.meta.endpoint_url).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))

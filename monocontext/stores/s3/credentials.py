@@ -1,0 +1,97 @@
+"""Give the transport the route to a bucket and the keys that sign for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from monocontext.stores.http.route import Route
+from monocontext.stores.http.signing import Credentials
+from monocontext.stores.s3.account import Way, account_of
+from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
+from monocontext.stores.s3.options import S3Options
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+Learn = Callable[[S3Options, str, str], Way | None]
+"""Learns a way from botocore: for options, a bucket, and the reason why it is asked."""
+
+
+class BotocoreIdentity:
+    """The keys of a boto3 client, which may be closed meanwhile."""
+
+    source = "botocore"
+
+    def __init__(self, client: Any) -> None:
+        # Not public, but the only way to the credentials of a client; they are refreshed before they expire.
+        self._credentials = client._request_signer._credentials
+        self._frozen: Any = None
+        self._keys = Credentials("", "")
+
+    def get(self) -> Credentials:
+        if self._credentials is None:
+            raise import_module("botocore.exceptions").NoCredentialsError
+        frozen = self._credentials.get_frozen_credentials()
+        if frozen != self._frozen:
+            self._keys = Credentials(frozen.access_key, frozen.secret_key, frozen.token or None)
+            self._frozen = frozen
+        return self._keys
+
+
+class S3Origin:
+    """The `Origin` of the transport to one bucket: who signs, and where requests go, as learnt for these options."""
+
+    def __init__(self, options: S3Options, bucket: str, learn: Learn) -> None:
+        self._options = options
+        self._bucket = bucket
+        self._learn = learn
+        self._lock = threading.Lock()
+        self._account = account_of(options.profile)
+        self.way = self._find(options)
+        """`None` where our transport cannot follow botocore."""
+
+    def _find(self, options: S3Options) -> Way | None:
+        return self._account.way(options, self._bucket, lambda reason: self._learn(options, self._bucket, reason))
+
+    def _known(self) -> Way:
+        assert self.way is not None
+        return self.way
+
+    def tls(self) -> SSLContext:
+        return self._account.tls()
+
+    def route(self) -> Route:
+        return self._known().route
+
+    def move(self, region: str) -> Route | None:
+        with self._lock:
+            if self._known().route.region != region:
+                options = replace(self._options, region=region)
+                found = self._find(options)
+                if found is None:
+                    return None
+                self.way, self._options = found, options
+            return self._known().route
+
+    def credentials(self) -> Credentials:
+        try:
+            return self._known().identity.get()
+        except AskBotocore as reason:  # an SSO session that has to be renewed, after some hours
+            with self._lock:
+                found = self._learn(self._options, self._bucket, str(reason))
+                if found is None:
+                    raise NoIdentity(str(reason)) from None
+                self.way = found
+            return found.identity.get()
+
+    def renew(self, refused: Credentials) -> None:
+        if self.credentials() != refused:
+            return
+        with self._lock:  # of many threads with refused credentials, one looks for newer ones
+            if self._known().identity.get() == refused:
+                self._account = account_of(self._options.profile, refused=self._account)
+                self.way = self._find(self._options) or self.way

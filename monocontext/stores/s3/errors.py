@@ -1,0 +1,149 @@
+"""Translate errors of boto3 and of S3 servers into ours: one line, with the URL of the object."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from monocontext.errors import (
+    AccessDenied,
+    AlreadyExists,
+    ContextChanged,
+    DamagedData,
+    InvalidUrl,
+    MonocontextError,
+    NotFound,
+    StoreFailure,
+)
+from monocontext.stores.checks import not_found_error
+from monocontext.stores.http.responses import ErrorResponse, is_throttling
+from monocontext.stores.s3.identity.reasons import NoIdentity, NothingFound
+
+_REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+_OTHER_REGION = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
+_CREDENTIALS = (
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
+    "public buckets open with anonymous=True"
+)
+# Names in botocore.exceptions; those that a version lacks are skipped.
+_NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError")
+_NO_LOGIN = (
+    "CredentialRetrievalError",
+    "InvalidConfigError",
+    "MetadataRetrievalError",
+    "ProfileNotFound",
+    "SSOError",
+    "TokenRetrievalError",
+)
+_CUT = ("HTTPClientError", "IncompleteReadError")
+
+
+@contextmanager
+def translate_errors(url: str, *, etag: str | None = None, writing: bool = False) -> Iterator[None]:
+    """Translate the errors of a request into ours.
+
+    `etag` is the version that the request requires. A failed condition is `AlreadyExists` while `writing`, else
+    `ContextChanged`.
+    """
+    try:
+        yield
+    except MonocontextError:
+        raise
+    except Exception as error:
+        translated = _translate(error, url, etag, writing)
+        if translated is None:
+            raise
+        raise translated from error
+
+
+def is_cut(error: Exception) -> bool:
+    """Whether the body stopped arriving: a retry may help."""
+    return isinstance(error, (OSError, *_exception_types(_CUT)))
+
+
+def _exception_types(names: tuple[str, ...]) -> tuple[type[Exception], ...]:
+    module = sys.modules.get("botocore.exceptions")  # nothing that was not imported has raised
+    return tuple(getattr(module, name) for name in names if hasattr(module, name))
+
+
+def _translate(error: Exception, url: str, etag: str | None, writing: bool) -> MonocontextError | None:
+    reason = " ".join(str(error).split())
+    if isinstance(error, _exception_types(("ClientError",))):
+        return _error_for_client_error(getattr(error, "response", {}), url, etag, writing)
+    if isinstance(error, _exception_types(_NO_CREDENTIALS)):
+        return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}")
+    if isinstance(error, NothingFound):
+        return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}; tried: {reason}")
+    if isinstance(error, NoIdentity):
+        return AccessDenied(f"no credentials for {url}: {reason}")
+    if isinstance(error, _exception_types(_NO_LOGIN)):
+        return AccessDenied(f"no credentials for {url}: {reason}")
+    if isinstance(error, _exception_types(("ParamValidationError",))):
+        return InvalidUrl(f"{url}: {reason}")
+    if (isinstance(error, RecursionError) or "maximum recursion depth" in reason) and _asks_for_the_region(error) > 1:
+        return StoreFailure(f"{url}: the server always leads elsewhere and names no region: give region=")
+    if isinstance(error, (OSError, *_exception_types(("BotoCoreError",)))):
+        return StoreFailure(f"{url}: {reason}")
+    if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
+        return InvalidUrl(f"{url}: {reason}; an endpoint is a URL such as http://127.0.0.1:8333")
+    return None
+
+
+def _asks_for_the_region(error: BaseException) -> int:
+    """How often botocore was asking for a bucket's region: a server that leads it elsewhere then makes it ask again."""
+    from traceback import walk_tb  # 5 ms, after a failure
+
+    return sum(frame.f_code.co_name == "redirect_from_error" for frame, _ in walk_tb(error.__traceback__))
+
+
+def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
+    """The error for a GET whose response is not the object."""
+    response = refused.status, refused.code, refused.message, refused.object_bytes
+    return _error_for_status(*response, url, etag, region=refused.region or "")
+
+
+def _error_for_client_error(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:
+    detail = response.get("Error", {})
+    code, message = str(detail.get("Code", "")), " ".join(str(detail.get("Message", "")).split())
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    region = headers.get("x-amz-bucket-region") or detail.get("Region", "")
+    return _error_for_status(status, code, message, detail.get("ActualObjectSize", ""), url, etag, writing, region)
+
+
+def _error_for_status(
+    status: int,
+    code: str,
+    message: str,
+    object_bytes: str,
+    url: str,
+    etag: str | None,
+    writing: bool = False,
+    region: str = "",
+) -> MonocontextError:
+    """The error for a status other than 2xx."""
+    reason = f"HTTP {status} {code}: {message}"
+    if code == "NoSuchBucket":
+        return NotFound(f"no bucket {url.split('/')[2]!r}, asked for {url}")
+    if status in (401, 403) or code in _REFUSED:
+        return AccessDenied(f"access to {url} refused: {reason}")
+    if status == 404 and code != "NoSuchUpload":
+        return not_found_error(url)
+    if status == 412 and not writing:
+        return ContextChanged(f"{url} was replaced: expected ETag {etag}, found another")
+    if status in (409, 412) and writing:
+        expected = "no object" if etag is None else f"ETag {etag}"
+        return AlreadyExists(f"{url} was written by someone else: expected {expected}, found {reason}")
+    if status == 416:
+        return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
+    if status in (301, 307) or code in _OTHER_REGION or (code == "400" and region):  # an answer to HEAD has no code
+        if _REGION.fullmatch(region):
+            return StoreFailure(f"{url} lies in the region {region}: open it with region='{region}': {reason}")
+        return StoreFailure(f"{url} lies in another region: give region=: {reason}")
+    failure = StoreFailure(f"{url}: {reason}")
+    failure.refusals = int(is_throttling(status, code))
+    return failure

@@ -1,0 +1,89 @@
+"""Work out the route to a bucket without botocore, for the endpoints whose rules are plain. Pure but for the proxy.
+
+| endpoint | bucket | URL |
+|---|---|---|
+| none | `a-b-c` | `https://a-b-c.s3.eu-west-1.amazonaws.com/` |
+| none, `path_style` or a dot in the bucket | `a.b` | `https://s3.eu-west-1.amazonaws.com/a.b/` |
+| `http://host:9000/x` | `a` | `http://host:9000/x/a/` |
+| the same, `path_style=False` | `abc` | `http://abc.host:9000/x/` |
+
+Anything else raises `AskBotocore`: it has the rules for access points, FIPS, dual stack and other partitions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
+from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
+from monocontext.stores.s3.identity.reasons import AskBotocore
+from monocontext.stores.s3.identity.settings import Settings
+from monocontext.stores.s3.options import S3Options
+
+_GLOBAL = "us-east-1"
+"""Also what requests without any region are signed for; its host names no region."""
+_SUFFIXES = (
+    (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"cn-[a-z]+-\d+"), "amazonaws.com.cn"),
+)
+_ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
+_ALIASES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
+"""Ends of names that mean an access point or another kind of bucket."""
+_ENDPOINT = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(\d{1,5}))?((?:/[A-Za-z0-9._~-]+)*)/?")
+_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
+
+
+def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
+    """The route that botocore would take. Raises `AskBotocore`."""
+    settings.check_for_s3()
+    if bucket.endswith(_ALIASES):
+        raise AskBotocore(f"the bucket {bucket} is of another kind")
+    region, given = options.region or settings.region(), options.endpoint or settings.endpoint("s3")
+    if given is None:
+        route = _to_aws(bucket, region or _GLOBAL, bool(options.path_style))
+    else:
+        route = _to_server(bucket, given, region or _GLOBAL, options.path_style is False)
+    try:
+        proxy = find_proxy(str(route.endpoint))
+    except UnknownProxy as error:
+        raise AskBotocore(str(error)) from None
+    if proxy:
+        route = replace(route, endpoint=replace(route.endpoint, proxy=proxy))
+    return replace(route, region="", signed=False) if options.anonymous else route
+
+
+def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
+    suffix = next((suffix for regions, suffix in _SUFFIXES if regions.fullmatch(region)), None)
+    if suffix is None:
+        raise AskBotocore(f"the region {region}")
+    host = f"s3.{suffix}" if region == _GLOBAL else f"s3.{region}.{suffix}"
+    in_path = path_style or "." in bucket
+    if not (_DOTTED_BUCKET if in_path else _PLAIN_BUCKET).fullmatch(bucket):
+        raise AskBotocore(f"the bucket name {bucket}")
+    host, path = (host, f"/{bucket}/") if in_path else (f"{bucket}.{host}", "/")
+    return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
+
+
+def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
+    found = _ENDPOINT.fullmatch(url)
+    if found is None:
+        raise AskBotocore("the endpoint is of another form")
+    host = found[2].strip("[]").lower()
+    if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
+        raise AskBotocore("the endpoint is one of AWS")
+    if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
+        raise AskBotocore(f"the region {region}")
+    port, path = int(found[3] or DEFAULT_PORTS[found[1]]), found[4]
+    if port > 65535 or port == 0:
+        raise AskBotocore("the endpoint is of another form")
+    if virtual:
+        if not (_PLAIN_BUCKET.fullmatch(bucket) and _NAME.fullmatch(host)):
+            raise AskBotocore(f"the bucket name {bucket} in front of {host}")
+        host, path = f"{bucket}.{host}", f"{path}/"
+    else:
+        path = f"{path}/{bucket}/"
+    return Route(Endpoint("https" if found[1] == "https" else "http", host, port), path, region)

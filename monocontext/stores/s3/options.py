@@ -1,0 +1,31 @@
+"""How to reach a bucket, as the caller says. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TRANSPORTS = ("own", "boto3")
+
+
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """How to reach a bucket. Holds no secret: keys come from where boto3 finds them, too."""
+
+    endpoint: str | None = None
+    """URL of the server; by default the configured one or AWS."""
+    region: str | None = None
+    """By default the configured one; `us-east-1` where an endpoint is given and no region configured."""
+    profile: str | None = None
+    """Profile of the AWS configuration."""
+    path_style: bool | None = None
+    """The bucket in the path instead of the host; by default for every server but AWS."""
+    anonymous: bool = False
+    """Sign nothing."""
+    transport: str = "own"
+    """What sends GETs: `own`, or `boto3`, which sends all other requests."""
+    keep_alive: bool = True
+    """Connections of our own transport stay open up to 20 s for the next GET; else none is open between two calls."""
+
+    def __post_init__(self) -> None:
+        if self.transport not in TRANSPORTS:
+            raise ValueError(f"transport is one of {', '.join(TRANSPORTS)}, not {self.transport!r}")

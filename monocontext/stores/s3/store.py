@@ -1,0 +1,185 @@
+"""The store at `s3://bucket/prefix`: it reads by our own transport and does the rest by boto3.
+
+Common readers return zeros or other bytes without an error when a server shortens or ignores a range, or when an object
+is replaced between two requests. This store pins a range to its ETag, and checks status, Content-Range, length and ETag
+of each response before it uses the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable
+from monocontext.stores import log
+from monocontext.stores.address import Address, parse
+from monocontext.stores.checks import check_key, check_part, check_range, check_write
+from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
+from monocontext.stores.s3.client import S3Connection, is_aws
+from monocontext.stores.s3.errors import translate_errors
+from monocontext.stores.s3.headers import Span, bare_etag, response_seconds
+from monocontext.stores.s3.multipart import THRESHOLD_BYTES, put_in_parts
+from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.reads import read_by_boto3, read_by_transport
+
+
+class S3Store:
+    """Objects below a prefix of one bucket. The first request imports boto3.
+
+    botocore repeats a conditional `put` whose reply was lost. The repeated one finds its own object and raises
+    `AlreadyExists` although it wrote; `protocol.put_own` recognises its own write.
+    """
+
+    def __init__(self, bucket: str, prefix: str = "", *, client: Any = None, **options: Any) -> None:
+        self._options = S3Options(**options)
+        if client is not None and options:
+            raise TypeError(f"a ready client excludes {', '.join(options)}")
+        self._address = Address("s3", bucket, prefix.strip("/"))
+        self._root = self._address.path + "/" if self._address.path else ""
+        self._connection = S3Connection(self._options, client)
+
+    @property
+    def url(self) -> str:
+        return str(self._address)
+
+    @property
+    def credentials_source(self) -> str:
+        """Where the keys come from that sign reads, and why botocore was asked where it was; empty before a read."""
+        return self._connection.credentials_source
+
+    def __repr__(self) -> str:
+        at = f" at {self._options.endpoint}" if self._options.endpoint else ""
+        return f"<S3Store {self.url}{at}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._connection.given is not None:
+            raise NotPicklable(f"{self.url} was opened with a ready client: open it with endpoint=, region=, profile=")
+        return _reopen, (self._address.place, self._address.path, self._options)
+
+    def sibling(self, url: str) -> S3Store:
+        """The store at another `s3://` place, with the same client or options."""
+        address = parse(url)
+        other = S3Store(address.place, address.path)
+        other._options, other._connection = self._options, self._connection
+        return other
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        try:
+            return self._read(key, None, None, most_bytes)
+        finally:
+            log.emit()  # who asks for a whole object waits for it; of ranges the engine's callers do
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
+        if length == 0:
+            # HTTP knows no empty range.
+            url, info = self._url(key), self.head(key)
+            check_part(url, etag, info.etag, start, length, info.size_bytes)
+            return Blob(b"", info.etag, info.size_bytes)
+        return self._read(key, (start, length), etag)
+
+    def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
+        url = self._url(key)
+        with translate_errors(url, etag=etag):
+            transport = self._connection.transport(self._address.place)
+            if transport is None:
+                connection = self._connection
+                return read_by_boto3(
+                    connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes
+                )
+            return read_by_transport(transport, self._root + key, url, span, etag, most_bytes)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        check_write(if_absent, if_match)
+        url, target = self._url(key), self._target(key)
+        condition = {"IfNoneMatch": "*"} if if_absent else {"IfMatch": f'"{if_match}"'} if if_match is not None else {}
+        try:
+            with self._client(url, etag=if_match, writing=bool(condition)) as client:
+                # Servers disagree about If-Match at the end of a multipart upload: one PUT then, of any size.
+                if len(data) > THRESHOLD_BYTES and if_match is None:
+                    return bare_etag(put_in_parts(client, target, data, condition), url)
+                # botocore announces a body by `Expect: 100-continue`, also an empty one. SeaweedFS answers that in a
+                # way that spoils the connection: the next request on it times out.
+                body = {"Body": data} if data else {}
+                answer = client.put_object(**target, **body, ContentType=CONTENT_TYPE, **condition)
+        except AlreadyExists:
+            if if_match is not None:
+                # Where there is no object AWS answers 404, SeaweedFS 412: `head` then raises `NotFound`.
+                self.head(key)
+            raise
+        return bare_etag(answer.get("ETag"), url)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """List page by page from AWS. From other servers all pages are read first and sorted: SeaweedFS lists folder by
+        folder, `a/b` before `a-b`, and this store promises key order."""
+        url = f"{self.url}/{prefix}"
+        with self._client(url) as client:
+            ordered = is_aws(client)
+            paginator = client.get_paginator("list_objects_v2")
+            pages = iter(paginator.paginate(Bucket=self._address.place, Prefix=self._root + prefix))
+        found = self._read_pages(pages, url)
+        return found if ordered else iter(sorted(found, key=lambda info: info.key))
+
+    def _read_pages(self, pages: Iterator[Any], url: str) -> Iterator[ObjectInfo]:
+        while True:
+            with translate_errors(url):
+                page = next(pages, None)
+            if page is None:
+                return
+            now = response_seconds(page)
+            for each in page.get("Contents", ()):
+                key = str(each["Key"]).removeprefix(self._root)
+                if _is_usable(key):
+                    modified = each["LastModified"].timestamp()
+                    yield ObjectInfo(key, int(each["Size"]), bare_etag(each.get("ETag"), url), modified, now)
+
+    def head(self, key: str) -> ObjectInfo:
+        url = self._url(key)
+        with self._client(url) as client:
+            answer = client.head_object(**self._target(key))
+        etag, modified = bare_etag(answer.get("ETag"), url), answer["LastModified"].timestamp()
+        return ObjectInfo(key, int(answer["ContentLength"]), etag, modified, response_seconds(answer))
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        url, condition = self._url(key), {} if if_match is None else {"IfMatch": f'"{if_match}"'}
+        try:
+            with self._client(url, etag=if_match, writing=bool(condition)) as client:
+                client.delete_object(**self._target(key), **condition)
+        except NotFound as error:
+            if not condition or "no bucket" in str(error):
+                raise
+        except AlreadyExists:
+            # For an object that is gone AWS answers 404, SeaweedFS 412: only another version is an error.
+            try:
+                self.head(key)
+            except NotFound:
+                return
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _client(self, url: str, *, etag: str | None = None, writing: bool = False) -> Iterator[Any]:
+        with translate_errors(url, etag=etag, writing=writing):
+            yield self._connection.client()
+
+    def _url(self, key: str) -> str:
+        return f"{self.url}/{check_key(key)}"
+
+    def _target(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._address.place, "Key": self._root + key}
+
+
+def _reopen(bucket: str, prefix: str, options: S3Options) -> S3Store:
+    given = {name: getattr(options, name) for name in options.__slots__ if getattr(options, name) is not None}
+    return S3Store(bucket, prefix, **given)
+
+
+def _is_usable(key: str) -> bool:
+    """Whether other verbs can reach the key; the `folder/` markers of S3 consoles are no objects here."""
+    try:
+        return bool(check_key(key))
+    except InvalidUrl:
+        return False

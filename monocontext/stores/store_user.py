@@ -1,0 +1,43 @@
+"""The base of what lives in a store: it opens the store from a URL, and closes what it opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Self
+
+from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
+
+
+class StoreUser:
+    """Something at one place of a store. Closes the store if it owns it."""
+
+    def __init__(self, store: Store, *, owns_store: bool = False) -> None:
+        self.store = store
+        self._owns_store = owns_store
+
+    @classmethod
+    def _open_at(cls, place: str | os.PathLike[str] | Store, store_options: Mapping[str, Any]) -> Self:
+        """Over a store as it is, or over one that is opened at a URL and owned (no request)."""
+        if not isinstance(place, str | os.PathLike):
+            return cls(place)
+        return cls(open_store(place, **store_options), owns_store=True)
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back connections. Idempotent."""
+        if self._owns_store:
+            self.store.close()

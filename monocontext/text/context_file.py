@@ -1,0 +1,48 @@
+"""A text as a file, for libraries that read files: `csv`, `json` line by line, `pandas.read_csv`."""
+
+from __future__ import annotations
+
+import io
+from typing import NoReturn
+
+from monocontext.errors import ContextTooLarge
+from monocontext.text.namespace.string_io import LazyStringIO
+from monocontext.text.str_methods import StrLike
+
+
+class ContextFile(LazyStringIO):
+    r"""A seekable text file over a context, to read: an `io.TextIOBase` whose positions are characters.
+
+    Lines end with `\n` and keep what ends them, as with `open(..., newline="")` save that a lone `\r` ends none.
+    Reading in order streams, fetched ahead (1 GET for about 8 MiB stored). Results are always real `str`: a
+    `read()` or a line above the text's `materialize_limit` is `ContextTooLarge`. Closing it leaves the context open.
+    """
+
+    mode = "r"
+    encoding = "utf-8"
+    errors = "strict"
+    newlines = None
+
+    def __init__(self, text: StrLike, name: str):
+        super().__init__(text)
+        self.name = name
+        """Where the text lies; empty for a derived one."""
+
+    def _jump(self, stop: int) -> str:
+        limit = self._text._limit
+        if stop - self.tell() > limit:
+            raise ContextTooLarge(
+                f"this read would make {stop - self.tell():,} characters, the limit is {limit:,} (materialize_limit): "
+                "read(n) in pieces, or iterate the file: for line in file"
+            )
+        return super()._jump(stop)
+
+    def writable(self) -> bool:
+        return False
+
+    def _refuse(self, what: str) -> NoReturn:
+        self._check_open()
+        raise io.UnsupportedOperation(f"{what}: a context is read-only")
+
+    def __repr__(self) -> str:
+        return f"<ContextFile over {self._text!r}>"

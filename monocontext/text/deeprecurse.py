@@ -1,0 +1,255 @@
+"""Read contexts that DeepRecurse wrote, by line: a JSON array of segments with line counts.
+
+As in DeepRecurse, segments come in the order of `start_line`; a segment's lines are those of `str.splitlines`, at most
+the manifest's `line_count`; a segment's key is the prefix and its name, without a slash in between, unless the name has
+the prefix already. New: segments are read in parallel and cached, lines can be indexed, and an object that changes is
+an error. Not covered: hedging, since segments are read whole; and `cache_dir`, since the manifest records no versions.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import Any
+
+from monocontext.engine.fetch.cache import Cache
+from monocontext.engine.fetch.threads import DaemonThreads, Outcome
+from monocontext.engine.open import OriginalOptions
+from monocontext.engine.prefetch import checked
+from monocontext.engine.stats import Stats
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext, NotFound
+from monocontext.format.deeprecurse import DeepRecurseSegment, parse_manifest, segment_key
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY
+from monocontext.options import StoreOptions
+from monocontext.stores import open_store
+from monocontext.stores.protocol import Store, get_bounded
+from monocontext.text.lines import LineView
+
+AHEAD = 16
+THREADS = 64
+
+
+def open_deeprecurse(
+    open_context: Callable[..., Any],
+    bucket: str,
+    prefix: str,
+    manifest_name: str,
+    region: str | None,
+    encoding: str,
+    errors: str,
+    client: object | None,
+    options: OriginalOptions,
+) -> Any:
+    """Open what DeepRecurse's constructor names: its lines, or a context of ours that is there now."""
+    place = {"region": region, "client": client}
+    store_options: dict[str, Any] = {name: value for name, value in place.items() if value is not None}
+    if manifest_name == ROOT_KEY:
+        url = f"s3://{bucket}/{prefix.rstrip('/')}".rstrip("/")
+        try:
+            return open_context(url, **store_options, **options)
+        except NotAContext:
+            pass  # the format of DeepRecurse, by far the likelier
+        except NotFound:
+            if not prefix or prefix.endswith("/"):
+                raise
+            # Without a slash its manifest is at another key, `prefix` and the name run together.
+    given: dict[str, Any] = {**options}
+    store_options |= {name: given[name] for name in StoreOptions.__annotations__ if name in given}
+    store = open_store(f"s3://{bucket}", **store_options)
+    checked(options.get("prefetch", "all"))
+    lines = open_deeprecurse_lines(
+        store,
+        prefix + manifest_name,
+        lambda name: name if name.startswith(prefix) else prefix + name,
+        encoding=encoding,
+        errors=errors,
+        **{name: given[name] for name in ("cache_bytes", "threads", "cache_dir") if name in given},
+    )
+    return DeepRecurseLines(lines, bucket, prefix, manifest_name)
+
+
+def open_deeprecurse_lines(
+    store: Store,
+    manifest_name: str = ROOT_KEY,
+    key_of: Callable[[str], str] | None = None,
+    *,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    cache_bytes: int = 256 << 20,
+    threads: bool = True,
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> LineView:
+    """The lines of a DeepRecurse context (1 GET, for its manifest).
+
+    `threads`: `False` starts none, and segments are read by the caller, one after another. Raises `ValueError` for a
+    `cache_dir`.
+    """
+    if cache_dir is not None:
+        raise ValueError(
+            f"cache_dir: the DeepRecurse manifest of {store.url} records no versions of its objects, so nothing can be "
+            f"kept of them; `monocontext index` makes a context of them that can"
+        )
+    blob = get_bounded(store, manifest_name, MOST_ROOT_BYTES)
+    segments = parse_manifest(blob.data, f"{store.url}/{manifest_name}")
+    context = DeepRecurseContext(store, segments, key_of or segment_key(store), encoding, errors, cache_bytes, threads)
+    context.stats.gets, context.stats.bytes_fetched = 1, len(blob.data)
+    return LineView(context)
+
+
+class DeepRecurseLines(LineView):
+    """What DeepRecurse's constructor gives: lines, and the place that it was given. It passes for a `Monocontext` in
+    `isinstance` (`text/monocontext.py`), as the original's objects do."""
+
+    __slots__ = ("bucket", "manifest_name", "prefix")
+
+    def __init__(self, lines: LineView, bucket: str, prefix: str, manifest_name: str) -> None:
+        super().__init__(lines._reader)
+        self.bucket, self.prefix, self.manifest_name = bucket, prefix, manifest_name
+
+
+class _SegmentLines:
+    """The lines of one segment, as its manifest counts them."""
+
+    __slots__ = ("lines", "size_bytes")
+
+    def __init__(self, text: str, line_count: int):
+        self.lines = text.splitlines(keepends=True)[:line_count]
+        self.size_bytes = len(text) * 2 + 80 * len(self.lines)
+
+
+class DeepRecurseContext:
+    """Lines out of segments: a line map from the manifest, parallel GETs, a cache in bytes."""
+
+    def __init__(
+        self,
+        store: Store,
+        segments: list[DeepRecurseSegment],
+        key_of: Callable[[str], str],
+        encoding: str,
+        errors: str,
+        cache_bytes: int,
+        threads: bool = True,
+    ):
+        self._store = store
+        self._threads = threads
+        self._segments = segments
+        self._key_of = key_of
+        self._encoding, self._errors = encoding, errors
+        self._starts = [segment.start_line for segment in segments]
+        self._reach = list(accumulate((segment.start_line + segment.line_count for segment in segments), max))
+        self._cache = Cache(cache_bytes)
+        self._loading: dict[int, Outcome[_SegmentLines]] = {}
+        self._etags: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._pool: DaemonThreads | None = None
+        self._pid = 0
+        self._closed = False
+        self.stats = Stats()
+        self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
+
+    limit = 64 << 20
+    """Characters that lines with a step may make; plain slices have no limit, as in the original."""
+
+    @property
+    def owner(self) -> DeepRecurseContext:
+        return self
+
+    @property
+    def url(self) -> str:
+        return self._store.url
+
+    def at_hand(self, line: int) -> None:
+        return None
+
+    def read(self, start: int, stop: int) -> str:
+        """Lines [start, stop) joined: 1 GET a segment that is not cached, in parallel."""
+        return "".join(self.iterate(start, stop))
+
+    def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
+        numbers = self._segments_between(start, stop)
+        pending: deque[tuple[DeepRecurseSegment, Outcome[_SegmentLines]]] = deque()
+        ahead = iter(reversed(numbers) if reverse else numbers)
+        eager = 1 if not self._threads else THREADS if stop - start <= 1_000_000 else AHEAD
+        while True:
+            while len(pending) < eager and (number := next(ahead, None)) is not None:
+                pending.append((self._segments[number], self._load(number)))
+            if not pending:
+                return
+            segment, loading = pending.popleft()
+            low, high = max(start - segment.start_line, 0), min(stop - segment.start_line, segment.line_count)
+            lines = loading.result().lines[low:high]
+            yield from reversed(lines) if reverse else lines
+
+    def _segments_between(self, start: int, stop: int) -> list[int]:
+        """Segments with lines in [start, stop); an earlier one may have lines behind those of later ones."""
+        candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
+        return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
+
+    def _load(self, number: int) -> Outcome[_SegmentLines]:
+        with self._lock:
+            if self._closed:
+                raise ContextClosed(f"{self.url} is closed")
+            cached = self._cache.get(number)
+            if isinstance(cached, _SegmentLines):
+                self.stats.hits += 1
+                return _finished(cached)
+            self.stats.misses += 1
+            if self._threads:
+                return self._submit(number)
+        return _finished(self._fetch(number))
+
+    def _submit(self, number: int) -> Outcome[_SegmentLines]:
+        if self._pid != os.getpid():  # in the child of a fork, which has none of the loading threads
+            self._pool, self._pid = None, os.getpid()
+            self._loading.clear()
+        if number not in self._loading:
+            self._pool = self._pool or DaemonThreads(THREADS, "monocontext")
+            self._loading[number] = self._pool.call(lambda: self._fetch(number))
+        return self._loading[number]
+
+    def _fetch(self, number: int) -> _SegmentLines:
+        segment = self._segments[number]
+        key = self._key_of(segment.key)
+        try:
+            blob = self._store.get(key)
+            with self._lock:
+                first_seen = self._etags.setdefault(key, blob.etag)
+            if first_seen != blob.etag:
+                expected = f"expected ETag {first_seen}, found {blob.etag}"
+                raise ContextChanged(f"{key} was replaced while it was read: {expected}")
+            try:
+                text = blob.data.decode(self._encoding, self._errors)
+            except UnicodeDecodeError as error:
+                raise DamagedData(f"{key}: not {self._encoding} at byte {error.start}: {error.reason}") from None
+            lines = _SegmentLines(text, segment.line_count)
+            with self._lock:
+                self.stats.gets += 1
+                self.stats.bytes_fetched += len(blob.data)
+                self.stats.bytes_used += len(blob.data)
+                self._cache.put(number, lines)
+            return lines
+        finally:
+            with self._lock:
+                self._loading.pop(number, None)
+
+    def refresh(self) -> None:
+        raise ValueError("a DeepRecurse context has no generations: open it again")
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._cache.clear()
+            pool, self._pool = self._pool, None
+        if pool:
+            pool.close()
+        self._store.close()
+
+
+def _finished(lines: _SegmentLines) -> Outcome[_SegmentLines]:
+    outcome: Outcome[_SegmentLines] = Outcome()
+    outcome.fill(lambda: lines)
+    return outcome

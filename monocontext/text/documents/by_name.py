@@ -1,0 +1,149 @@
+"""`context.documents`: the documents of a text by name, by number and by character."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, KeysView, Mapping, Sequence
+from typing import Any, TypeVar
+
+from monocontext.engine.documents import DocumentTable
+from monocontext.format.documents import Document
+from monocontext.text.documents.item import DocumentText, View
+from monocontext.text.documents.source import DocumentSource
+from monocontext.text.source import Span
+
+Text = TypeVar("Text")
+
+
+class Documents(Mapping[str, Text]):
+    """Name -> text of each document, which is a part of the context. Immutable, safe for use by many threads.
+
+    Of several documents with one name the last counts, at the place of the first, as in a `dict` of the pairs. GETs
+    with nothing cached: at most 2 to find a name among those of one upload; 1 for 4,096 documents in an iteration.
+    """
+
+    def __init__(self, source: DocumentSource, view_of: View):
+        self.source = source
+        self._view_of = view_of
+        self._numbers: dict[str, int] | None = None
+
+    @property
+    def table(self) -> DocumentTable:
+        return self.source.table
+
+    @property
+    def count(self) -> int:
+        """All documents, also those whose name a later one bears (no GET)."""
+        return self.table.count
+
+    @property
+    def text_bytes(self) -> int:
+        """The lengths of all documents in UTF-8, together (no GET)."""
+        return self.table.text_bytes
+
+    @property
+    def numbers(self) -> Mapping[str, int] | None:
+        """Numbers by name, in the order of the mapping; None where no name occurs twice, which is known without a GET
+        of what was uploaded in one go (else 1 GET for 4,096 documents, once)."""
+        if self.table.names == self.count:
+            return None
+        if self._numbers is None:
+            numbers: dict[str, int] = {}
+            for page in self.table.pages():
+                numbers.update(zip(page.names(), range(page.first, page.first + len(page)), strict=True))
+            self._numbers = numbers
+        return self._numbers
+
+    def __len__(self) -> int:
+        """Different names (no GET of what was uploaded in one go; else as `numbers`)."""
+        if self.table.names is not None:
+            return self.table.names
+        numbers = self.numbers
+        return self.count if numbers is None else len(numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        numbers = self.numbers
+        if numbers is not None:
+            return iter(numbers)
+        return (name for page in self.table.pages() for name in page.names())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.number_of(name) is not None
+
+    def __getitem__(self, name: str) -> Text:
+        record = self.record(name)
+        found: Text = self._view_of(Span(self.source, record.start, record.stop))
+        return found
+
+    def record(self, name: str) -> Document:
+        """Where a document lies. Raises `KeyError`."""
+        number = self.number_of(name) if isinstance(name, str) else None
+        if number is None:
+            raise KeyError(name)
+        return self.table.document(number)
+
+    def number_of(self, name: str) -> int | None:
+        """The number of the last document of a name."""
+        return self.table.find(name) if self._numbers is None else self._numbers.get(name)
+
+    @property
+    def names(self) -> KeysView[str]:
+        return self.keys()
+
+    def metadata(self, name: str) -> dict[str, Any]:
+        """What was recorded of a document beside its text. Raises `KeyError`."""
+        return self.metadata_of(self.record(name).number)
+
+    def metadata_of(self, number: int) -> dict[str, Any]:
+        """The same by number."""
+        page = self.table.page_of(number)
+        return page.metadata(number - page.first)
+
+    def at(self, character: int) -> Document | None:
+        """The document that holds a character of the text; None between documents (at most 1 GET)."""
+        [number] = self.table.first_ending_after([character])
+        if number == self.count:
+            return None
+        found = self.table.document(number)
+        return found if found.start <= character else None
+
+    def starts(self, start: int, stop: int) -> Iterator[int]:
+        """The characters in [start, stop) at which documents begin (1 GET for 4,096 documents)."""
+        [number] = self.table.first_ending_after([start])
+        while number < self.count and (at := self.table.document(number).start) < stop:
+            if at >= start:
+                yield at
+            number += 1
+
+    def records(self) -> Iterator[Document]:
+        """All documents, in the order of the text."""
+        for page in self.table.pages():
+            yield from (page[i] for i in range(len(page)))
+
+    def item(self, number: int) -> DocumentText:
+        """A document as a lazy `str` (no GET)."""
+        return DocumentText(self.source, number, self._view_of)
+
+    def real(self, number: int) -> Any:
+        """A document as a `str`, above the limit as a view."""
+        record = self.table.document(number)
+        text = self._view_of(Span(self.source, record.start, record.stop))
+        return text[:]
+
+    def reals(self, numbers: Sequence[int]) -> list[Any]:
+        """Documents as `str`, of neighbours in one read."""
+        if not len(numbers):
+            return []
+        records = [self.table.document(number) for number in numbers]
+        first, stop = min(record.start for record in records), max(record.stop for record in records)
+        if stop - first > 2 * sum(map(len, records)) + (1 << 16):
+            return [self.real(number) for number in numbers]
+        whole = self.source.read(first, stop)
+        return [whole[record.start - first : record.stop - first] for record in records]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other if isinstance(other, Documents) else super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Documents {self.count:,} of {self.source.reader!r}>"

@@ -1,0 +1,204 @@
+"""One document as a lazy `str`: an item of a loop over documents, which is looked up and read only if it is used."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from monocontext.text.documents.source import DocumentSource
+from monocontext.text.lazy_kinds import LazyText
+from monocontext.text.source import Span
+from monocontext.text.str_methods import StrLike
+
+if TYPE_CHECKING:
+    from monocontext.format.documents import Document
+
+SMALL = 1 << 20
+"""Characters up to which a document that is read is kept as a `str` as long as somebody holds the item."""
+
+View = Callable[[Span], Any]
+"""Makes a `Monocontext` of a part of the source."""
+
+
+class DocumentText(StrLike):
+    """A document, equal to the `str` that it stands for. Making one costs nothing; its length at most 1 GET.
+
+    A small one is read whole where its text is needed, and has all methods of `str`; a search for a text that filters
+    rule out reads nothing.
+    """
+
+    __slots__ = ("_made", "_text", "number", "source", "view_of")
+
+    def __init__(self, source: DocumentSource, number: int, view_of: View):
+        self.source = source
+        self.number = number
+        self.view_of = view_of
+        self._made: Any = None
+        self._text: str | None = None
+
+    @property
+    def record(self) -> Document:
+        """Where it lies (at most 1 GET)."""
+        return self.source.table.document(self.number)
+
+    @property
+    def view(self) -> Any:
+        """The same as a `Monocontext` (at most 1 GET)."""
+        made = self._made
+        if made is None:
+            record = self.record
+            made = self._made = self.view_of(Span(self.source, record.start, record.stop))
+        return made
+
+    @property
+    def real(self) -> str | None:
+        """The text where it is small; None above that."""
+        text = self._text
+        if text is None:
+            view = self.view
+            size = len(view)
+            if size > SMALL or size > view._limit:
+                return None
+            text = self._text = self.source.read(view._start, view._stop)
+            self._made = None  # it holds the text once more
+        return text
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.view, name)
+
+    # -- what `StrLike` asks for -----------------------------------------------------------------------------------
+
+    @property
+    def span(self) -> Span:
+        span: Span = self.view.span
+        return span
+
+    @property
+    def _limit(self) -> int:  # type: ignore[override]
+        return int(self.view._limit)
+
+    def __len__(self) -> int:
+        return len(self._text) if self._text is not None else len(self.view)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def _length_up_to(self, most: int) -> int:
+        return len(self)
+
+    def _end_after(self, start: int) -> int:
+        return len(self)
+
+    def _part(self, start: int, stop: int) -> Any:
+        return self.view._part(start, stop)
+
+    def _prefix(self, stop: int) -> Any:
+        return self.view._prefix(stop)
+
+    def _rest(self, start: int) -> Any:
+        return self.view._rest(start)
+
+    def _over(self, span: Span, recipe: tuple[Any, ...]) -> Any:
+        return self.view._over(span, recipe)
+
+    @property
+    def _snapshot(self) -> Any:
+        return self.view._snapshot
+
+    def _count_real(self, size_bytes: int) -> None:
+        self.view._count_real(size_bytes)
+
+    def repl_namespace(self) -> Any:
+        return self.view.repl_namespace()
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        return self.view[key] if self._text is None else self._text[key]
+
+    def __iter__(self) -> Iterator[str]:
+        real = self.real
+        return iter(self.view if real is None else real)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self.view if (real := self.real) is None else real)
+
+    def __contains__(self, needle: object) -> bool:
+        """Whether a `str` occurs; reads nothing where filters say that it does not."""
+        if type(needle) is str and needle and self._text is None:
+            if self.source.rules_out(needle, self.number):
+                return False
+            view = self.view
+            self.source.follow(needle, view._start, view._stop)
+        real = self.real
+        return super().__contains__(needle) if real is None or isinstance(needle, LazyText) else needle in real  # type: ignore[operator]
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        """The `repr` of a small one; of a large one its kind and size."""
+        return repr(self.view) if (real := self.real) is None else repr(real)
+
+    def __copy__(self) -> DocumentText:
+        return self
+
+    def __deepcopy__(self, memo: object) -> DocumentText:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.view.__reduce__()  # type: ignore[no-any-return]
+
+
+_SEARCHES = frozenset({"count", "find", "index", "rfind", "rindex"})
+_OPERATORS = ("add", "eq", "ge", "gt", "le", "lt", "mod", "mul", "ne")
+
+
+def _add_methods() -> None:
+    """Give a small document the methods of its `str`; a large one, and arguments that are lazy, have the lazy ones."""
+    lazy_only = {"join", "maketrans"}
+    for name in (name for name in dir(str) if not name.startswith("_") and name not in lazy_only):
+        setattr(DocumentText, name, _method(name, getattr(StrLike, name)))
+    for name in _OPERATORS:
+        setattr(DocumentText, f"__{name}__", _operator(getattr(operator, name), getattr(StrLike, f"__{name}__")))
+    for name, real in (("__hash__", hash), ("__str__", str), ("__format__", format)):
+        setattr(DocumentText, name, _operator(real, getattr(StrLike, name)))
+
+
+def _method(name: str, lazily: Callable[..., Any]) -> Callable[..., Any]:
+    is_search = name in _SEARCHES
+
+    def method(self: DocumentText, *arguments: Any, **options: Any) -> Any:
+        if is_search and len(arguments) == 1 and type(needle := arguments[0]) is str and needle and not options:
+            if self._text is None and self.source.rules_out(needle, self.number):
+                return getattr("", name)(needle)
+            view = self.view
+            self.source.follow(needle, view._start, view._stop)
+        if any(isinstance(each, LazyText) for each in arguments) or (real := self.real) is None:
+            return lazily(self, *arguments, **options)
+        return getattr(real, name)(*arguments, **options)
+
+    method.__name__, method.__doc__ = name, lazily.__doc__
+    return method
+
+
+def _operator(on_real: Callable[..., Any], lazily: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: DocumentText, *arguments: Any) -> Any:
+        is_lazy = any(isinstance(each, LazyText) for each in arguments)
+        if is_lazy or (self._text is None and on_real is operator.eq and _differ(self, arguments[0])):
+            return lazily(self, *arguments)
+        real = self.real
+        return lazily(self, *arguments) if real is None else on_real(real, *arguments)
+
+    method.__doc__ = lazily.__doc__
+    return method
+
+
+def _differ(text: DocumentText, other: object) -> bool:
+    """Whether lengths alone tell."""
+    return isinstance(other, str) and len(other) != len(text)
+
+
+_add_methods()

@@ -1,0 +1,428 @@
+"""The documents of a context as a `list` of texts, and as a `dict` of names to texts.
+
+Each operation equals that of the real one. Indices and slices up to the limit give real `str`; a loop gives lazy ones,
+which read what is used of them: a search reads only documents that filters cannot rule out.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import abstractmethod
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from contextlib import AbstractContextManager
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsIndex, overload
+
+from monocontext.errors import NotPicklable
+from monocontext.text.documents.by_name import Documents
+from monocontext.text.lazy_kinds import LazyItems, LazyMapping, LazyText
+from monocontext.text.str_methods import StrLike
+
+if TYPE_CHECKING:
+    from monocontext.engine.remote.server import ReaderServer
+    from monocontext.engine.stats import Stats
+    from monocontext.text.namespace.kit import Kit
+
+_NOTHING = object()
+_SHOWN_NAMES = 5
+_NAME_CHARACTERS = 60
+
+
+class WholeText(Protocol):
+    """What a shape asks of its text, a `Monocontext`."""
+
+    _limit: int
+
+    def __len__(self) -> int: ...
+
+    @property
+    def documents(self) -> Documents[Any]: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def generation(self) -> int: ...
+
+    @property
+    def stats(self) -> Stats: ...
+
+    def thinking(self) -> AbstractContextManager[object]: ...
+
+    def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]: ...
+
+    def serve(self) -> ReaderServer: ...
+
+    def close(self) -> None: ...
+
+    def _html(self, kind: str) -> str: ...
+
+
+class _OfContext:
+    """What a host asks of a context, whatever its shape."""
+
+    _shape = ""
+    _lists: str
+    text: WholeText
+    """The same context as one text."""
+    documents: Documents[Any]
+
+    @property
+    def url(self) -> str:
+        return self.text.url
+
+    @property
+    def generation(self) -> int:
+        return self.text.generation
+
+    @property
+    def stats(self) -> Stats:
+        return self.text.stats
+
+    def thinking(self) -> AbstractContextManager[object]:
+        """A context manager to enter while you wait for a model; see `Monocontext.thinking`."""
+        return self.text.thinking()
+
+    def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        """As `Monocontext.reads_since`: in characters of the whole text."""
+        return self.text.reads_since(mark)
+
+    def repl_namespace(self) -> Kit:
+        """A kit by which code in a REPL cannot tell this from a real one (no GET). See `monocontext.namespace`."""
+        from monocontext.text.namespace.kit import Kit
+
+        reader: Any = self.documents.source.reader
+        return Kit(follower=reader if hasattr(reader, "ran") else None)
+
+    def serve(self) -> ReaderServer:
+        """A server of this context alone, for a process that must not have its keys; see `Monocontext.serve`."""
+        return self.text.serve().then((("_shaped", [self._shape]),))
+
+    def describe(self) -> dict[str, str]:
+        """What to tell a model of it: `kind`, `sentence`, `access` (1 GET for the first names)."""
+        found = self.documents
+        first = islice((record.name for record in found.records()), _SHOWN_NAMES)
+        names = ", ".join(repr(name[:_NAME_CHARACTERS]) for name in first)
+        size = f"{found.text_bytes:,} bytes together, kept in storage and read where you look"
+        return {"kind": f"lazy {self._shape}", "sentence": self._sentence(names, size), "access": _ACCESS[self._shape]}
+
+    @abstractmethod
+    def _sentence(self, names: str, size: str) -> str:
+        """For the model: what this is, by its first names and its size."""
+
+    def _repr_html_(self) -> str:
+        """For notebooks: as `Monocontext._repr_html_`; the map is that of the whole text (no GET)."""
+        return self.text._html(type(self).__name__)
+
+    def close(self) -> None:
+        """Give back memory and connections; reading raises `ContextClosed` afterwards. Idempotent."""
+        self.text.close()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _shape_again, (self.text, self._shape)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError(
+            f"the documents of a context cannot be changed: make a real {self._shape} of a part, {self._lists}"
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _shape_again(text: Any, shape: str) -> Any:
+    """Give a context its shape again; pickles call it."""
+    return text._shaped(shape)
+
+
+_SEARCH = """\
+It reads only documents that a search index cannot rule out; a text of five characters or more narrows best.
+- `context.text` is all of it as one str, and `context.text.grep(pattern)` finds its lines that match; \
+`context.documents.at(offset)` gives the document of an offset: `.number`, `.name`, `.start`.
+- Everything else streams: fine once, not in a loop."""
+_ACCESS = {
+    "list": f"""\
+It reads like a list of str. `len(context)`, `context[i]` and `len` of its items are cheap; a slice is a real list.
+- To search, loop once over all: `[i for i, text in enumerate(context) if "needle" in text]`, or with `re.search`. \
+{_SEARCH}""",
+    "dict": f"""\
+It reads like a dict of str to str. `len(context)`, `context[name]` and `name in context` are cheap.
+- To search, loop once over all: `[name for name, text in context.items() if "needle" in text]`, or with `re.search`. \
+{_SEARCH}""",
+}
+
+
+class DocumentList(_OfContext, Sequence[str], LazyItems):
+    """The documents of a context as a `list[str]`. Immutable, safe for use by many threads."""
+
+    _shape = "list"
+    _lists = "list(texts[a:b])"
+
+    def __init__(self, text: WholeText, documents: Documents[Any], numbers: range | None = None):
+        self.text = text
+        self.documents = documents
+        self._numbers = range(documents.count) if numbers is None else numbers
+
+    def _sentence(self, names: str, size: str) -> str:
+        return f"a list of {len(self):,} documents, all str, {size}; the first are named {names}"
+
+    def _is_large(self, numbers: range) -> bool:
+        """Whether documents have more characters than one `str` may; looks no further than that (1 GET for 4,096)."""
+        limit, size = self.text._limit, 0
+        for number in numbers:
+            size += len(self.documents.table.document(number))
+            if size > limit:
+                return True
+        return False
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.documents.item, self._numbers)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(self.documents.item, reversed(self._numbers))
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[str]: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        """A document as a `str` (above the limit a view), or a real list of them, above the limit a lazy one."""
+        if isinstance(key, slice):
+            numbers = self._numbers[key]
+            if self._is_large(numbers):
+                return DocumentList(self.text, self.documents, numbers)
+            return self.documents.reals(numbers)
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"list indices must be integers or slices, not {type(key).__name__}")
+        try:
+            number = self._numbers[key]
+        except IndexError:
+            raise IndexError("list index out of range") from None
+        return self.documents.real(number)
+
+    def __contains__(self, item: object) -> bool:
+        return next(self._equal(item), None) is not None
+
+    def count(self, value: object, /) -> int:
+        """Documents that equal a text: reads those of its length."""
+        return sum(1 for _ in self._equal(value))
+
+    def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex | None = None, /) -> int:
+        """The first document that equals a text: reads those of its length."""
+        low, high, _ = slice(operator.index(start), None if stop is None else operator.index(stop)).indices(len(self))
+        part = DocumentList(self.text, self.documents, self._numbers[low:high])
+        for at in part._equal(value):
+            return low + at
+        raise ValueError(f"{str(value)[:80]!r} is not in list")
+
+    def _equal(self, value: object) -> Iterator[int]:
+        """Places of the documents that equal a value, in order."""
+        if not isinstance(value, str | StrLike):
+            return
+        size = len(value)
+        for at, number in enumerate(self._numbers):
+            if len(self.documents.table.document(number)) == size and self.documents.item(number) == value:
+                yield at
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | LazyItems):
+            return NotImplemented
+        if isinstance(other, list | DocumentList) and len(self) != len(other):
+            return False
+        theirs: Any = other
+        return all(mine == their for mine, their in zip_longest(self, theirs, fillvalue=_NOTHING))
+
+    def __lt__(self, other: list[str]) -> bool:
+        return list(self) < other if isinstance(other, list) else NotImplemented
+
+    def __le__(self, other: list[str]) -> bool:
+        return list(self) <= other if isinstance(other, list) else NotImplemented
+
+    def __gt__(self, other: list[str]) -> bool:
+        return list(self) > other if isinstance(other, list) else NotImplemented
+
+    def __ge__(self, other: list[str]) -> bool:
+        return list(self) >= other if isinstance(other, list) else NotImplemented
+
+    def __add__(self, other: object) -> list[str]:
+        """A real list, whose items from here are lazy."""
+        if not isinstance(other, list | LazyItems):
+            return NotImplemented
+        return [*self, *other]  # type: ignore[misc]
+
+    def __radd__(self, other: object) -> list[str]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, times: SupportsIndex) -> list[str]:
+        return list(self) * operator.index(times)
+
+    __rmul__ = __mul__
+
+    def copy(self) -> list[str]:
+        """A real list, whose items are lazy."""
+        return list(self)
+
+    def _materialize(self) -> list[str] | None:
+        return None if self._is_large(self._numbers) else self.documents.reals(self._numbers)
+
+    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
+        append = extend = insert = pop = remove = clear = sort = reverse = _OfContext._refuse
+        __setitem__ = __delitem__ = __iadd__ = __imul__ = _OfContext._refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._numbers != range(self.documents.count):
+            raise NotPicklable(f"{self!r} is a part: pickle the whole, or a list of real str")
+        return super().__reduce__()
+
+    def __repr__(self) -> str:
+        return f"<DocumentList of {len(self):,} documents; a lazy list of str: index, slice or iterate it>"
+
+
+class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
+    """The documents of a context as a `dict[str, str]`. Immutable, safe for use by many threads.
+
+    Of several documents with one name it has the last, at the place of the first.
+    """
+
+    _shape = "dict"
+    _lists = "{name: texts[name] for name in ...}"
+
+    def __init__(self, text: WholeText, documents: Documents[Any]):
+        self.text = text
+        self.documents = documents
+
+    def _sentence(self, names: str, size: str) -> str:
+        return f"a dict of {len(self):,} documents by name, all str, {size}; the first keys are {names}"
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.documents)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self.documents))
+
+    def __contains__(self, name: object) -> bool:
+        hash(name)
+        return name in self.documents
+
+    def __getitem__(self, name: str) -> Any:
+        """A document as a `str`, above the limit as a view. Raises `KeyError`."""
+        hash(name)
+        return self.documents.real(self.documents.record(name).number)
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def _pairs(self) -> Iterator[tuple[str, Any]]:
+        numbers, item = self.documents.numbers, self.documents.item
+        if numbers is not None:
+            return ((name, item(number)) for name, number in numbers.items())
+        pages = self.documents.table.pages()
+        return ((name, item(n)) for page in pages for n, name in enumerate(page.names(), page.first))
+
+    def items(self) -> ItemsView[str, Any]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, dict | DocumentDict):
+            return NotImplemented
+        if len(self) != len(other):
+            return False
+        return all(name in other and other[name] == text for name, text in self._pairs())
+
+    def __or__(self, other: object) -> dict[str, Any]:
+        """A real dict, whose values from here are lazy."""
+        if not isinstance(other, dict | DocumentDict):
+            return NotImplemented
+        return dict(self._pairs()) | dict(other.items())
+
+    def __ror__(self, other: object) -> dict[str, Any]:
+        return other | dict(self._pairs()) if isinstance(other, dict) else NotImplemented
+
+    def copy(self) -> dict[str, Any]:
+        """A real dict, whose values are lazy."""
+        return dict(self._pairs())
+
+    def _materialize(self) -> dict[str, str] | None:
+        if self.documents.text_bytes > 4 * self.text._limit:
+            return None
+        pairs = list(self._pairs())
+        numbers = [text.number for _, text in pairs]
+        if sum(len(self.documents.table.document(number)) for number in numbers) > self.text._limit:
+            return None
+        return dict(zip((name for name, _ in pairs), self.documents.reals(numbers), strict=True))
+
+    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
+        pop = popitem = update = setdefault = clear = _OfContext._refuse
+        __setitem__ = __delitem__ = __ior__ = _OfContext._refuse
+
+    def __repr__(self) -> str:
+        return f"<DocumentDict of {self.documents.count:,} documents; a lazy dict of str: look names up or iterate it>"
+
+
+class _Items(ItemsView[str, Any]):
+    """Names and lazy texts."""
+
+    _mapping: DocumentDict
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        yield from self._mapping._pairs()
+
+    def __reversed__(self) -> Iterator[tuple[str, Any]]:
+        return iter(list(self)[::-1])
+
+
+class _Values(ValuesView[Any]):
+    """Lazy texts."""
+
+    _mapping: DocumentDict
+
+    def __iter__(self) -> Iterator[Any]:
+        return (text for _, text in self._mapping.items())
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(list(self)[::-1])
+
+
+LazyText.shapes |= {DocumentList, DocumentDict}
+LazyText.suspects |= LazyText.shapes
+
+
+def shaped(text: WholeText, shape: str) -> DocumentList | DocumentDict:
+    """A context in the shape of a list or dict. Raises `ValueError` where it has no documents, and, for a dict, where
+    documents of one upload have one name (at most 1 GET)."""
+    if shape not in ("list", "dict"):
+        raise ValueError(f"shape is 'text', 'list' or 'dict', not {shape!r}")
+    found = text.documents
+    if not found.count and len(text):
+        raise ValueError(f"{text.url} is one text without documents: open it without shape, or upload it as documents")
+    if shape == "list":
+        return DocumentList(text, found)
+    if found.table.doubled is not None:
+        name = found.table.document(found.table.doubled).name
+        raise ValueError(
+            f"{text.url}: several documents are named {name!r}, so it is no dict: open it with shape='list'"
+        )
+    return DocumentDict(text, found)

@@ -1,0 +1,167 @@
+"""Ask search filters once for all documents, and read ahead what they cannot rule out."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterator
+from copy import copy
+
+from monocontext.engine.candidates import Candidates
+from monocontext.engine.documents import DocumentTable
+from monocontext.engine.frame import FrameText
+from monocontext.format.filters.query import Literal, Query
+from monocontext.text.source import FrameReader, Stored
+from monocontext.text.windows import Window
+
+QUERIES = 4096
+"""Queries whose answers are remembered: a loop over documents may ask for each of a list of words."""
+IN_ORDER = 2
+"""Documents that are read in a row before others are read ahead of the loop."""
+FAR = 4 << 20
+"""Characters that reading ahead would pass over in vain: then it begins anew."""
+LARGE = 1 << 20
+"""Characters of a document from which on a search in it reads ahead by itself."""
+
+
+class Answer:
+    """What filters say of one query: which documents may hold a match. Reads ahead of a loop over them."""
+
+    def __init__(self, reader: FrameReader, table: DocumentTable, found: Candidates | None):
+        self._reader = reader
+        self._found = found
+        self._lock = threading.Lock()
+        self._ahead: Iterator[FrameText] | None = None
+        self._held: list[FrameText] = []
+        self._reached = self._at = self._in_order = 0
+        if found is not None:
+            regions = list(found.regions())
+            self._starts, self._stops = [region.start for region in regions], [region.stop for region in regions]
+            self._first = table.first_ending_after(self._starts)
+            self._last = table.first_ending_after([stop - 1 for stop in self._stops])
+
+    def rules_out(self, number: int) -> bool:
+        """Whether a document holds no match."""
+        if self._found is None:
+            return False
+        i = bisect_right(self._first, number) - 1
+        return i < 0 or number > self._last[i]
+
+    def within(self, start: int, stop: int) -> Candidates | None:
+        """Where matches that begin in characters [start, stop) may begin; None: anywhere."""
+        if self._found is None:
+            return None
+        found = copy(self._found)
+        found.start, found.stop = start, stop
+        low, high = bisect_right(self._stops, start), bisect_left(self._starts, stop)
+        found.runs = []
+        if low < high and start < stop:
+            first, last = self._reader.locate(start).number, self._reader.locate(stop - 1).number + 1
+            runs = ((max(a, first), min(b, last)) for a, b in self._found.runs[low:high])
+            found.runs = [(a, b) for a, b in runs if a < b]
+        return found
+
+    def follow(self, start: int, stop: int) -> list[FrameText] | None:
+        """Somebody reads characters [start, stop) next: bring them, and begin on what comes behind. Gives the frames
+        that hold them; None where they are not worth it."""
+        if not self._lock.acquire(blocking=False):
+            return None  # another thread is about it
+        try:
+            self._in_order = self._in_order + 1 if start >= self._at and stop - start <= LARGE else 0
+            self._at = start
+            if self._in_order < IN_ORDER or start - self._reached > FAR:
+                self._ahead, self._held = None, []
+            if self._in_order < IN_ORDER:
+                return None
+            if self._ahead is None:
+                self._ahead = self._reader.frames(start, self._reader.characters, only=self._found)
+                self._reached = start
+            while self._reached < stop:
+                text = next(self._ahead, None)
+                self._reached = text.frame.stop if text else self._reader.characters
+                if text:
+                    self._held.append(text)
+            if self._held and self._held[0].frame.stop <= start:
+                self._held = [text for text in self._held if text.frame.stop > start]
+            return self._held
+        finally:
+            self._lock.release()
+
+
+class DocumentSource(Stored):
+    """The text behind a reader, as its documents look at it. Safe for use by many threads."""
+
+    __slots__ = ("_answers", "_asked", "_held", "_literals", "table")
+
+    def __init__(self, reader: FrameReader, table: DocumentTable):
+        super().__init__(reader)
+        self.table = table
+        self._answers: dict[Hashable, Answer] = {}
+        self._literals: dict[str, Answer] = {}
+        self._asked: dict[Hashable, int] = {}
+        self._held: list[FrameText] = []
+        """Frames of the document that is read next: the cache may be too small for what is read ahead."""
+
+    def read(self, start: int, stop: int) -> str:
+        at, parts = start, []
+        for text in self._held:
+            frame = text.frame
+            if frame.start <= at < frame.stop:
+                end = min(stop, frame.stop)
+                parts.append(text.slice(at - frame.start, end - frame.start))
+                at = end
+        return "".join(parts) if at == stop else super().read(start, stop)
+
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
+        for text in self._held:
+            if text.frame.start <= start < stop <= text.frame.stop:
+                if only is not None:
+                    only.looked_at()
+                return iter((Window.of_frame(text, start, stop),))
+        return super().windows(start, stop, reverse=reverse, eager=eager, only=only)
+
+    def rules_out(self, needle: str, number: int) -> bool:
+        """Whether filters say that a document does not hold a text. The first document that asks is not told: a needle
+        of its own is not worth the blocks of filters."""
+        answer = self._literals.get(needle)
+        if answer is None:
+            answer = self._answer(Literal(needle), False, number)
+            if answer is None:
+                return False
+            if len(self._literals) >= QUERIES:
+                self._literals.clear()
+            self._literals[needle] = answer
+        return answer.rules_out(number)
+
+    def follow(self, needle: str, start: int, stop: int) -> None:
+        """A document that may hold a text is searched next."""
+        answer = self._literals.get(needle)
+        if answer is not None:
+            self._held = answer.follow(start, stop) or []
+
+    def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        answer = None if query is None or stop <= start else self._answer(query, within_line, -1 - start)
+        if answer is None:
+            return None
+        found = answer.within(start, stop)
+        if found is None or found.runs:
+            self._held = answer.follow(start, stop) or []
+        return found
+
+    def _answer(self, query: Query, within_line: bool, asker: int) -> Answer | None:
+        """What filters say of a query; None for the first document that asks."""
+        key = query, within_line
+        answer = self._answers.get(key)
+        if answer is None:
+            if self._asked.setdefault(key, asker) == asker:
+                if len(self._asked) > QUERIES:
+                    self._asked.clear()
+                return None
+            reader = self.reader
+            answer = Answer(reader, self.table, reader.candidates(query, 0, reader.characters, within_line))
+            if len(self._answers) >= QUERIES:
+                self._answers.clear()
+            self._answers[key] = answer
+        return answer

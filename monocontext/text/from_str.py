@@ -1,0 +1,19 @@
+"""Make a `Monocontext` of a `str`, for code that takes only texts read in parts."""
+
+from __future__ import annotations
+
+import uuid
+
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.text.monocontext import Monocontext
+from monocontext.writing.publish import publish
+
+
+def wrap_str(value: str) -> Monocontext:
+    """The same text, in the memory of this process while it is referenced; no other process can open it."""
+    name = f"wrapped-{uuid.uuid4().hex}"
+    store = MemoryStore(name)
+    publish(value, store, filters=False)
+    text: Monocontext = Monocontext.open(store)
+    forget(name)  # the objects go with the text
+    return text

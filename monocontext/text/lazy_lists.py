@@ -1,0 +1,410 @@
+"""Lazy lists: the results of `split` and `splitlines` where a real list would not fit.
+
+A list is read in blocks of items (`splitting`). The block last used is kept, and places from which items can be split
+anew are remembered, so that a loop by index costs what a loop by item does.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import threading
+from abc import abstractmethod
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, overload
+
+from monocontext.engine import read_log
+from monocontext.errors import NotPicklable
+from monocontext.text.lazy_kinds import LazyItems
+from monocontext.text.lines_at_hand import LinesAtHand
+from monocontext.text.source import Span, Stored
+from monocontext.text.splitting import Blocks, split_backward, split_lines, split_text, split_words
+from monocontext.text.windows import has_border
+
+CHECKPOINT_EVERY = 4096
+"""Items between two remembered places: `parts[i]` splits again from the nearest one,"""
+CHECKPOINT_CHARACTERS = 1 << 18
+"""or so many characters."""
+DENSE = 300
+"""Characters an item below which to split is faster than to find each separator."""
+
+
+_Block = tuple[int, int, list[Any], int]
+"""Items in a row: the number of the first, how many there are, the items, and the marks of read logs at that time: what
+is read after another mark is read anew, so that the log hears of it."""
+_NOTHING: _Block = 0, 0, [], -1
+
+
+class LazyList(Sequence[str], LazyItems):
+    """A list of strings, computed as it is read; equal to a `list` with the same items. Slices are real lists."""
+
+    _recipe: tuple[Any, ...] | None = None
+    _open: tuple[int, Iterator[tuple[int, list[Any]]]]
+    """A pass, and the item with which it goes on; there is none most of the time."""
+
+    def __init__(self, span: Span):
+        self._span = span
+        self._length = -1
+        self._block = _NOTHING
+        self._lock = threading.Lock()
+        self._firsts = array("Q", [0])  # numbers of items, and
+        self._places = array("Q", [0])  # the places from which they can be split anew
+
+    def with_recipe(self, text: object, method: str, *arguments: Any) -> Self:
+        """This list, with the call that made it, which is what a pickle holds."""
+        self._recipe = (text, method, *arguments)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._recipe is None:
+            raise NotPicklable(f"{self!r} does not know the text it is part of")
+        return _make_again, self._recipe
+
+    # -- blocks ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _blocks(self, place: int, first: int) -> Blocks:
+        """Blocks from a place on, where item `first` begins, each with the place after it; 0 is the first place."""
+
+    def _blocks_from(self, item: int) -> Iterator[tuple[int, list[Any]]]:
+        """Blocks, with the numbers of their first items, from the one with this item on, or one before it."""
+        with self._lock:
+            i = bisect_right(self._firsts, item) - 1
+            first, place = self._firsts[i], self._places[i]
+        for items, after in self._blocks(place, first):
+            if items:
+                self._remember(first, place)  # only now is it known that an item begins there
+                yield first, items
+                first += len(items)
+            place = after
+        self._length = first
+
+    def _remember(self, item: int, place: int) -> None:
+        with self._lock:
+            i = bisect_right(self._firsts, item)
+            last, known = self._firsts[i - 1], self._places[i - 1]
+            if item - last >= CHECKPOINT_EVERY or (item > last and place - known >= CHECKPOINT_CHARACTERS):
+                self._firsts.insert(i, item)
+                self._places.insert(i, place)
+
+    def _find(self, item: int) -> Any:
+        """An item, counted from the beginning. Raises `IndexError`. A second block in a row leaves its pass open, so
+        that what follows is fetched ahead."""
+        first, size, _, _ = self._block
+        expected = first + size
+        number, blocks = self.__dict__.pop("_open", (-1, iter(())))  # in one step: no other thread has it now
+        if number != item:
+            blocks = self._blocks_from(item)
+        for first, items in blocks:
+            if item < first + len(items):
+                self._block = first, len(items), items, read_log.marks_made
+                if first == expected > 0:
+                    self._open = first + len(items), blocks
+                return items[item - first]
+        raise IndexError("list index out of range")
+
+    # -- as a list -------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if self._length < 0:
+            for _ in self._blocks_from(self._firsts[-1]):
+                pass
+        return self._length
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(items for _, items in self._blocks_from(0))
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[str]: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> str | list[str]:
+        first, size, items, marks = self._block
+        if type(key) is int and 0 <= key - first < size and marks == read_log.marks_made:
+            item: str = items[key - first]
+            return item
+        if isinstance(key, slice):
+            return self._slice(key)
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"list indices must be integers or slices, not {type(key).__name__}")
+        found: str = self._item(key.__index__())
+        return found
+
+    def _item(self, index: int) -> Any:
+        if index < 0:
+            index += len(self)
+        if index < 0:
+            raise IndexError("list index out of range")
+        return self._find(index)
+
+    def _slice(self, key: slice) -> list[str]:
+        forward = (key.step is None or operator.index(key.step) > 0) and all(
+            bound is None or operator.index(bound) >= 0 for bound in (key.start, key.stop)
+        )
+        if forward and key.stop is not None:  # `parts[:k]` needs no length
+            start = operator.index(key.start) if key.start is not None else 0
+            stop = operator.index(key.stop)
+            return list(self._range(min(start, sys.maxsize), min(stop, sys.maxsize)))[:: key.step]
+        start, stop, step = key.indices(len(self))
+        if step > 0:
+            return list(self._range(start, stop))[::step]
+        return list(self._range(stop + 1, start + 1))[::step]
+
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        """Items [start, stop), fewer at the end."""
+        blocks = self._blocks_from(start) if stop > start else iter(())
+        first, items = next(blocks, (start, []))
+        rest = chain.from_iterable(items for _, items in blocks)
+        return islice(chain(items, rest), start - first, max(start, stop) - first)
+
+    def __reversed__(self) -> Iterator[Any]:
+        stop = len(self)
+        for first in reversed(list(self._firsts)):
+            yield from reversed(list(self._range(first, stop)))
+            stop = first
+
+    def __contains__(self, item: object) -> bool:
+        return any(item in items for _, items in self._blocks_from(0))
+
+    def index(self, item: object, start: SupportsIndex = 0, stop: SupportsIndex = sys.maxsize, /) -> int:
+        """The number of the first item that equals this one; reads up to it. `ValueError` when there is none."""
+        low, high = self._bounds(start, stop)
+        for first, items in self._blocks_from(low):
+            if first >= high:
+                break
+            with suppress(ValueError):
+                return first + items.index(item, max(low - first, 0), high - first)
+        raise ValueError(f"{item!r} is not in list")
+
+    def count(self, item: object) -> int:
+        """How many items equal this one; reads all."""
+        return sum(items.count(item) for _, items in self._blocks_from(0))
+
+    def _bounds(self, start: SupportsIndex, stop: SupportsIndex) -> tuple[int, int]:
+        low, high = operator.index(start), operator.index(stop)
+        if low < 0 or high < 0:
+            size = len(self)
+            low, high = (max(bound + size, 0) if bound < 0 else bound for bound in (low, high))
+        return low, high
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | LazyList):
+            return NotImplemented
+        nothing = object()  # an item may be None: a group of `re.split` that did not match
+        return all(mine == theirs for mine, theirs in zip_longest(self, other, fillvalue=nothing))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: object) -> list[str]:
+        if not isinstance(other, list | LazyList):
+            return NotImplemented
+        return [*self, *other]
+
+    def __radd__(self, other: object) -> list[str]:
+        if not isinstance(other, list):
+            return NotImplemented
+        return [*other, *self]
+
+    def __mul__(self, times: SupportsIndex) -> list[str]:
+        return list(self) * operator.index(times)
+
+    __rmul__ = __mul__
+
+    def copy(self) -> list[str]:
+        """A real list."""
+        return list(self)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a lazy list cannot be changed: make a real one of it first, parts = list(parts)")
+
+    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
+        append = extend = insert = pop = remove = clear = sort = reverse = _refuse
+        __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self._span):,} characters; a lazy list: iterate or slice it>"
+
+
+def _make_again(text: object, method: str, *arguments: Any) -> Any:
+    """Rebuild a lazy list; pickles call it."""
+    return getattr(text, method)(*arguments)
+
+
+class StreamSplit(LazyList):
+    """A split that streams through the text: its length costs one pass, once, and an item what lies before it, once.
+
+    `split(texts)` splits the text after a cut.
+    """
+
+    def __init__(self, span: Span, split: Callable[[Iterable[str]], Blocks]):
+        super().__init__(span)
+        self._split = split
+
+    def _blocks(self, place: int, first: int) -> Blocks:
+        return ((items, place + after) for items, after in self._split(self._span.texts(place)))
+
+
+class SeparatorSplit(StreamSplit):
+    """`text.split(separator)`: what can be searched for is not split."""
+
+    def __init__(self, span: Span, separator: str):
+        super().__init__(span, lambda texts: split_text(texts, separator))
+        self._separator = separator
+
+    def __len__(self) -> int:
+        if self._length < 0:
+            number = last = 0
+            for number, cut in enumerate(self._span.occurrences(self._separator), 1):
+                if number % CHECKPOINT_EVERY == 0 or cut - last >= CHECKPOINT_CHARACTERS:
+                    self._remember(number, cut + len(self._separator))
+                    last = cut
+                    if cut < number * DENSE:
+                        return super().__len__()
+            self._length = number + 1
+        return self._length
+
+    def __contains__(self, item: object) -> bool:
+        if type(item) is not str or has_border(self._separator):
+            return super().__contains__(item)
+        return self._find_item(item) is not None
+
+    def index(self, item: object, start: SupportsIndex = 0, stop: SupportsIndex = sys.maxsize, /) -> int:
+        """The number of the first item that equals this one: found as `find` finds it, and the separators before it are
+        counted. `ValueError` when there is none."""
+        low, high = self._bounds(start, stop)
+        if type(item) is not str or low or has_border(self._separator):
+            return super().index(item, low, high)
+        at = self._find_item(item)
+        number = -1 if at is None else self._count_before(at)
+        if not 0 <= number < high:
+            raise ValueError(f"{item!r} is not in list")
+        return number
+
+    def _find_item(self, item: str) -> int | None:
+        """The character at which the first item begins that equals this one; None: there is none. Only for separators
+        that cannot overlap themselves: then each occurrence is a cut."""
+        span, cut = self._span, self._separator
+        if cut in item:
+            return None
+        most = len(item) + len(cut)
+        head = span.read(0, min(most, len(span)) if span.length_is_known else most)
+        if head == item or head == item + cut:
+            return 0
+        if (at := span.find(cut + item + cut)) >= 0:
+            return at + len(cut)
+        size = len(span)
+        if size >= most and span.read(size - most, size) == cut + item:
+            return size - len(item)
+        return None
+
+    def _count_before(self, character: int) -> int:
+        """The number of the item that begins at a character."""
+        return self._span.count(self._separator, 0, character) if character else 0
+
+
+class LineSplit(SeparatorSplit):
+    r"""`text.split("\n")`: the length is known, an item costs 4 GETs at most (2 of index pages), iteration streams."""
+
+    def __init__(self, span: Span):
+        super().__init__(span, "\n")
+        self._at_hand = LinesAtHand(span)
+
+    def __len__(self) -> int:
+        if self._length < 0:
+            self._length = self._span.newlines + 1
+        return self._length
+
+    def _item(self, index: int) -> Any:
+        span, size = self._span, len(self)
+        if not isinstance(span.source, Stored):
+            return super()._item(index)
+        if index < 0:
+            index += size
+        if not 0 <= index < size:
+            raise IndexError("list index out of range")
+        found = self._at_hand.get(index)
+        if found is not None:
+            first, items = self._at_hand.block
+            self._block = first, len(items), items, read_log.marks_made
+        else:
+            found = span.read(span.line_start(index), span.line_start(index + 1) - 1 if index + 1 < size else len(span))
+        return found
+
+    def _blocks_from(self, item: int) -> Iterator[tuple[int, list[Any]]]:
+        first = item - item % CHECKPOINT_EVERY
+        with self._lock:
+            is_far = first > self._firsts[bisect_right(self._firsts, item) - 1]
+        if is_far and first < len(self):
+            self._remember(first, self._span.line_start(first))
+        return super()._blocks_from(item)
+
+    def _count_before(self, character: int) -> int:
+        span = self._span
+        return span.source.line_of(span.start + character) - span.lines_before
+
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        size = len(self)
+        start, stop = min(start, size), min(stop, size)
+        if stop <= start:
+            return iter(())
+        span = self._span
+        end = span.line_start(stop) - 1 if stop < size else len(span)
+        blocks = split_text(span.texts(span.line_start(start), end), "\n")
+        return chain.from_iterable(items for items, _ in blocks)
+
+    def __reversed__(self) -> Iterator[str]:
+        return split_backward(self._span.texts(reverse=True))
+
+
+def split_on(span: Span, separator: str) -> LazyList:
+    """`text.split(separator)`."""
+    return LineSplit(span) if separator == "\n" else SeparatorSplit(span, separator)
+
+
+def split_spaces(span: Span) -> LazyList:
+    """`text.split()`."""
+    return StreamSplit(span, split_words)
+
+
+def split_at_line_ends(span: Span, keepends: bool) -> LazyList:
+    """`text.splitlines(keepends)`."""
+    return StreamSplit(span, lambda texts: split_lines(texts, keepends))
+
+
+class OffsetSplit(LazyList):
+    """A split with known cuts: separators of `width` characters begin at the characters `cuts`."""
+
+    def __init__(self, span: Span, cuts: Sequence[int], width: int):
+        super().__init__(span)
+        self._cuts = cuts
+        self._width = width
+
+    def __len__(self) -> int:
+        return len(self._cuts) + 1
+
+    def _item(self, index: int) -> str:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexError("list index out of range")
+        return next(self._range(index % size, index % size + 1))
+
+    def _blocks(self, place: int, first: int) -> Blocks:
+        return (([item], first + 1) for first, item in enumerate(self._range(place, len(self)), place))
+
+    def _range(self, start: int, stop: int) -> Iterator[str]:
+        for i in range(start, min(stop, len(self))):
+            low = self._cuts[i - 1] + self._width if i else 0
+            high = self._cuts[i] if i < len(self._cuts) else len(self._span)
+            yield self._span.read(low, high)
+
+
+def cuts_from_right(span: Span, separator: str, most: int) -> array[int]:
+    """The characters at which `rsplit(separator, most)` cuts, `most` from the right; -1 for all."""
+    found = span.occurrences_from_right(separator)
+    cuts = array("Q", found if most < 0 else islice(found, min(most, sys.maxsize)))
+    cuts.reverse()
+    return cuts

@@ -1,0 +1,219 @@
+r"""Address a text by line: `lines[i]`, `lines[a:b]`, iteration. Items and slices are text with their line ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Protocol, SupportsIndex, cast, overload
+
+from monocontext.engine.stats import Stats
+from monocontext.errors import ContextTooLarge
+from monocontext.text.lines_at_hand import LinesAtHand
+from monocontext.text.source import Span
+
+
+class LineReader(Protocol):
+    """The source of the lines."""
+
+    @property
+    def lines(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> str:
+        """Lines [start, stop) joined."""
+        ...
+
+    def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
+        """Lines [start, stop) one by one."""
+        ...
+
+    def at_hand(self, line: int) -> str | None:
+        """A line with its end, if that is at hand (no GET); `line` may be any number."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """Characters that one `str` may have."""
+        ...
+
+    @property
+    def owner(self) -> Any:
+        """The open context: has `stats`, `close()`, `url`, `refresh()`."""
+        ...
+
+
+class LineView(Sequence[str]):
+    r"""The lines of a text. `len` counts lines; `lines[a:b]` is the text of lines a to b, a `str` where that is small.
+
+    A line ends with `\n` and keeps it; the last line may have none. An item or slice costs up to 2 GETs to find its
+    ends, and then those of `context[a:b]`.
+    """
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: LineReader):
+        self._reader = reader
+
+    def __len__(self) -> int:
+        return self._reader.lines
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, key: slice) -> str: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        if type(key) is int and (line := self._reader.at_hand(key)) is not None:
+            return line
+        size = len(self)
+        if isinstance(key, slice):
+            start, stop, step = key.indices(size)
+            if step == 1:
+                return self._reader.read(start, stop) if stop > start else ""
+            chosen = range(start, stop, step)
+            if not chosen:
+                return ""
+            low, high = min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1]) + 1
+            return "".join(_lines_with_step(self._reader, low, high, chosen))
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"line numbers must be integers or slices, not {type(key).__name__}")
+        index = key.__index__()
+        if not -size <= index < size:
+            raise IndexError(f"line {index} is out of range: the text has {size:,} lines")
+        line = self._reader.at_hand(index % size) if index < 0 else None
+        return self._reader.read(index % size, index % size + 1) if line is None else line
+
+    def __iter__(self) -> Iterator[str]:
+        return self._reader.iterate(0, len(self))
+
+    def __reversed__(self) -> Iterator[str]:
+        return self._reader.iterate(0, len(self), reverse=True)
+
+    def index(self, line: str, start: int = 0, stop: int | None = None) -> int:
+        """The number of the first line that equals `line`, end included; streams. `ValueError` when there is none."""
+        first, last, _ = slice(start, stop).indices(len(self))
+        for number, found in enumerate(self._reader.iterate(first, max(first, last)), first):
+            if found == line:
+                return number
+        raise ValueError(f"no line is {line!r}")
+
+    def __repr__(self) -> str:
+        return f"<Lines: {len(self):,} lines of {self.url or 'a text'}; lines[i] and lines[a:b] are text>"
+
+    @property
+    def url(self) -> str:
+        return str(self._reader.owner.url)
+
+    @property
+    def stats(self) -> Stats:
+        stats = self._reader.owner.stats
+        assert isinstance(stats, Stats)
+        return stats
+
+    def refresh(self) -> LineView:
+        """Move to the newest generation (1 GET and more, see `Monocontext.refresh`)."""
+        self._reader.owner.refresh()
+        return self
+
+    def close(self) -> None:
+        self._reader.owner.close()
+
+    def __enter__(self) -> LineView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class TextLines:
+    r"""The lines of a text in characters, by its count of `\n`."""
+
+    def __init__(self, text: _LinedText):
+        self._text = text
+
+    @property
+    def owner(self) -> Any:
+        return self._text
+
+    @property
+    def limit(self) -> int:
+        return self._text._limit
+
+    @property
+    def lines(self) -> int:
+        span = self._text.span
+        newlines = span.newlines
+        if span.reaches_source_end and not span.start and span.source.final_newline is not None:
+            return newlines + (0 if span.source.final_newline or not len(span) else 1)
+        return newlines if span.line_start(newlines) == len(span) else newlines + 1
+
+    def at_hand(self, line: int) -> str | None:
+        found = self._text._lines_at_hand.get(line)
+        return None if found is None else found + "\n"
+
+    def read(self, start: int, stop: int) -> str:
+        span = self._text.span
+        return cast(str, self._text[span.line_start(start) : span.line_start(stop)])
+
+    def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
+        span = self._text.span
+        texts = span.texts(span.line_start(start), span.line_start(stop), reverse=reverse)
+        return _lines_backward(texts) if reverse else _lines_forward(texts)
+
+
+class _LinedText(Protocol):
+    """The text of the lines."""
+
+    _limit: int
+
+    @property
+    def _lines_at_hand(self) -> LinesAtHand: ...
+
+    @property
+    def span(self) -> Span: ...
+
+    def __getitem__(self, key: slice) -> object: ...
+
+
+def _lines_with_step(reader: LineReader, low: int, high: int, chosen: range) -> Iterator[str]:
+    """The lines `chosen` of [low, high), up to the limit."""
+    reverse, step = chosen.step < 0, min(abs(chosen.step), sys.maxsize)
+    size = 0
+    for line in islice(reader.iterate(low, high, reverse=reverse), 0, None, step):
+        size += len(line)
+        if size > reader.limit:
+            raise ContextTooLarge(
+                f"lines with step {chosen.step} would make more than the limit of {reader.limit:,} characters "
+                f"(materialize_limit): iterate over .lines, or take lines[a:b] first"
+            )
+        yield line
+
+
+def _lines_forward(texts: Iterable[str]) -> Iterator[str]:
+    rest: list[str] = []
+    for text in texts:
+        *lines, last = text.split("\n")
+        for line in lines:
+            if rest:
+                line = "".join([*rest, line])
+                rest = []
+            yield line + "\n"
+        if last:
+            rest.append(last)
+    if rest:
+        yield "".join(rest)
+
+
+def _lines_backward(texts: Iterable[str]) -> Iterator[str]:
+    rest = ""  # the text of the lines not yet complete
+    for text in texts:
+        *lines, last = (text + rest).split("\n")
+        if not lines:
+            rest = last
+            continue
+        if last:
+            yield last
+        for line in reversed(lines[1:]):
+            yield line + "\n"
+        rest = lines[0] + "\n"
+    if rest:
+        yield rest

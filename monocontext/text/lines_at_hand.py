@@ -1,0 +1,99 @@
+r"""Keep the lines of the frame last used, so that `lines[i]` in a loop takes a microsecond.
+
+Invariant: `_block` holds whole lines of one frame, each of which ends before a `\n` of that frame.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from monocontext.engine.frame import FrameText
+from monocontext.text.source import Span, Stored
+
+
+class _Block(NamedTuple):
+    """Lines of one frame."""
+
+    frame: int
+    first: int
+    """The number of the first of them in the span, from 0."""
+    lines: list[str]
+    starts: list[int]
+    """The characters of the source at which they begin, and the one after the last; empty without a read log."""
+
+
+_NOTHING = _Block(-1, 0, [], [])
+
+
+class LinesAtHand:
+    """Lines of one span by their numbers in it. Safe for use by many threads: each sets `_block` in one step."""
+
+    def __init__(self, span: Span):
+        self._span = span
+        self._block = _NOTHING
+        self._last_frame = -1
+
+    def get(self, line: int) -> str | None:
+        r"""A line without its `\n`, in 1 us; None where it is not at hand, and must be read in the ordinary way.
+
+        A frame in memory is split when a second line of it is asked for (no GET but for an index page).
+        """
+        source = self._span.source
+        log = source.reader.log if isinstance(source, Stored) else None
+        block = self._block
+        i = line - block.first
+        if not 0 <= i < len(block.lines) or (log and not block.starts):
+            found = self._load(line, log is not None)
+            if not isinstance(found, _Block):
+                return found
+            block = found
+            i = line - block.first
+            if not 0 <= i < len(block.lines):
+                return None
+        if log:
+            log.add(block.starts[i], block.starts[i + 1])
+        return block.lines[i]
+
+    @property
+    def block(self) -> tuple[int, list[str]]:
+        """The number of a line, and that line and others after it, to be read without this; empty with a read log,
+        which must hear of each."""
+        return (0, []) if self._block.starts else self._block[1:3]
+
+    @cached_property
+    def _lines_before(self) -> int:
+        return self._span.lines_before
+
+    def _load(self, line: int, is_logged: bool) -> _Block | str | None:
+        """The line alone, or the block of the frame in which it ends: it may begin before that."""
+        span, source, block = self._span, self._span.source, self._block
+        if line < 0 or not isinstance(source, Stored):
+            return None
+        newline = line + self._lines_before
+        text = source.newline_at_hand(newline)
+        if text is None:
+            return None
+        frame = text.frame
+        last, self._last_frame = self._last_frame, frame.number
+        if frame.number == block.frame and (block.starts or not is_logged):
+            return block
+        if frame.number == last:
+            self._block = block = self._split(text, is_logged)
+            return block
+        if newline == frame.start_newline or is_logged or frame.start < span.start or frame.stop > span.stop:
+            return None
+        return text.between_newlines(newline - frame.start_newline)
+
+    def _split(self, text: FrameText, is_logged: bool) -> _Block:
+        span, frame = self._span, text.frame
+        low, high = max(frame.start, span.start), min(frame.stop, span.stop)
+        lines = text.slice(low - frame.start, high - frame.start).split("\n")
+        lines.pop()  # it ends after this frame, or in the text's end without a newline
+        number = frame.start_newline + text.newlines_before(text.to_byte(low - frame.start)) - self._lines_before
+        if low > span.start and lines:  # the first may begin before this frame
+            low += len(lines.pop(0)) + 1
+            number += 1
+        starts = accumulate((len(line) + 1 for line in lines), initial=low) if is_logged else ()
+        return _Block(frame.number, number, lines, list(starts))

@@ -1,0 +1,832 @@
+"""`Monocontext`: a string that lives in a store.
+
+Each operation must equal the one of `str`. Small results are real `str`; results that could be as large as the text are
+views of it, or a `ContextTooLarge` that says what to write instead.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
+
+from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.workers import Workers
+from monocontext.engine.open import Opened, OriginalOptions, check_place
+from monocontext.engine.prefetch import Prefetch
+from monocontext.engine.read_log import ReadLog
+from monocontext.engine.reader import Reader
+from monocontext.engine.stats import Stats
+from monocontext.errors import NotAContext, NotPicklable
+from monocontext.options import StoreOptions, takes
+from monocontext.stores import store_at
+from monocontext.stores.disk import CAPACITY_BYTES
+from monocontext.text.file import OpenOrFile, Place
+from monocontext.text.lines_at_hand import LinesAtHand
+from monocontext.text.source import OPEN, Source, Span, Stored
+from monocontext.text.str_methods import StrLike, iterate
+from monocontext.text.windows import Window
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from monocontext.engine.remote.reader import ServedReader
+    from monocontext.engine.remote.server import ReaderServer
+    from monocontext.text.code_prefetch import CodePrefetcher, Thinking
+    from monocontext.text.documents.by_name import Documents
+    from monocontext.text.documents.shapes import DocumentDict, DocumentList
+    from monocontext.text.lines import LineView
+    from monocontext.text.namespace.kit import Kit
+    from monocontext.text.search.explain import Explanation
+    from monocontext.text.search.grep import GrepHits, Query
+    from monocontext.text.search.outline import Outline
+    from monocontext.text.search.ranked import Passages
+    from monocontext.text.search.reranking import Ask
+
+MATERIALIZE_LIMIT = 64 << 20
+"""The most characters of one real `str`: at most 256 MiB of memory."""
+CACHE_BYTES = 256 << 20
+
+SPARSE_STEP = 4 << 20
+"""A step from which on a slice reads its characters one by one and fetches nothing in between."""
+
+_COLD = (0, 0, b"")
+
+
+class Monocontext(StrLike, Sequence[str]):
+    """A text of any size, read where the code looks. Immutable, safe for use by many threads.
+
+    Offsets, lengths and slices count characters (code points), as those of `str`. `ctx.lines` addresses the same text
+    by line. Costs below are GETs with nothing cached; what is cached costs none. An index page covers 1 GB of text and
+    is fetched once.
+    """
+
+    __slots__ = ("_code", "_hot", "_last_frame", "_limit", "_lines", "_opened", "_recipe", "_source", "_start", "_stop")
+
+    _source: Source
+    _start: int
+    _stop: int
+    _limit: int
+    _opened: Opened | None
+    _recipe: tuple[Any, ...] | None
+    """How to derive a derived text: the base text, the method, its arguments."""
+    _hot: tuple[int, int, Any]
+    """The frame last read: characters [low, high) of this text, and their bytes or `str`."""
+    _last_frame: int
+    """The number of the frame last read."""
+    _lines: LinesAtHand | None
+    """The lines of the frame last used; made when somebody first asks for lines."""
+    _code: CodePrefetcher | None
+    """Follows the code that a model writes; made when it first writes some."""
+
+    @takes(OriginalOptions)
+    def __new__(
+        cls,
+        bucket: str,
+        prefix: str = "",
+        manifest_name: str = "manifest.json",
+        region: str | None = None,
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        client: object | None = None,
+        enable_logging: bool = False,
+        **options: Unpack[OriginalOptions],
+    ) -> Any:
+        """DeepRecurse's constructor: `Monocontext("bucket", "prefix/")` (1 GET).
+
+        On a DeepRecurse manifest the result is addressed in lines, as the original's, has its `bucket`, `prefix` and
+        `manifest_name`, and passes for a `Monocontext` in `isinstance`; on a context of ours it is what
+        `Monocontext.open` returns; options are those of `open`. `enable_logging` is accepted and ignored: see `stats`.
+        """
+        from monocontext.text.deeprecurse import DeepRecurseLines, open_deeprecurse
+
+        Monocontext.register(DeepRecurseLines)  # pyright: ignore[reportAttributeAccessIssue] - Sequence is an ABC
+        return open_deeprecurse(cls.open, bucket, prefix, manifest_name, region, encoding, errors, client, options)
+
+    @OpenOrFile
+    @classmethod
+    @takes(StoreOptions)
+    def open(
+        cls,
+        url: Place,
+        *,
+        unit: str = "characters",
+        shape: str = "text",
+        cache_bytes: int = CACHE_BYTES,
+        materialize_limit: int = MATERIALIZE_LIMIT,
+        allow: Iterable[str | os.PathLike[str]] = (),
+        generation: int | None = None,
+        preload: bool = False,
+        threads: bool = True,
+        hedge: Hedge | None = "p99",
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_dir_bytes: int = CAPACITY_BYTES,
+        prefetch: Prefetch = "all",
+        workers: Workers | None = None,
+        **store_options: Unpack[StoreOptions],
+    ) -> Monocontext | LineView | DocumentList | DocumentDict:
+        """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET, for its root).
+
+        - `unit="lines"`: the same text addressed by line, `ctx.lines`; also opens a DeepRecurse manifest
+        - `shape="list"`, `"dict"`: the documents of the context as a lazy `list` of texts, or a lazy `dict` of names to
+          texts, which behave as the real ones: `documents.shapes`
+        - `cache_bytes`: memory for decoded text and index pages; requests in flight take up to three eighths of that on
+          top, and at least 24 MiB
+        - `materialize_limit`: characters up to which a result becomes one real `str`
+        - `allow`: places outside the context (buckets, folders) that its virtual segments may be read from
+        - `generation`: open this one instead of the newest
+        - `preload`: fetch everything now, in parallel; needs a cache as large as the text
+        - `threads`: `False` starts none: requests are carried out by the caller, one after another
+        - `hedge`: which requests are asked for once more when their answer is late, so that one straggler does not
+          hold up a whole slice: those beyond the p99 and three medians of their size ("p99", at most 2 % more GETs),
+          beyond the p95 ("p95", at most 6 %), or `None`. Memory, disks and what answers within a
+          millisecond are never asked twice
+        - `cache_dir`: a folder, open to its owner only, that keeps what is read for the next process, at most
+          `cache_dir_bytes` and not the last 5 % of the disk. What lies there is not asked for again; roots always are
+        - `prefetch`: what is fetched before anybody asks for it: what code says that it will read ("code": `hint`,
+          `prefetch`, cells of a REPL), what follows from reads before ("history"), both ("all"), or nothing ("off").
+          Opening fetches nothing ahead: the head and the tail come when a model first thinks or writes
+        - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
+          `client` (`stores.open_store`)
+
+        Raises `NotFound`, `NotAContext`, `AccessDenied`, `UnsupportedFormat`, `DamagedData`, `InvalidUrl`.
+
+        Of a text that is open, `context.open()` is a seekable text file over it, a `ContextFile`.
+        """
+        ours = isinstance(url, str | os.PathLike)
+        if not ours:
+            check_place(url)
+        if shape not in ("text", "list", "dict"):
+            raise ValueError(f"shape is 'text', 'list' or 'dict', not {shape!r}")
+        if shape != "text" and unit == "lines":
+            raise ValueError("unit='lines' is a shape of its own: leave out the other")
+        if unit not in ("characters", "chars", "lines"):
+            raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
+        store = store_at(url, store_options) if isinstance(url, str | os.PathLike) else url
+        opened = Opened(
+            store,
+            cache_bytes=cache_bytes,
+            allow=allow,
+            store_options=store_options,
+            workers=workers,
+            owns_store=ours,
+            threads=threads,
+            hedge=hedge,
+            cache_dir=cache_dir,
+            cache_dir_bytes=cache_dir_bytes,
+            prefetch=prefetch,
+        )
+        try:
+            reader = opened.reader(generation)
+        except NotAContext:
+            if unit == "lines":
+                from monocontext.text.deeprecurse import open_deeprecurse_lines
+
+                return open_deeprecurse_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
+            raise
+        text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
+        if preload:
+            reader.preload()
+        if shape != "text":
+            return text._shaped(shape)
+        return text.lines if unit == "lines" else text
+
+    @classmethod
+    def _of(
+        cls, span: Span, limit: int, opened: Opened | None = None, recipe: tuple[Any, ...] | None = None
+    ) -> Monocontext:
+        self = object.__new__(cls)
+        self._source, self._start, self._stop = span.source, span.start, span.stop
+        self._limit = limit
+        self._opened = opened
+        self._recipe = recipe
+        self._hot = _COLD
+        self._last_frame = -1
+        self._lines = None
+        self._code = None
+        return self
+
+    # -- length, items, slices -------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Characters (no GET; of a derived text that may have changed lengths, one pass)."""
+        if self._stop == OPEN:
+            self._stop = self._source.characters
+        return self._stop - self._start
+
+    def __bool__(self) -> bool:
+        return next(self.span.texts(), "") != "" if self._stop == OPEN else self._stop > self._start
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, key: slice) -> str | Monocontext: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> str | Monocontext:
+        """A character, or a slice.
+
+        A slice of up to `materialize_limit` characters is a `str`, a longer one is a view that is equal to it and costs
+        nothing until it is read; a longer one with a step is `ContextTooLarge`. GETs: 1 for an item; for a slice
+        ceil(stored / part) + 1 in parallel, part = stored / 16 within 1 and 8 MiB.
+        """
+        low, high, data = self._hot
+        if isinstance(key, slice):
+            start, stop = key.start, key.stop
+            size = self._stop - self._start  # endless where it is unknown: `_slice` handles that
+            if start is None:
+                start = 0
+            if stop is None:
+                stop = size
+            if key.step is None and type(start) is int and type(stop) is int:
+                if size < OPEN // 2:
+                    if start < 0:
+                        start = max(start + size, 0)
+                    if stop < 0:
+                        stop += size
+                    elif stop > size:
+                        stop = size
+                if low <= start <= stop <= high:
+                    piece = data[start - low : stop - low]
+                    return piece if type(piece) is str else str(piece, "ascii")
+                if size < OPEN // 2:
+                    return self._part(start, max(start, stop))
+            return self._slice(key)
+        if type(key) is int and low <= key < high:
+            piece = data[key - low : key - low + 1]
+            return piece if type(piece) is str else str(piece, "ascii")
+        return self._item(key)
+
+    def _item(self, key: SupportsIndex) -> str:
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"string indices must be integers, not '{type(key).__name__}'")
+        index = key.__index__()
+        size = self._length_up_to(index + 1) if index >= 0 else len(self)
+        if not -size <= index < size:
+            raise IndexError("string index out of range")
+        if index < 0:
+            index += size
+        return self._read(index, index + 1)
+
+    def _slice(self, key: slice) -> str | Monocontext:
+        if self._stop == OPEN and (found := self._slice_of_open(key)) is not None:
+            return found
+        start, stop, step = key.indices(len(self))
+        if step == 1:
+            return self._part(start, max(start, stop))
+        positions = range(start, stop, step)
+        if not positions:
+            return ""
+        low, high = min(positions[0], positions[-1]), max(positions[0], positions[-1]) + 1
+        if len(positions) > self._limit:
+            raise self._too_large(f"a slice with step {step}", len(positions), "take context[a:b] first, then the step")
+        if abs(step) > SPARSE_STEP:
+            return "".join(self._read(at, at + 1) for at in positions)
+        return _pick_characters(self.span.windows(low, high, reverse=step < 0), positions, self._start)
+
+    def _slice_of_open(self, key: slice) -> str | Monocontext | None:
+        """A slice of a text of unknown length whose bounds count from the beginning; reads no further than its end."""
+        bounds = [bound if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step)]
+        start, stop, step = bounds
+        if (start or 0) < 0 or (stop or 0) < 0 or step not in (None, 1):
+            return None
+        if stop is None:
+            end = self._end_after(start or 0)
+            return self._part(start or 0, end) if end == OPEN else None
+        start, stop, _ = slice(start, stop).indices(self._length_up_to(stop))
+        return self._part(start, max(start, stop))
+
+    def _length_up_to(self, most: int) -> int:
+        """The length; where it is unknown, `most` if the text has so many characters, which reads no further."""
+        if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
+            return most
+        return len(self)
+
+    def _end_after(self, start: int) -> int:
+        """The end; OPEN where it is unknown, and the text after `start` is above the limit of one `str`."""
+        enough = start + self._limit + 1
+        return OPEN if self._stop == OPEN and self._length_up_to(enough) >= enough and self._stop == OPEN else len(self)
+
+    def _read(self, start: int, stop: int) -> str:
+        """Characters [start, stop) of this text; keeps their frame in `_hot` for the next read."""
+        if stop <= start:
+            return ""
+        source = self._source
+        if not isinstance(source, Stored) or stop - start > 1 << 20:
+            return source.read(self._start + start, self._start + stop)
+        text = source.reader.within(self._start + start, self._start + stop)
+        if text is None:
+            return source.read(self._start + start, self._start + stop)
+        frame = text.frame
+        low = frame.start - self._start
+        high = low + frame.characters
+        if source.reader.log:
+            return text.slice(start - low, stop - low)  # the log must see each read, so none may bypass the reader
+        if self._last_frame == frame.number or text.whole is not None:  # read twice: worth holding, and decoding whole
+            data = text.data if text.is_ascii and text.whole is None else text.text
+            self._hot = _clip_frame(low, high, len(self), data)
+        if source.reader.is_closed:  # while this read was on its way
+            self._hot = _COLD
+        self._last_frame = frame.number
+        return text.slice(start - low, stop - low)
+
+    def view(
+        self, start: int | None = None, stop: int | None = None, *, materialize_limit: int | None = None
+    ) -> Monocontext:
+        """`context[start:stop]` as a `Monocontext` of any size (no GET).
+
+        `materialize_limit`: the limit of the view; by default that of this text.
+        """
+        start, stop, _ = slice(start, stop).indices(len(self))
+        view = self._view(start, max(start, stop))
+        if materialize_limit is None:
+            return view
+        return self._of(view.span, materialize_limit, view._opened, view._recipe)
+
+    def _view(self, start: int, stop: int) -> Monocontext:
+        if start == 0 and stop in (OPEN, self._stop - self._start):
+            return self._snapshot
+        span = Span(self._source, self._start + start, OPEN if stop == OPEN else self._start + stop)
+        return self._of(span, self._limit, self._opened, self._recipe)
+
+    def _part(self, start: int, stop: int) -> str | Monocontext:
+        if stop - start <= self._limit:
+            return self._read(start, max(start, stop))
+        return self._view(start, stop)
+
+    def _prefix(self, stop: int) -> Monocontext:
+        return self._view(0, stop)
+
+    def _rest(self, start: int) -> Monocontext:
+        return self._view(start, len(self))
+
+    @property
+    def _snapshot(self) -> Monocontext:
+        if self._opened is None or not self._is_whole:
+            return self
+        return self._of(self.span, self._limit, self._opened, self._recipe)
+
+    def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
+        return self._of(span, self._limit, None, recipe)
+
+    @property
+    def span(self) -> Span:
+        """Where this text lies in its source."""
+        return Span(self._source, self._start, self._stop)
+
+    # -- iteration -------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[str]:
+        """Characters in order, streamed (1 GET for about 8 MiB stored)."""
+        return iterate(self.span)
+
+    def __reversed__(self) -> Iterator[str]:
+        """Characters from the last to the first, streamed."""
+        return iterate(self.span, reverse=True)
+
+    def chunks(self, characters: int = 100_000) -> Iterator[str]:
+        """The text in order in real `str` pieces of at most `characters`, fetched ahead of the caller.
+
+        A piece ends after a newline where there is one in its last eighth. Joined they are the text.
+        """
+        if characters < 1:
+            raise ValueError(f"chunks takes 1 character or more, not {characters}")
+        return _pieces(self.span.texts(), characters)
+
+    @property
+    def lines(self) -> LineView:
+        r"""The same text addressed by line: `lines[i]`, `lines[a:b]`, iteration; lines keep the `\n` they end with."""
+        from monocontext.text.lines import LineView, TextLines
+
+        return LineView(TextLines(self))
+
+    @property
+    def documents(self) -> Documents[Monocontext]:
+        """The documents of the whole text, a mapping of name to `Monocontext` (no GET): `documents.by_name`.
+
+        `ValueError` for a part of a context and for a derived text.
+        """
+        from monocontext.text.documents.by_name import Documents
+        from monocontext.text.documents.source import DocumentSource
+
+        reader = self._reader
+        if reader is None or not self._is_whole:
+            raise ValueError("documents are those of the whole context, not of a part of it or a text derived from it")
+        source = DocumentSource(reader, reader.documents)
+        return Documents(source, lambda span: self._of(span, self._limit, self._opened))
+
+    def _shaped(self, shape: str) -> DocumentList | DocumentDict:
+        """The documents as a list or dict."""
+        from monocontext.text.documents.shapes import shaped
+
+        return shaped(self._snapshot, shape)
+
+    @property
+    def _lines_at_hand(self) -> LinesAtHand:
+        if self._lines is None:
+            self._lines = LinesAtHand(self.span)
+        return self._lines
+
+    # -- search by line --------------------------------------------------------------------------------------------
+
+    def grep(
+        self,
+        pattern: Query,
+        *,
+        ignore_case: bool = False,
+        fixed: bool = False,
+        max_hits: int | None = None,
+        start: int | None = None,
+        stop: int | None = None,
+        executor: Executor | None = None,
+    ) -> GrepHits:
+        r"""The lines that a pattern matches, in order: `Hit(offset, line_number, line)` for each; streams.
+
+        An iterator: it finds each hit once, on demand. `print` of it shows the first 20, which stay in it.
+
+        - `pattern`: a regular expression, one compiled by `re` or `monocontext.regex`, or a list of these: any of them
+        - `fixed`: the pattern is literal text
+        - `max_hits`: the most hits
+        - `start`, `stop`: only lines that begin at characters [start, stop)
+        - `executor`: any `concurrent.futures.Executor`, whose workers then search parts of the text
+
+        Each line is searched by itself, as `grep` does: it ends before `\n`, and no match reaches over that. `offset`
+        is the character at which the first match in the line begins, `line_number` counts from 1, `line` has no `\n`.
+
+        GETs: the blocks of search filters (up to 16 for a literal and 16 GiB of text, at once), then 1 for about 8 MiB
+        stored of frames in which a match may begin, and 1 for the rest of a line in other frames. Where no filter
+        applies (`explain`), all frames are read. `ContextTooLarge` for a hit in a line of more characters than
+        `materialize_limit`. A view whose offsets are its own is `context.view(a, b)`.
+        """
+        from monocontext.text.search.grep import GrepHits, compile_query, grep
+
+        linewise = compile_query(pattern, ignore_case=ignore_case, fixed=fixed)
+        if max_hits is not None and operator.index(max_hits) < 0:
+            raise ValueError(f"max_hits is 0 or more, not {max_hits}")
+        first, last = 0, None
+        if start is not None or stop is not None:
+            first, end, _ = slice(start, stop).indices(len(self))
+            last = max(first, end) if end < len(self) else None
+        if executor is not None:
+            from monocontext.text.search.grep_parallel import grep_parts
+
+            return GrepHits(grep_parts(self, linewise, first, last, max_hits, executor))
+        return GrepHits(grep(self.span, linewise, self._limit, first, last, max_hits))
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        max_bytes: int | None = None,
+        max_seconds: float | None = None,
+        per_document: bool = False,
+        rerank: Ask | None = None,
+    ) -> Passages:
+        """The passages that speak of some words, best first: `Passage(start, stop, line, document, score, text)`.
+
+        - `query`: words in any order and form, `"a phrase"` that a passage must have, `-word` that it must not have,
+          `doc:src/*.py` for passages of documents of such names
+        - `k`: the most passages
+        - `max_bytes`, `max_seconds`: text to look at (64 MiB) and time; the result's `note` says what was left unread
+        - `per_document`: documents, best first: of each the passage that scores most
+        - `rerank`: a function from a prompt to the reply of a model, such as `llm_query` of a cell: called once, with
+          the best 50 passages (`k`, where that is more), it says which come first. Scores stay those of the words
+
+        Passages are a few lines, scored by BM25 with a bonus for words that stand near each other. Deterministic; where
+        `note` is empty no passage of the text scores more. GETs: the filters' rows in one wave, then frames that may
+        hold the words, best first, in waves of 6 MB and more; without filters the text from its beginning. Raises
+        `ValueError` for a query without a word to look for. Documents take 1 GET more for 4,096 of those that are read.
+        """
+        from monocontext.text.search.ranked import search
+
+        documents = self.documents if self._reader is not None and self._is_whole else None
+        most = operator.index(k)
+        if rerank is None or most < 1:
+            return search(
+                self.span, query, most, max_bytes, max_seconds, documents=documents, per_document=per_document
+            )
+        from monocontext.text.search.reranking import RERANKED, prompt_for, reorder
+
+        many = max(most, RERANKED)
+        found = search(self.span, query, many, max_bytes, max_seconds, documents=documents, per_document=per_document)
+        if len(found) > 1:
+            found[:] = reorder(found, rerank(prompt_for(query, [one.text for one in found])))
+        del found[most:]
+        return found
+
+    def outline(self) -> Outline:
+        """What this text is: its size, its documents, and headings, definitions, turns or log lines out of its head,
+        its tail and five frames between. Prints as at most 58 lines.
+
+        GETs: 16 at most, whatever the size: these frames with their index pages, and a page of documents. Of a text
+        whose length only a pass would tell, the beginning alone is looked at.
+        """
+        from monocontext.text.search.outline import outline
+
+        return outline(self.span, self.documents if self._reader is not None and self._is_whole else None)
+
+    def explain(
+        self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
+    ) -> Explanation:
+        """What `grep` of this query would read, and of which documents, without any text; prints as a few lines.
+
+        `words`: what `search` of it would read at most, without a budget. GETs: the blocks of search filters, the index
+        pages of the candidate frames, and 1 for each 4,096 documents where these lie. Raises `ValueError` for words
+        with a pattern or an option of `grep`.
+        """
+        from monocontext.text.search.explain import explain, explain_words
+        from monocontext.text.search.grep import compile_query
+
+        if not words:
+            return explain(self.span, compile_query(query, ignore_case=ignore_case, fixed=fixed).query)
+        if not isinstance(query, str) or ignore_case or fixed:
+            raise ValueError("words are one str, and go with neither ignore_case nor fixed")
+        return explain_words(self.span, query)
+
+    def __repr__(self) -> str:
+        """The kind, the size and the place of the text (no GET)."""
+        size = "?" if self._stop == OPEN else f"{len(self):,}"
+        place = f" of {self.url}" if self.url else ""
+        if self._recipe:
+            place = f" by {self._recipe[1]}()"
+        elif not self._is_whole:
+            place = f" [{self._start:,}:{self._stop:,}]{place}"
+        return f"<Monocontext {size} characters{place}; a lazy str: slice, find, split, iterate it>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: size, place, documents, and a map of what was read (no GET).
+
+        The map begins with the first `reads_since` of any view, as a run of `rlm` makes one, or with the first time
+        that this is shown.
+        """
+        return self._html("Monocontext")
+
+    def _html(self, kind: str) -> str:
+        from monocontext.notebook import context_card
+
+        reader = self._reader
+        size = None if self._stop == OPEN else len(self)
+        if reader is None:
+            place = f"by {self._recipe[1]}()" if self._recipe else ""
+            return context_card(kind, size, [place], None)
+        facts = [self.url, f"generation {self.generation}"]
+        if not self._is_whole:
+            facts.insert(0, f"[{self._start:,}:{self._stop:,}]")
+        elif count := self.documents.count:
+            facts.append(f"{count:,} documents")
+        is_new = reader.log is None
+        if is_new:
+            self.reads_since()
+        assert reader.log is not None
+        return context_card(kind, size, facts, self._clip(reader.log.kept()), ", from now on" if is_new else "")
+
+    def repl_namespace(self) -> Kit:
+        """A kit by which code in a REPL cannot tell this text from a `str` (no GET). See `monocontext.namespace`."""
+        from monocontext.text.namespace.kit import Kit
+
+        reader = self._reader
+        return Kit(follower=self._code_prefetcher() if reader is None or isinstance(reader, Reader) else reader)
+
+    # -- reading ahead ---------------------------------------------------------------------------------------------
+
+    def thinking(self) -> Thinking:
+        """A context manager to enter while you wait for a model: time to read ahead (waits for no GET).
+
+        Nests, and several threads may enter it. It fetches what earlier reads predict, as much as the link brings in
+        the time that calls have taken so far; requests that have not started when the last thread leaves are dropped.
+        The first time it also fetches the head and the tail of the text. A `hint` that follows begins a new reply of
+        the model.
+        """
+        reader = self._reader
+        from monocontext.text.code_prefetch import Thinking
+
+        return Thinking(reader if isinstance(reader, Reader) else None, self._code_prefetcher())
+
+    def hint(self, delta: str) -> None:
+        """Take the next piece of a model's reply as it streams in, and fetch what its code will read before it runs.
+
+        Returns at once and never raises for the text of a reply; code that is not understood is skipped. Wrong hints
+        cost bytes, at most half of the cache, never a result.
+        """
+        code = self._code_prefetcher()
+        if code is not None and delta:
+            code.hint(delta)
+
+    def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Fetch characters [start, stop) of each pair, in this order, before code reads them (returns at once).
+
+        Ranges beyond half of the cache (all of it where the text fits in) are fetched as the others are used. Ranges
+        behind the end are skipped. `ValueError` for anything but a pair of 0 <= start <= stop.
+        """
+        from monocontext.text.code_prefetch import check_ranges, prefetch
+
+        pairs, reader = check_ranges(ranges), self._reader
+        if isinstance(reader, Reader):
+            size = len(self)
+            prefetch(reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
+
+    def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        """A mark, and the ranges [start, stop) of characters that were read since an earlier one (no GET).
+
+        None gives a mark and no ranges, and starts a log, at about 1 us a read. All views share it; the ranges
+        are those of this text, sorted and merged. A search counts as reading the frames that it searches.
+        """
+        reader = self._reader
+        if reader is None:
+            return 0, []
+        if reader.log is None:
+            reader.log, self._hot = ReadLog(), _COLD
+        mark, ranges = reader.log.since(mark)
+        return mark, self._clip(ranges)
+
+    def _clip(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Ranges of the source as those of this text."""
+        low, high = self._start, self._start + len(self)
+        return [(max(a, low) - low, min(b, high) - low) for a, b in ranges if a < high and b > low]
+
+    def _code_prefetcher(self) -> CodePrefetcher | None:
+        """The follower of a model's code; None for a derived text, `prefetch="off"`, and a reader without threads."""
+        reader = self._reader
+        if self._code is None and isinstance(reader, Reader) and reader.ahead.follows_code:
+            from monocontext.text.code_prefetch import CodePrefetcher  # 10 ms, with the hints
+
+            self._code = CodePrefetcher(reader, self._start, self._stop, self._limit)
+        return self._code
+
+    def serve(self) -> ReaderServer:
+        """A server of this text alone, for a process that must not have its keys (no GET).
+
+        In that process `served_text` makes an equal text from a channel. Raises `NotPicklable` for a joined text, and
+        for one derived with arguments that are no plain data.
+        """
+        from monocontext.engine.remote.server import ReaderServer
+
+        if self._recipe:
+            base, name, *arguments = self._recipe
+            if not isinstance(base, Monocontext) or not all(_is_plain(argument) for argument in arguments):
+                raise NotPicklable(f"{self!r} cannot be served: serve the text that it is derived from")
+            steps = [*base.serve().steps, (name, arguments), ("view", [self._start, _known_end(self)])]
+            return base.serve().then(tuple(steps))
+        reader = self._reader
+        if not isinstance(reader, Reader):
+            raise NotPicklable(f"{self!r} is served by another process")
+        return ReaderServer(reader, self._start, self._stop, limit=self._limit, follower=self._code_prefetcher())
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Monocontext:
+        """The text itself: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Monocontext:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A handle: place, generation, range, options; never text, a socket or a secret. Unpickling costs 1 GET.
+
+        Raises `NotPicklable` for a text in `memory://`, or opened with a client.
+        """
+        if self._recipe:
+            return _derive_again, (self._recipe, self._start, self._stop)
+        if self._opened is None:
+            raise NotPicklable(f"{self!r} has no place that another process could open")
+        return _open_again, (*self._opened.handle(), self.generation, self._start, self._stop, self._limit)
+
+    # -- place and lifetime ----------------------------------------------------------------------------------------
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._start == 0 and self._stop in (OPEN, self._source.characters)
+
+    @property
+    def _reader(self) -> Reader | ServedReader | None:
+        return cast("Reader | ServedReader", self._source.reader) if isinstance(self._source, Stored) else None
+
+    @property
+    def url(self) -> str:
+        """The URL of the context; empty for a derived text."""
+        return self._reader.url if self._reader else ""
+
+    @property
+    def generation(self) -> int:
+        """The generation of this text; only `refresh` changes it."""
+        return self._reader.generation if self._reader else 0
+
+    @property
+    def stats(self) -> Stats:
+        """GETs, bytes, hits and waits since opening; shared by all views."""
+        return self._reader.stats if self._reader else Stats()
+
+    def _count_real(self, size_bytes: int) -> None:
+        reader = self._reader
+        if reader is not None:
+            reader.made_real(size_bytes)
+        elif self._recipe and isinstance(base := self._recipe[0], Monocontext):
+            base._count_real(size_bytes)
+
+    def refresh(self) -> Monocontext:
+        """Move to the newest generation, and return this text (1 GET, 1 more for each generation in between).
+
+        Earlier views and slices stay on their generation.
+        """
+        if self._opened is None or not isinstance(self._reader, Reader) or not self._is_whole:
+            raise ValueError("refresh belongs to the text that was opened, not to a part of it")
+        reader = self._opened.newer(self._reader)
+        if reader is not self._reader:
+            self._source, self._stop, self._hot, self._last_frame = Stored(reader), reader.characters, _COLD, -1
+            self._lines = self._code = None
+        return self
+
+    def close(self) -> None:
+        """Give back memory and connections; reading raises `ContextClosed` afterwards. Idempotent."""
+        if self._reader:
+            self._reader.close()
+        self._hot, self._lines = _COLD, None
+        if self._opened:
+            self._opened.close()
+
+    def __enter__(self) -> Monocontext:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
+    """The text behind a `serve()` in another process; `ask` sends a request there (1 request)."""
+    from monocontext.engine.remote.reader import ServedReader
+
+    reader = ServedReader(ask)
+    described = reader.described
+    text = Monocontext._of(Span(Stored(reader), described["start"], described["stop"]), described["limit"])
+    for name, arguments in described["steps"]:
+        text = getattr(text, name)(*arguments)
+    return text
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or type(value) in (str, int, bool)
+
+
+def _known_end(text: Monocontext) -> int | None:
+    return None if text._stop == OPEN else text._stop
+
+
+def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:
+    """Open a text again; pickles call it."""
+    text: Monocontext = Monocontext.open(url, generation=generation, materialize_limit=limit, **options)
+    return text.view(start, stop)
+
+
+def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext:
+    """Derive a text again; pickles call it."""
+    base, name, *arguments = recipe
+    whole = reduce(operator.add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
+    if not isinstance(whole, Monocontext):
+        raise NotPicklable(f"{name}() of this text is small here: pickle the str")
+    return whole.view(start, None if stop == OPEN else stop)
+
+
+def _clip_frame(low: int, high: int, size: int, data: Any) -> tuple[int, int, Any]:
+    """A frame cut to the text: a view may begin or end inside it."""
+    if low >= 0 and high <= size:
+        return low, high, data
+    return (max(low, 0), min(high, size), data[max(-low, 0) : min(high, size) - low])
+
+
+def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
+    """The texts in pieces of at most so many characters, cut after a newline where one is in the last eighth."""
+    rest = ""
+    for text in texts:
+        rest += text
+        start = 0
+        while len(rest) - start > characters:
+            stop = start + characters
+            newline = rest.rfind("\n", stop - characters // 8, stop)
+            if newline >= 0:
+                stop = newline + 1
+            yield rest[start:stop]
+            start = stop
+        rest = rest[start:]
+    if rest:
+        yield rest
+
+
+def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> str:
+    """The characters at `positions` (counted from `base`), from windows in the direction of the step."""
+    taken = []
+    i = 0
+    for window in windows:
+        text, start = window.text, window.start - base
+        stop = start + len(text)
+        if positions.step > 0:
+            after = min(len(positions), -(-(stop - positions.start) // positions.step))
+        else:
+            after = min(len(positions), (positions.start - start) // -positions.step + 1)
+        if after > i:
+            first, last = positions[i] - start, positions[after - 1] - start
+            end = last + (1 if positions.step > 0 else -1)
+            taken.append(text[first : end if end >= 0 else None : positions.step])
+            i = after
+    return "".join(taken)

@@ -1,0 +1,74 @@
+"""`import` for one namespace: shims replace four modules, all others are the real ones."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+
+def importer() -> Callable[..., ModuleType]:
+    """Make an `__import__` with shims of its own. It calls the process's `__import__` first."""
+    shims: dict[str, ModuleType] = {}
+
+    def __import__(
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        module = builtins.__import__(name, globals, locals, fromlist, level)
+        # The result decides: `import json.decoder` gives `json`, `from json.decoder import x` does not.
+        own = getattr(module, "__name__", None)
+        if own not in _OVERRIDES or module is not sys.modules.get(own):
+            return module
+        if own not in shims:
+            shims[own] = shim(module, _OVERRIDES[own]())
+        return shims[own]
+
+    return __import__
+
+
+def shim(real: ModuleType, overrides: Mapping[str, Any]) -> ModuleType:
+    """A module with `overrides`, whose other attributes are those of `real`, looked up on access."""
+    module = ModuleType(real.__name__, real.__doc__)
+    for name in ("__spec__", "__loader__", "__package__"):
+        setattr(module, name, getattr(real, name, None))
+    vars(module).update(overrides)
+    # C callables: no frame of ours in the traceback of an attribute that `real` does not have either.
+    vars(module)["__getattr__"] = partial(getattr, real)
+    vars(module)["__dir__"] = partial(dir, real)
+    return module
+
+
+def _re() -> dict[str, Any]:
+    from monocontext.text import regex
+
+    return {name: vars(regex)[name] for name in re.__all__ if name in vars(regex)}
+
+
+def _json() -> dict[str, Any]:
+    from monocontext.text.namespace.json_shim import dump, dumps, load, loads
+
+    return {"dump": dump, "dumps": dumps, "load": load, "loads": loads}
+
+
+def _io() -> dict[str, Any]:
+    from monocontext.text.namespace.files import open_file
+    from monocontext.text.namespace.string_io import StringIO
+
+    return {"StringIO": StringIO, "open": open_file}
+
+
+def _csv() -> dict[str, Any]:
+    from monocontext.text.namespace.csv_shim import Sniffer
+
+    return {"Sniffer": Sniffer}
+
+
+_OVERRIDES: dict[str, Callable[[], dict[str, Any]]] = {"re": _re, "json": _json, "io": _io, "csv": _csv}

@@ -1,0 +1,60 @@
+"""`Kit`: the names and the rewriting that a namespace needs, from `Monocontext.repl_namespace()`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from monocontext.text.namespace import rewrite
+from monocontext.text.namespace.carriers import LazyNames
+from monocontext.text.namespace.files import open_file
+from monocontext.text.namespace.imports import importer
+from monocontext.text.namespace.printing import PRINT_CHARACTERS, printer
+from monocontext.text.namespace.type_checks import TypeChecks
+
+
+class CodeListener(Protocol):
+    """Receives the code of each cell before it runs, and the variables after it."""
+
+    def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
+        """This cell, as written, runs next; `known` are the variables of its namespace."""
+        ...
+
+    def ran(self, known: Mapping[str, object]) -> None:
+        """A cell has run; `known` are the variables of its namespace."""
+        ...
+
+
+class Kit:
+    """The kit of one namespace: changes of its code to a shim module (`json.loads = mine`) stay in it."""
+
+    def __init__(self, *, print_characters: int = PRINT_CHARACTERS, follower: CodeListener | None = None):
+        self._follower = follower
+        self._variables: Mapping[str, object] = {}
+        self._lazy_names = LazyNames()
+        self._checks = TypeChecks()
+        self.names: dict[str, Any] = {
+            "__import__": importer(),
+            "print": printer(print_characters),
+            "open": open_file,
+            rewrite.HELPER: self._checks,
+        }
+        """Names of builtins replace those of the namespace; the other becomes a builtin or a global of it."""
+
+    def transform(self, tree: ast.Module) -> ast.Module:
+        """Rewrite a cell in place and return it. Line and column numbers stay, so tracebacks stay the same."""
+        if self._follower:
+            self._follower.block(tree, self._variables)
+        self._lazy_names.see(tree)
+        return rewrite.rewrite(tree, self._lazy_names)
+
+    def host(self, values: Iterable[object]) -> None:
+        """Functions that the host made for this namespace (`llm_query`, its caller's tools): they take lazy texts."""
+        self._checks.host |= {id(value): value for value in values if callable(value)}
+
+    def ran(self, namespace: Mapping[str, object]) -> None:
+        """The variables of the namespace after a cell: the reads of the next one may depend on them."""
+        if self._follower:
+            self._variables = namespace
+            self._follower.ran(namespace)

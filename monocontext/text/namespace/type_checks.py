@@ -1,0 +1,161 @@
+"""Answer type checks of rewritten code: a lazy text passes for a `str`, a list for a `list`, a dict for a `dict`.
+
+Other values, and calls by a name that is not the builtin any more, stay unchanged.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
+from typing import Any
+
+from monocontext.text.namespace.foreign_calls import Foreign
+from monocontext.text.namespace.lazy_values import is_list, is_mapping, is_small, is_text
+from monocontext.text.str_methods import AT_ONCE, StrLike
+
+
+class TypeChecks(Foreign):
+    """The helper object of a namespace."""
+
+    @staticmethod
+    def ask(callee: Any, *args: Any) -> tuple[Any, ...]:
+        """The call to make in place of `callee(*args)`: a callable and its arguments (no GET)."""
+        value = args[0]
+        passes_for: object
+        if is_text(value):
+            passes_for = ""
+        elif is_list(value):
+            passes_for = []
+        elif is_mapping(value):
+            passes_for = {}
+        else:
+            return callee, *args
+        if callee is type:
+            return type, passes_for
+        if callee is isinstance:
+            return isinstance, passes_for if _passes_isinstance(passes_for, args[1]) else value, args[1]
+        if callee is str and is_text(value) and not is_small(value):
+            return _identity, value
+        return callee, *args
+
+    @staticmethod
+    def sought(item: Any, where: Any) -> tuple[Any, ...]:
+        """What tells whether `where` holds an item. A `str` asks for a real one; in a shorter one no text can lie."""
+        if isinstance(where, str) and is_text(item):
+            text: Any = item
+            item = str(text[: len(where) + 1])
+        return operator.contains, where, item
+
+    @staticmethod
+    def searched(value: Any) -> Any:
+        """What changes the case of a text for `x in text.lower()`: its result is only searched (at most the GET of a
+        length)."""
+        return _Searched(value) if is_text(value) and value._is_small and len(value) > AT_ONCE else value
+
+    @staticmethod
+    def map_function(callee: object, function: Any) -> Any:
+        """The function that `map` is to call in place of `str`."""
+        return _str_unless_large if callee is map and function is str else function
+
+    @staticmethod
+    def join_items(items: Any) -> Any:
+        """The items for a `str` to join: lazy texts in a list or tuple become real, each up to its limit."""
+        if is_list(items):
+            items = list(items)
+        if type(items) not in (list, tuple) or not any(is_text(item) for item in items):
+            return items
+        return [str(item) if is_text(item) else item for item in items]
+
+    # -- classes for patterns --------------------------------------------------------------------------------------
+
+    @property
+    def Text(self) -> type:
+        """A class whose instances are the lazy texts, where `str` means the builtin; else it has none."""
+        return _Text if _is_builtin(sys._getframe(1), "str") else _Nothing
+
+    @property
+    def List(self) -> type:
+        """A class whose instances are the lazy lists, where `list` means the builtin; else it has none."""
+        return _List if _is_builtin(sys._getframe(1), "list") else _Nothing
+
+    @property
+    def Dict(self) -> type:
+        """A class whose instances are the lazy dicts, where `dict` means the builtin; else it has none."""
+        return _Dict if _is_builtin(sys._getframe(1), "dict") else _Nothing
+
+    @property
+    def Items(self) -> type:
+        """A class whose instances are all values but lazy texts, which `[a, *b]` would take for sequences."""
+        return _Items
+
+
+class _Searched:
+    """A lazy text whose `lower()`, `upper()` and `casefold()` are lazy, too."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: StrLike):
+        self._text = text
+
+    def __getattr__(self, method: str) -> Callable[[], object]:
+        return partial(self._text._change_case, method, None)
+
+
+def _passes_isinstance(value: object, kind: Any) -> bool:
+    try:
+        return isinstance(value, kind)
+    except Exception:  # the call itself raises it again
+        return False
+
+
+def _identity(value: object) -> object:
+    return value
+
+
+def _str_unless_large(value: Any) -> Any:
+    return value if is_text(value) and not is_small(value) else str(value)
+
+
+def _is_builtin(frame: FrameType, name: str) -> bool:
+    """Whether a name seen from a frame is the builtin."""
+    for scope in (frame.f_locals, frame.f_globals):
+        if name in scope:
+            return scope[name] is getattr(builtins, name)
+    return frame.f_builtins.get(name) is getattr(builtins, name)
+
+
+class _Pattern(type):
+    """A class of what `accepts` takes. As a subclass of `str` it has one positional sub-pattern: the subject."""
+
+    accepts: Callable[[object], bool]
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return cls.accepts(value)
+
+
+class _Text(str, metaclass=_Pattern):
+    accepts = staticmethod(is_text)
+
+
+class _List(str, metaclass=_Pattern):
+    accepts = staticmethod(is_list)
+
+
+class _Dict(str, metaclass=_Pattern):
+    accepts = staticmethod(is_mapping)
+
+
+class _Items(str, metaclass=_Pattern):
+    @staticmethod
+    def accepts(value: object) -> bool:
+        return not is_text(value)
+
+
+class _Nothing(str, metaclass=_Pattern):
+    @staticmethod
+    def accepts(value: object) -> bool:
+        return False

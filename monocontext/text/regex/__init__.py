@@ -1,0 +1,134 @@
+"""`re` that also takes lazy texts: `from monocontext import regex as re`.
+
+On a `Monocontext` each function gives what `re` gives on the whole text, streamed in bounded memory: matches have
+offsets in the whole text, groups are real `str`, and `match.string` is the lazy text. Anything else goes to the real
+`re` untouched. What cannot be streamed exactly takes the whole text as one `str` up to its `materialize_limit`, and
+above it raises `ContextTooLarge`, which names the offset reached and what to write instead.
+
+Costs are GETs with nothing cached: 1 for about 8 MiB stored of what is read. `search` and `match` read as far as it
+takes to decide, `finditer` and lazy results as far as they are used, the others everything.
+
+All other names (flags, `error`, `escape` of a `str`, ...) are those of `re`. Not covered: `Scanner` on a lazy text.
+"""
+
+from __future__ import annotations
+
+import re as _re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from monocontext.text.lazy_lists import LazyList
+from monocontext.text.regex.literals import required_literals
+from monocontext.text.regex.match import Match as Match
+from monocontext.text.regex.pattern import Pattern as Pattern
+from monocontext.text.regex.results import materialize
+from monocontext.text.str_methods import StrLike
+
+__all__ = [*_re.__all__, "required_literals"]
+
+
+def compile(pattern: Any, flags: Any = 0) -> Pattern:
+    """A `Pattern`, which takes `str` and lazy texts alike. Raises what `re.compile` raises."""
+    if type(pattern) is Pattern:
+        _re.compile(pattern._real, flags)  # raises for flags
+        return pattern
+    return _wrap(_re.compile(materialize(pattern), flags))
+
+
+def search(pattern: Any, string: Any, flags: Any = 0) -> Any:
+    """The first match, or None."""
+    if isinstance(string, StrLike):
+        return compile(pattern, flags).search(string)
+    return _re.search(_real(pattern), string, flags)
+
+
+def match(pattern: Any, string: Any, flags: Any = 0) -> Any:
+    """The match at the beginning of the text, or None."""
+    if isinstance(string, StrLike):
+        return compile(pattern, flags).match(string)
+    return _re.match(_real(pattern), string, flags)
+
+
+def fullmatch(pattern: Any, string: Any, flags: Any = 0) -> Any:
+    """The match of the whole text, or None."""
+    if isinstance(string, StrLike):
+        return compile(pattern, flags).fullmatch(string)
+    return _re.fullmatch(_real(pattern), string, flags)
+
+
+def finditer(pattern: Any, string: Any, flags: Any = 0) -> Iterator[Any]:
+    """Matches in order, found on demand."""
+    if isinstance(string, StrLike):
+        return compile(pattern, flags).finditer(string)
+    return _re.finditer(_real(pattern), string, flags)
+
+
+def findall(pattern: Any, string: Any, flags: Any = 0) -> list[Any]:
+    """The groups of all matches, or the matches where the pattern has no groups."""
+    if isinstance(string, StrLike):
+        return compile(pattern, flags).findall(string)
+    return _re.findall(_real(pattern), string, flags)
+
+
+def split(pattern: Any, string: Any, *args: Any, **kwargs: Any) -> list[Any] | LazyList:
+    """`split(pattern, string, maxsplit=0, flags=0)`: the pieces between matches, and groups; lazy above the limit."""
+    if isinstance(string, StrLike):
+        maxsplit, flags = _options("maxsplit", *args, **kwargs)
+        return compile(pattern, flags).split(string, maxsplit)
+    return _re.split(_real(pattern), string, *args, **kwargs)  # noqa: B034  (as they were given)
+
+
+def sub(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
+    """`sub(pattern, repl, string, count=0, flags=0)`: the text with matches replaced; lazy above the limit."""
+    if isinstance(string, StrLike):
+        count, flags = _options("count", *args, **kwargs)
+        return compile(pattern, flags).sub(repl, string, count)
+    return _re.sub(_real(pattern), materialize(repl), string, *args, **kwargs)  # noqa: B034
+
+
+def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
+    """The same with the number of replacements, which takes a pass."""
+    if isinstance(string, StrLike):
+        count, flags = _options("count", *args, **kwargs)
+        return compile(pattern, flags).subn(repl, string, count)
+    return _re.subn(_real(pattern), materialize(repl), string, *args, **kwargs)  # noqa: B034
+
+
+def escape(pattern: Any) -> Any:
+    """The text with special characters escaped; a lazy one up to its limit."""
+    return _re.escape(materialize(pattern))
+
+
+def purge() -> None:
+    """Forget compiled patterns."""
+    _wrap.cache_clear()
+    _re.purge()
+
+
+@lru_cache(maxsize=512)
+def _wrap(real: _re.Pattern[Any]) -> Pattern:
+    return Pattern._of(real)
+
+
+def _real(pattern: Any) -> Any:
+    """The pattern in a form that the real `re` takes."""
+    return pattern._real if type(pattern) is Pattern else materialize(pattern)
+
+
+def _options(name: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """The last two arguments of `split` and `sub`, by position or by name."""
+    given = dict(zip((name, "flags"), args, strict=False))
+    unknown = (kwargs.keys() - {name, "flags"}) | (kwargs.keys() & given.keys())
+    if len(args) > 2 or unknown:
+        raise TypeError(f"expected {name} and flags, each once, got {len(args)} more by position and {sorted(kwargs)}")
+    given |= kwargs
+    return given.get(name, 0), given.get("flags", 0)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_re, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_re)})

@@ -1,0 +1,250 @@
+"""Lazy results of `split` and `sub` for texts too large for one `str`: a lazy list, and a derived text."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from monocontext.errors import ContextTooLarge
+from monocontext.text import lazy_lists as splits
+from monocontext.text.lazy_lists import LazyList
+from monocontext.text.regex.plan import Plan
+from monocontext.text.regex.stream import Scan, check
+from monocontext.text.source import Span
+from monocontext.text.splitting import Blocks
+from monocontext.text.str_methods import StrLike
+
+PIECE_CHARACTERS = 1 << 18
+"""Output of `sub` in one piece; more where one window of the text makes more."""
+
+Replacement = Callable[[re.Match[str], int, int], Any]
+"""(match, base, number) to the replacement of a match: its window's first character, and the matches before it."""
+
+
+class Passes:
+    """Passes of one pattern over one text, from any place that an earlier pass reached.
+
+    A place is `2 * at + replay`: the matches before character `at` are known, and `replay` says that the last one was
+    empty and ended there (`stream`). 0 is the beginning; places increase.
+    """
+
+    def __init__(self, plan: Plan, text: StrLike):
+        self._plan = plan
+        self.text = text = text._snapshot
+        self.span: Span = text.span
+        self._limit = text._limit
+        self.end = len(text)
+        check(plan, self.end, self._limit)
+
+    def at(self, place: int, *, narrow: bool = False) -> Scan:
+        return Scan(
+            self._plan,
+            self.span,
+            self._limit,
+            place >> 1,
+            self.end,
+            narrow=narrow and not place,
+            replay=bool(place & 1),
+        )
+
+    def matches(self) -> Iterator[tuple[re.Match[str], int]]:
+        """All matches, with the first character of their windows; search filters may leave out text between them."""
+        scan = self.at(0, narrow=True)
+        return ((found, scan.base) for found in scan.hits() if found is not None)
+
+
+class PatternSplit(LazyList):
+    """`re.split(pattern, text)`. An item above the text's limit is a view; `len` costs one pass."""
+
+    def __init__(self, passes: Passes, groups: int, most: int):
+        """`most`: the most cuts; 0 for all."""
+        super().__init__(passes.span)
+        self._passes = passes
+        self._groups = groups
+        self._most = most
+
+    def to_list(self, most: int) -> list[Any] | None:
+        """The items as a real list, or None where they are more than `most` characters and items."""
+        items: list[Any] = []
+        for item in self:
+            items.append(item)
+            most -= 1 + (len(item) if type(item) is str else 0)
+            if most < 0:
+                return None
+        return items
+
+    def _blocks(self, place: int, first: int) -> Blocks:
+        """Items from a place on; a block ends behind a match, with a window of the pass."""
+        cuts = first // (1 + self._groups)
+        scan = self._passes.at(place)
+        piece = _Piece(self._passes.text, place >> 1)
+        items: list[Any] = []
+        for found in scan.hits() if not self._most or cuts < self._most else ():
+            if found is None:
+                piece.take(scan, scan.at)
+                if items:
+                    yield items, place
+                    items = []
+                continue
+            piece.take(scan, scan.base + found.start())
+            items.append(piece.text(scan.base + found.end()))
+            if self._groups:
+                items += found.groups()[: self._groups]
+            place = _place_after(found, scan.base)
+            cuts += 1
+            if cuts == self._most:
+                break
+        items.append(self._passes.text._part(piece.start, self._passes.end))
+        yield items, place
+
+    def __len__(self) -> int:
+        """Costs one pass, of the frames in which a match may begin."""
+        if self._length < 0:
+            number = last = 0
+            for number, (found, base) in enumerate(islice(self._passes.matches(), self._most or None), 1):
+                place = _place_after(found, base)
+                if number % splits.CHECKPOINT_EVERY == 0 or place - last >= splits.CHECKPOINT_CHARACTERS:
+                    self._remember(number * (1 + self._groups), place)
+                    last = place
+            self._length = number * (1 + self._groups) + 1
+        return self._length
+
+
+class _Piece:
+    """The text between two matches, collected from the windows; above the limit only its range is kept."""
+
+    def __init__(self, text: StrLike, start: int):
+        self._text = text
+        self.start = start
+        self._stop = start
+        self._parts: list[str] = []
+
+    def take(self, scan: Scan, stop: int) -> None:
+        if stop - self.start > self._text._limit:
+            self._parts = []
+        elif stop > self._stop:
+            self._parts.append(scan.window[self._stop - scan.base : stop - scan.base])
+        self._stop = max(stop, self._stop)
+
+    def text(self, next_start: int) -> str | StrLike:
+        """The piece; the next one begins at `next_start`."""
+        whole = self._stop - self.start <= self._text._limit
+        text = "".join(self._parts) if whole else self._text._part(self.start, self._stop)
+        self.start = self._stop = next_start
+        self._parts = []
+        return text
+
+
+class Substituted:
+    """`re.sub(pattern, replacement, text)` as a derivation; its states are places of `Passes`."""
+
+    keeps_length = False
+    keeps_newlines = False
+    map_piece = None
+
+    def __init__(self, passes: Passes, replacement: Replacement, most: int):
+        """`most`: the most matches to replace; 0 for all."""
+        self.base = passes.span
+        self._passes = passes
+        self._replacement = replacement
+        self._most = most
+        self._done = {0: 0}
+        """Matches replaced before a state."""
+
+    def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
+        if state > 2 * self._passes.end + 1:
+            return
+        scan = self._passes.at(state)
+        done, taken = self._done[state], state >> 1
+        parts: list[str] = []
+        characters = 0
+        for found in scan.hits() if not self._most or done < self._most else ():
+            upto = scan.at if found is None else scan.base + found.start()
+            if upto > taken:
+                parts.append(scan.window[taken - scan.base : upto - scan.base])
+                characters += upto - taken
+                taken = upto
+            place = 2 * scan.at + scan.replays
+            if found is not None:
+                put = self._replacement(found, scan.base, done)
+                if put:
+                    parts.append(put)
+                    characters += len(put)
+                done += 1
+                taken = scan.base + found.end()
+                place = _place_after(found, scan.base)
+                if done == self._most:
+                    break
+            if found is None or characters > PIECE_CHARACTERS:
+                self._done[place] = done
+                yield "".join(parts), place
+                parts, characters = [], 0
+        if self._most and done >= self._most:  # the rest stays unchanged
+            self._done[2 * taken + 1] = done  # not the place of `taken`, where an empty match may follow
+            if parts:
+                yield "".join(parts), 2 * taken + 1
+            for text in self.base.texts(taken, self._passes.end):
+                taken += len(text)
+                self._done[2 * taken] = done
+                yield text, 2 * taken
+            return
+        if taken < self._passes.end:
+            parts.append(scan.read(taken))
+        if parts:
+            self._done[2 * self._passes.end + 2] = done
+            yield "".join(parts), 2 * self._passes.end + 2
+
+
+def _place_after(found: re.Match[str], base: int) -> int:
+    return 2 * (base + found.end()) + (found.end() == found.start())
+
+
+class FunctionResults:
+    """The results of a replacement function, called once for each match in order, as `re` calls it.
+
+    They are kept for later reads, since the function may count or store: `ContextTooLarge` where they are more than the
+    limit, each counting 8 characters more.
+    """
+
+    def __init__(self, passes: Passes, function: Callable[[re.Match[str], int], Any], most: int):
+        self._every = splits.CHECKPOINT_EVERY
+        self._joined: list[str] = []
+        self._ends: list[array[int]] = []
+        batch: list[str] = []
+        limit = room = passes.text._limit
+        self.number = 0
+        for found, base in islice(passes.matches(), most or None):
+            put = function(found, base)
+            if put is not None and not isinstance(put, str):
+                raise TypeError(
+                    f"sequence item {2 * self.number + 1}: expected str instance, {type(put).__name__} found"
+                )
+            batch.append(put or "")
+            self.number += 1
+            room -= len(batch[-1]) + 8
+            if room < 0:
+                raise ContextTooLarge(
+                    f"re.sub: what the function gives for matches up to character {base + found.end():,} is more than "
+                    f"{limit:,} characters (materialize_limit): use a template such as r'<\\1>', or re.sub a part, "
+                    "context[a:b]"
+                )
+            if len(batch) == self._every:
+                self._add_block(batch)
+                batch = []
+        self._add_block(batch)
+
+    def _add_block(self, batch: list[str]) -> None:
+        self._joined.append("".join(batch))
+        ends, at = array("Q"), 0
+        for put in batch:
+            at += len(put)
+            ends.append(at)
+        self._ends.append(ends)
+
+    def __call__(self, found: re.Match[str], base: int, number: int) -> str:
+        block, within = divmod(number, self._every)
+        ends = self._ends[block]
+        return self._joined[block][ends[within - 1] if within else 0 : ends[within]]

@@ -1,0 +1,75 @@
+"""Run `finditer` only where a required literal is: `str.find` is ten times as fast as the engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from monocontext.engine.scan import find
+from monocontext.format.filters.query import INFINITE, Literal
+
+_CROWDED = 200
+"""Characters from one literal to the next, on average, below which jumping costs more than it saves."""
+
+
+def find_matches(
+    pattern: re.Pattern[str], window: str, at: int, literal: Literal | None, is_never_empty: bool
+) -> Iterator[re.Match[str]]:
+    """The matches of `pattern.finditer(window, at)`."""
+    folded = _fold_for_find(literal, window) if literal else None
+    if literal is None or folded is None:
+        return pattern.finditer(window, at)
+    hay, needle = folded
+    if find(hay, needle, at + literal.earliest) < 0:
+        return iter(())
+    if not is_never_empty or literal.latest >= INFINITE:
+        return pattern.finditer(window, at)
+    if literal.earliest == literal.latest:
+        return _at_literals(pattern, window, at, hay, needle, literal.latest)
+    return _near_literals(pattern, window, at, hay, needle, literal)
+
+
+def _fold_for_find(literal: Literal, window: str) -> tuple[str, str] | None:
+    """The window and the literal, folded so that `find` compares as `re` does; None: there is no such form."""
+    if not literal.flags:
+        return window, literal.text
+    if window.isascii() and literal.text.isascii():
+        return window.lower(), literal.text.lower()
+    return None
+
+
+def _at_literals(
+    pattern: re.Pattern[str], window: str, at: int, hay: str, needle: str, offset: int
+) -> Iterator[re.Match[str]]:
+    """The literal stands at a fixed offset in every match: try there only."""
+    begin = at
+    tries = 0
+    found = find(hay, needle, at + offset)
+    while found >= 0:
+        match = pattern.match(window, found - offset)
+        if match:
+            yield match
+            at = match.end()
+            found = find(hay, needle, at + offset)
+        else:
+            at = found - offset + 1
+            found = find(hay, needle, found + 1)
+        tries += 1
+        if tries == 64 and at - begin < tries * _CROWDED:
+            yield from pattern.finditer(window, at)
+            return
+
+
+def _near_literals(
+    pattern: re.Pattern[str], window: str, at: int, hay: str, needle: str, literal: Literal
+) -> Iterator[re.Match[str]]:
+    """The literal stands in a known range: begin where the next one can be reached from."""
+    while True:
+        found = find(hay, needle, at + literal.earliest)
+        if found < 0:
+            return
+        match = pattern.search(window, max(at, found - literal.latest))
+        if match is None:
+            return
+        yield match
+        at = match.end()

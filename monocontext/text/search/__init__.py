@@ -1,0 +1,1 @@
+"""Search a text by line: `grep`, and `explain`, which tells what a search would read."""

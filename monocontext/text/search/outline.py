@@ -1,0 +1,163 @@
+"""Say what a text is from a few of its frames: `Monocontext.outline`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from monocontext.engine.candidates import Candidates
+from monocontext.engine.documents import DocumentTable
+from monocontext.engine.stats import SearchStats
+from monocontext.text.search.headings import find_headings
+from monocontext.text.source import Span, Stored
+
+PLACES = 7
+"""Frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
+SAMPLE_CHARACTERS = 1 << 18
+"""The most of one frame that is looked at."""
+DERIVED_CHARACTERS = 1 << 15
+"""Of a text derived from others at each place."""
+HEADINGS = 8
+"""The most of one place."""
+NAMES = 12
+"""The most names of documents."""
+LINE_CHARACTERS = 120
+"""Of a heading or a name."""
+
+
+class DocumentPlaces(Protocol):
+    """Where the documents of a text lie."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def table(self) -> DocumentTable: ...
+
+
+class Heading(NamedTuple):
+    """A line that says what stands around it."""
+
+    start: int
+    """The line's first character in the text."""
+    line: int | None
+    """The line's number, from 1; None in a text derived from others, where a pass would tell."""
+    kind: str
+    """`heading`, `definition`, `file`, `turn`, `columns`, `record`, `log line` or `line`."""
+    text: str
+    """The line, or its first 120 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a text is, from a few places of it. Prints as at most 70 lines of 150 characters."""
+
+    characters: int | None
+    """None: only a pass over the text would tell."""
+    lines: int | None
+    documents: int
+    """How many documents the text is divided into; 0: it is not."""
+    names: tuple[str, ...]
+    """Of the first documents."""
+    kinds: tuple[str, ...]
+    """What the places look like, the commonest first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`, `session`,
+    `prose`."""
+    places: int
+    """How many frames were looked at."""
+    headings: tuple[Heading, ...]
+    """In the order of the text."""
+
+    def __str__(self) -> str:
+        size = f"{self.characters:,} characters" if self.characters is not None else "a text of unknown length"
+        lines = f" in {self.lines:,} lines" if self.lines is not None else ""
+        looks = (
+            f"; looks like {', '.join(self.kinds)} in {self.places} place{'s' * (self.places > 1)}"
+            if self.kinds
+            else ""
+        )
+        rows = [size + lines + looks]
+        if self.documents:
+            more = ", ..." if self.documents > len(self.names) else ""
+            rows.append(f"{self.documents:,} documents: {', '.join(self.names)}{more}")
+        for one in self.headings:
+            place = f"line {one.line:,}, character {one.start:,}" if one.line else f"character {one.start:,}"
+            rows.append(f"{place}: {one.text}")
+        return "\n".join(rows)
+
+
+class _Sample(NamedTuple):
+    """A piece of the text."""
+
+    start: int
+    newlines_before: int | None
+    text: str
+
+
+def outline(span: Span, documents: DocumentPlaces | None) -> Outline:
+    """GETs: `PLACES` frames with their index pages, and one page of documents."""
+    count = documents.count if documents is not None else 0
+    names: tuple[str, ...] = ()
+    if documents is not None and count:
+        page = documents.table.page_of(0)
+        names = tuple(page[number].name[:LINE_CHARACTERS] for number in range(min(len(page), NAMES)))
+    headings: list[Heading] = []
+    kinds: list[str] = []
+    samples = list(_samples(span))
+    for start, before, whole in samples:
+        text = whole[:SAMPLE_CHARACTERS]
+        kind, found = find_headings(text, start == 0, HEADINGS)
+        kinds += [kind] if kind else []
+        for what, at in found:
+            line = None if before is None else before + text.count("\n", 0, at) + 1
+            row = text[at : at + LINE_CHARACTERS].partition("\n")[0].rstrip()
+            headings.append(Heading(start + at, line, what, row))
+    last = samples[-1] if samples else _Sample(0, 0, "")
+    return Outline(
+        len(span) if span.length_is_known else None,
+        _lines(last) if span.length_is_known else None,
+        count,
+        names,
+        tuple(sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind))),
+        len(samples),
+        tuple(headings),
+    )
+
+
+def _lines(last: _Sample) -> int | None:
+    """The lines of a text that ends with this piece."""
+    if last.newlines_before is None:
+        return None
+    return last.newlines_before + last.text.count("\n") + (last.text[-1:] not in ("", "\n"))
+
+
+def _samples(span: Span) -> Iterator[_Sample]:
+    """Pieces of the text at its head, its tail and evenly between, in order; of a stored text all read at once."""
+    if not span.length_is_known:  # another place would take a pass
+        if text := next(span.texts(), ""):
+            yield _Sample(0, 0, text)
+        return
+    if not len(span):
+        return
+    targets = [number * (len(span) - 1) // (PLACES - 1) for number in range(PLACES)]
+    source = span.source
+    if not isinstance(source, Stored):
+        for start in dict.fromkeys(max(min(target, len(span) - DERIVED_CHARACTERS), 0) for target in targets):
+            text = span.read(start, min(start + DERIVED_CHARACTERS, len(span)))
+            yield _Sample(start, 0 if start == 0 else None, text)
+        return
+    reader = source.reader
+    frames = {frame.number: frame for frame in (reader.locate(span.start + target) for target in targets)}
+    only = Candidates(
+        [(number, number + 1) for number in sorted(frames)],
+        span.start,
+        span.stop,
+        frames.__getitem__,
+        reader.locate,
+        SearchStats(),
+    )
+    before: int | None = None
+    for window in span.windows(eager=True, only=only):
+        newlines = window.newlines_before or 0
+        before = newlines if before is None else before
+        yield _Sample(window.start - span.start, newlines - before, window.text)

@@ -1,0 +1,298 @@
+"""Find the passages of a text that speak of some words, best first: `Monocontext.search`.
+
+Search filters say which frames may hold which words, and how rare a word is. Frames that may hold the words of most
+weight are read first, in parallel; reading ends when no unread frame can hold a passage among the best, or when the
+budget is spent.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import NamedTuple, Protocol
+
+from monocontext.engine.candidates import Candidates
+from monocontext.format.codec import RAW_FRAME_BYTES
+from monocontext.format.documents import Document
+from monocontext.text.search.scoring import Scorer, most_score, weigh
+from monocontext.text.search.terms import Term, Terms, parse
+from monocontext.text.source import Span
+from monocontext.text.windows import Window
+
+MOST_BYTES = 64 << 20
+"""Text that a search looks at unless it is told otherwise: some 250 frames."""
+_FIRST_FRAMES = 24
+"""Frames of the first wave: 6 MB of text. Each wave after it is twice as large."""
+_MOST_FRAMES = 256
+_ALIKE = 0.6
+"""A wave takes frames that may score at least this share of the best of them: after it the others may be ruled out."""
+
+
+class DocumentPlaces(Protocol):
+    """Where the documents of a text lie."""
+
+    @property
+    def count(self) -> int: ...
+
+    def at(self, character: int) -> Document | None: ...
+
+    def records(self) -> Iterator[Document]: ...
+
+    def starts(self, start: int, stop: int) -> Iterator[int]: ...
+
+
+class Passage(NamedTuple):
+    """A few lines of the text."""
+
+    start: int
+    """Its first character in the text."""
+    stop: int
+    line: int
+    """The number of its first line, from 1."""
+    document: str | None
+    """The name of the document that holds it; None in a text without documents."""
+    score: float
+    text: str
+
+
+class Passages(list[Passage]):
+    """Passages, best first, and what was left unread. Prints one a line."""
+
+    unread_frames = 0
+    """Frames that were not read, though one of them might hold a better passage."""
+    note = ""
+    """Why; empty where nothing was left."""
+
+    def __str__(self) -> str:
+        rows = [f"{one.document + ':' if one.document else ''}{one.line}: {' '.join(one.text.split())}" for one in self]
+        return "\n".join([*rows, *([f"[{self.note}]"] if self.note else [])])
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Where to look."""
+
+    weights: dict[Term, float]
+    frames: list[tuple[float, int]]
+    """The most that a frame can score, and its number: best first."""
+    candidates: Candidates | None
+    """Those frames; None: there are none."""
+    rest: float | None
+    """The most that the other frames can score, which are looked at in the order of the text; None: nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wave:
+    """Windows to look at."""
+
+    windows: Iterator[Window]
+    left: int
+    """Frames that are not looked at before it; 1: any number."""
+    most: float
+    """The most that one of them scores."""
+    in_order: bool = False
+    """It is the text in its order."""
+
+
+def search(
+    span: Span,
+    query: str,
+    k: int,
+    max_bytes: int | None,
+    max_seconds: float | None,
+    *,
+    documents: DocumentPlaces | None = None,
+    per_document: bool = False,
+    everything: bool = False,
+) -> Passages:
+    """The best `k` passages, `per_document` one of each document. `everything` reads all frames, for comparison."""
+    if k < 1:
+        raise ValueError(f"k is 1 or more, not {k}")
+    if per_document and (documents is None or not documents.count):
+        raise ValueError("per_document= is for a text with documents, which this has none of")
+    terms = parse(query)
+    plan = _plan(span, terms)
+    budget = _Budget(MOST_BYTES if max_bytes is None else max_bytes, max_seconds)
+    best: list[tuple[float, int, Passage]] = []
+    scorer, unread, in_order = Scorer(terms, plan.weights), 0, False
+    places = _Places(documents, terms.documents)
+    seen: set[int] = set()
+    for wave in _waves(span, plan, budget, everything):
+        if len(best) == k and wave.most < best[0][0]:
+            break
+        if budget.is_spent and not everything:
+            unread, in_order = wave.left, wave.in_order
+            break
+        in_order = wave.in_order
+        for window in wave.windows:
+            if window.start in seen:
+                continue
+            if in_order and not everything:
+                if len(best) == k and (wave.most, span.start - window.start) < best[0][:2]:
+                    break
+                if budget.is_spent:
+                    unread = 1
+                    break
+            seen.add(window.start)
+            _add_passages(best, k, scorer, window, span, places, per_document)
+            budget.spend(len(window.data))
+    found = _finish(span, best, unread, in_order)
+    found[:] = [one._replace(document=places.document(one.start)) for one in found]
+    return found
+
+
+def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_order: bool) -> Passages:
+    found = Passages(
+        one._replace(line=span.source.line_of(span.start + one.start) - span.lines_before + 1)
+        for *_, one in sorted(best, reverse=True)
+    )
+    found.unread_frames = unread
+    if unread:
+        left = "the text behind it; it has no search filters for these words" if in_order else f"{unread:,} frames"
+        found.note = f"the budget ended before {left}: max_bytes= and max_seconds= allow more"
+    return found
+
+
+def _plan(span: Span, terms: Terms) -> _Plan:
+    """Ask the filters for all words at once (1 wave of GETs), then for each."""
+    scoring = terms.scoring
+    every = terms.any_of
+    span.frequency(every)
+    weights = {term: weigh(*found) if (found := span.frequency(term.query)) else 1.0 for term in scoring}
+    union = span.candidates(every)
+    holding = {term: span.candidates(term.query) for term in scoring}
+    common = [weights[term] for term, one in holding.items() if one is None]
+    if union is None:
+        # Too many frames hold one of the words. Those that hold a rarer one come first.
+        rest = most_score(common) if common else most_score([*weights.values()])
+        union = None if terms.phrases else next((one for one in holding.values() if one is not None), None)
+        if union is None:
+            return _Plan(weights, [], None, most_score([*weights.values()]))
+        chosen = {number for one in holding.values() if one is not None for number in _numbers(one)}
+    else:
+        rest, chosen = None, set(_numbers(union))
+    scores = defaultdict[int, list[float]](list)
+    for number in chosen:
+        scores[number] += common
+    for term, one in holding.items():
+        for number in chosen.intersection(_numbers(one)) if one is not None else ():
+            scores[number].append(weights[term])
+    frames = ((most_score(found), number) for number, found in scores.items())
+    return _Plan(weights, sorted(frames, key=lambda row: (-row[0], row[1])), union, rest)
+
+
+def _numbers(candidates: Candidates) -> Iterator[int]:
+    return (number for first, stop in candidates.runs for number in range(first, stop))
+
+
+def _waves(span: Span, plan: _Plan, budget: _Budget, everything: bool) -> Iterator[_Wave]:
+    if everything:
+        yield _Wave(span.windows(eager=True), 0, 0.0, in_order=True)
+        return
+    at, size = 0, _FIRST_FRAMES
+    while at < len(plan.frames):
+        most, room = plan.frames[at][0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
+        wave = [number for score, number in plan.frames[at : at + min(size, room)] if score >= _ALIKE * most]
+        only = copy(plan.candidates)
+        assert only is not None
+        only.runs = _runs(sorted(wave))
+        yield _Wave(span.windows(eager=True, only=only), len(plan.frames) - at, most)
+        at, size = at + len(wave), min(2 * size, _MOST_FRAMES)
+    if plan.rest is not None:
+        yield _Wave(span.windows(), 1, plan.rest, in_order=True)
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number:
+            runs[-1] = runs[-1][0], number + 1
+        else:
+            runs.append((number, number + 1))
+    return runs
+
+
+def _add_passages(
+    best: list[tuple[float, int, Passage]],
+    k: int,
+    scorer: Scorer,
+    window: Window,
+    span: Span,
+    places: _Places,
+    per_document: bool,
+) -> None:
+    """Of equal scores the earlier passage counts. Where a word may lie across an end of the window, the characters
+    behind it, or the one before it, are read: 1 GET where that frame is not in memory."""
+    inner, start = window.text, window.start - span.start
+    stop = start + len(inner)
+    before = span.read(start - 1, start) if start and scorer.may_begin(inner) else ""
+    end = min(stop + scorer.reach, len(span)) if scorer.may_go_on(inner) else stop
+    text = f"{before}{inner}{span.read(stop, end) if stop < end else ''}"
+    start -= len(before)
+    for one in scorer.score(text, places.cuts(start, len(text)), len(before), stop - start):
+        at = start + one.start
+        if (len(best) == k and (one.score, -at) <= best[0][:2]) or not places.allows(at):
+            continue
+        if per_document and (held := next((row for row in best if places.share(row[2].start, at)), None)):
+            if (one.score, -at) <= held[:2]:
+                continue
+            best.remove(held)
+            heapq.heapify(best)
+        found = Passage(at, at + one.stop - one.start, 0, None, one.score, text[one.start : one.stop])
+        (heapq.heapreplace if len(best) == k else heapq.heappush)(best, (one.score, -at, found))
+
+
+class _Places:
+    """The documents of the text, and those of them that a query names."""
+
+    def __init__(self, documents: DocumentPlaces | None, globs: tuple[str, ...]):
+        self._documents = documents if documents is not None and documents.count else None
+        self._starts: list[int] | None = None
+        if not globs:
+            return
+        if self._documents is None:
+            raise ValueError("a query with doc: is for a text with documents, which this has none of")
+        chosen = [one for one in self._documents.records() if any(fnmatchcase(one.name, glob) for glob in globs)]
+        self._starts, self._stops = [one.start for one in chosen], [one.stop for one in chosen]
+
+    def allows(self, character: int) -> bool:
+        if self._starts is None:
+            return True
+        at = bisect_right(self._starts, character) - 1
+        return at >= 0 and character < self._stops[at]
+
+    def cuts(self, start: int, characters: int) -> list[int]:
+        """Where documents begin in a window, as its characters."""
+        if self._documents is None:
+            return []
+        return [at - start for at in self._documents.starts(start, start + characters)]
+
+    def document(self, character: int) -> str | None:
+        found = self._at(character)
+        return found.name if found is not None else None
+
+    def share(self, one: int, other: int) -> bool:
+        """Whether two characters lie in one document; two documents may bear one name."""
+        return self._at(one) == self._at(other)
+
+    def _at(self, character: int) -> Document | None:
+        return self._documents.at(character) if self._documents is not None else None
+
+
+class _Budget:
+    def __init__(self, most_bytes: int, most_seconds: float | None):
+        self.left_bytes = most_bytes
+        self._end = None if most_seconds is None else time.monotonic() + most_seconds
+
+    def spend(self, size: int) -> None:
+        self.left_bytes -= size
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left_bytes <= 0 or (self._end is not None and time.monotonic() > self._end)

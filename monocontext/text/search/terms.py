@@ -1,0 +1,197 @@
+"""Parse a query of words, phrases and exclusions into terms: how each is found in a text, and in search filters. Pure.
+
+A word of English is found in its forms too (`rotate`: rotates, rotated, rotating), a letter with its diacritics
+(`resume`: résumé) and in any case. Text of scripts that set no spaces is found by pairs of its characters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from monocontext.format.filters.query import All, Any, Literal, Query
+from monocontext.text.windows import overlap
+
+_STOP_WORDS = """
+a an and are as at be been but by can did do does for from had has have how i if in into is it its me my
+no not of on or our she so that the their them then there these they this to up us was we were what when where which who
+why will with would you your about"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+_PIECES = re.compile(r'(?P<minus>-)?(?:"(?P<phrase>[^"]*)"?|doc:(?P<glob>\S+)|(?P<word>[^\s"]+))')
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_ENDINGS = "(?:s|es|ed|er|ers|ing|ings|ion|ions|or|ors)?"
+_ENDINGS_OF_STEM = "(?:[eé]|s|es|ed|er|ers|ing|ings|ion|ions|or|ors)?"
+_DOUBLED = "(?:ed|er|ers|ing|ings)"
+_LEAST_STEM = 4
+_MOST_BETWEEN = 100
+"""Characters of space in a phrase that search filters allow for where it lies across the end of a frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word or phrase of a query."""
+
+    text: str
+    plain: str
+    """A regular expression, for `re.IGNORECASE`, that finds it in ASCII."""
+    pattern: str
+    """The same for any text."""
+    query: Query
+    """What a place that has it holds, for search filters."""
+    beginnings: tuple[str, ...] = ()
+    """Lower case of what it may begin with, but for diacritics; empty: only the patterns tell."""
+
+    def may_go_on(self, tail: str) -> bool:
+        """Whether it may begin in the folded end of a text and end behind it, or only there turn out to be no word."""
+        if not self.plain.startswith(r"\b"):
+            return overlap(tail, fold(self.text)) > 0
+        beginning = fold(self.beginnings[0] if self.beginnings else self.text)
+        found = re.match(r"\w+", tail[::-1])
+        return found is not None and (beginning.startswith(found[0][::-1]) or found[0][::-1].startswith(beginning))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A query."""
+
+    words: tuple[Term, ...]
+    """Any of these gives score."""
+    phrases: tuple[Term, ...]
+    """A passage has all of these, and they give score."""
+    without: tuple[Term, ...]
+    """A passage has none of these."""
+    documents: tuple[str, ...]
+    """Patterns of names of documents, any of which is looked into."""
+
+    @property
+    def scoring(self) -> tuple[Term, ...]:
+        return (*self.phrases, *self.words)
+
+    @property
+    def any_of(self) -> Query:
+        """What a place worth to look at holds: each phrase, and any of the words."""
+        some = Any(tuple(term.query for term in self.scoring))
+        return All((*(term.query for term in self.phrases), some)) if self.phrases else some
+
+
+def parse(query: str) -> Terms:
+    """Raises `ValueError`, in one line, for a query that finds nothing: empty, or of stop words alone."""
+    words: dict[str, Term] = {}
+    phrases, without, documents, ignored = list[Term](), list[Term](), list[str](), list[str]()
+    for found in _PIECES.finditer(query):
+        if found["glob"]:
+            documents.append(found["glob"])
+            continue
+        if found["phrase"] is not None:
+            if tokens := found["phrase"].split():
+                (without if found["minus"] else phrases).append(_phrase(tokens))
+            continue
+        for token in re.findall(r"\w+", found["word"]):
+            if found["minus"]:
+                without.append(_word(token))
+            elif token.lower() in STOP_WORDS:
+                ignored.append(token)
+            else:
+                words |= {term.text.lower(): term for term in _terms_of(token)}
+    if not words and not phrases:
+        if ignored:
+            raise ValueError(f"a query of common words alone finds everything: {' '.join(ignored)}; add a rarer word")
+        raise ValueError("a query needs a word or a quoted phrase to look for")
+    return Terms(tuple(words.values()), tuple(phrases), tuple(without), tuple(documents))
+
+
+def _terms_of(token: str) -> list[Term]:
+    """A token as a word; where its script sets no spaces as pairs of characters."""
+    found: list[Term] = []
+    at = 0
+    for run in _SPACELESS.finditer(token):
+        if run.start() > at:
+            found.append(_word(token[at : run.start()]))
+        text = run[0]
+        pairs = [text[i : i + 2] for i in range(len(text) - 1)] or [text]
+        found += [Term(pair, pair, re.escape(pair), Literal(pair), (pair,)) for pair in dict.fromkeys(pairs)]
+        at = run.end()
+    if at < len(token):
+        found.append(_word(token[at:]))
+    return found
+
+
+def _word(token: str) -> Term:
+    bare = _strip_marks(token)
+    if not (bare.isascii() and bare.isalpha()):
+        query = _any([Literal(each, re.IGNORECASE) for each in dict.fromkeys((token, bare))])
+        return Term(token, rf"\b{re.escape(bare)}\b", rf"\b{_with_marks(bare)}\b", query, _beginning(bare))
+    forms = _forms(bare.lower())
+    stem = min((beginning for beginning, _ in forms), key=len)
+    literals = [Literal(stem, re.IGNORECASE)]
+    if bare != token:
+        literals.append(Literal(token, re.IGNORECASE))
+    plain = "|".join(beginning + ending for beginning, ending in forms)
+    marked = "|".join(_with_marks(beginning) + ending for beginning, ending in forms)
+    return Term(token, rf"\b(?:{plain})\b", rf"\b(?:{marked})\b", _any(literals), (stem,))
+
+
+def _phrase(tokens: list[str]) -> Term:
+    number = max(range(len(tokens)), key=lambda number: len(tokens[number].encode()))
+    latest = 2 * len("".join(tokens[:number])) + _MOST_BETWEEN if number else 0  # twice: with a mark on each letter
+    literal = Literal(tokens[number], re.IGNORECASE, latest=latest)
+    plain = r"\s+".join(re.escape(_strip_marks(one)) for one in tokens)
+    marked = r"\s+".join(_with_marks(_strip_marks(one)) for one in tokens)
+    return Term(" ".join(tokens), plain, marked, literal, _beginning(_strip_marks(tokens[0])))
+
+
+def _beginning(bare: str) -> tuple[str, ...]:
+    return (bare.lower(),) if bare.isascii() or bare.lower() == bare.upper() else ()
+
+
+def _forms(word: str) -> list[tuple[str, str]]:
+    """The forms of an English word: what they begin with, and patterns of what follows."""
+    if word.endswith(("ies", "y")) and len(word) > _LEAST_STEM:
+        return [(word.removesuffix("ies").removesuffix("y"), "(?:y|ies|ied|ier|ying)")]
+    for suffix in ("ings", "ions", "ing", "ion", "ers", "ors", "ed", "es", "er", "or", "s", "e"):
+        stem = word.removesuffix(suffix)
+        if stem != word and len(stem) >= _LEAST_STEM - (suffix in ("s", "e")) and not stem.endswith("s"):
+            if stem[-1] == stem[-2] and stem[-1] not in "aeioulsz":
+                return [(stem[:-1], "s?"), (stem, _DOUBLED)]  # running: run
+            return [(stem, _ENDINGS_OF_STEM)]
+    doubled = [(word + word[-1], _DOUBLED)] if re.fullmatch(r"[a-z]*[aeiou][b-df-hj-np-tvz]", word) else []
+    return [(word, _ENDINGS), *doubled]  # run: running
+
+
+def _any(literals: list[Literal]) -> Query:
+    return literals[0] if len(literals) == 1 else Any(tuple(literals))
+
+
+def fold(text: str) -> str:
+    """Letters without case and diacritics, spaces as one each."""
+    spaced = " ".join(text.split()) + " " * text[-1:].isspace()
+    return _strip_marks(spaced).casefold().replace("ı", "i")
+
+
+def _strip_marks(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
+def _with_marks(text: str) -> str:
+    """A pattern for a text without diacritics that finds it with any."""
+    marked = _marked_letters()
+    return "".join(
+        f"(?:[{c}{marked[c.lower()]}][\u0300-\u036f]*)" if c.lower() in marked else re.escape(c) for c in text
+    )
+
+
+@lru_cache
+def _marked_letters() -> dict[str, str]:
+    """The letters that are a Latin letter with diacritics, by that letter."""
+    found: dict[str, str] = {}
+    for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)):
+        letter = _strip_marks(chr(code))
+        if letter.isascii() and letter.isalpha() and len(letter) == 1:
+            found[letter.lower()] = found.get(letter.lower(), "") + chr(code)
+    return found

@@ -1,0 +1,337 @@
+"""Sources of characters under a text: ranges, windows and lines. A stored text is one; derived texts are others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from monocontext.engine.candidates import Candidates
+from monocontext.engine.frame import FrameText
+from monocontext.engine.read_log import ReadLog
+from monocontext.format.filters.query import Literal, Query
+from monocontext.format.index import Frame
+from monocontext.text import windows as search
+from monocontext.text.windows import Window
+
+
+class Source(Protocol):
+    """A sequence of characters that can be read anywhere. All offsets are characters, ranges lie within the text."""
+
+    @property
+    def characters(self) -> int: ...
+
+    @property
+    def final_newline(self) -> bool | None:
+        """Whether the text ends in a newline; None: only reading tells."""
+        ...
+
+    def read(self, start: int, stop: int) -> str:
+        """Characters [start, stop) as one `str`."""
+        ...
+
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
+        """Characters [start, stop) in windows, in order or from the end backwards.
+
+        `eager`: the caller will read all. `only`: windows may leave out all but these candidates.
+        """
+        ...
+
+    def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        """Where matches of this query that begin in [start, stop) may begin; None: anywhere."""
+        ...
+
+    def line_start(self, line: int) -> int:
+        r"""First character after `line` newlines; the length of the text when it has fewer."""
+        ...
+
+    def line_of(self, character: int) -> int:
+        r"""Number of `\n` before a character (or before the end)."""
+        ...
+
+
+OPEN = 1 << 62
+"""The stop of a span up to the end of its source, for derived texts whose length is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters [start, stop) of a source, under a text or a lazy list. Its own offsets begin at 0."""
+
+    source: Source
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return (self.source.characters if self.stop == OPEN else self.stop) - self.start
+
+    @property
+    def length_is_known(self) -> bool:
+        """Whether `len` reads nothing."""
+        return self.stop != OPEN
+
+    def is_shorter_than(self, text: str) -> bool:
+        """Whether it is; False where the length is unknown."""
+        return self.stop != OPEN and len(text) > self.stop - self.start
+
+    def read(self, start: int, stop: int) -> str:
+        return self.source.read(self.start + start, self.start + stop)
+
+    def windows(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
+    ) -> Iterator[Window]:
+        """Windows of [start, stop), in the source's offsets."""
+        size = len(self) if stop is None and reverse else stop
+        end = self.stop if size is None else self.start + size
+        return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only)
+
+    def candidates(
+        self, query: Query | None, start: int = 0, stop: int | None = None, within_line: bool = False
+    ) -> Candidates | None:
+        """Where matches that begin in [start, stop) may begin, in the source's offsets; None: anywhere."""
+        end = self.stop if stop is None else self.start + stop
+        return self.source.candidates(query, self.start + start, end, within_line)
+
+    def stretches(self, start: int = 0, stop: int | None = None) -> list[int]:
+        """The characters of [start, stop) at which a search asks other filters: one every 1 TB of a huge text."""
+        if not isinstance(self.source, Stored):
+            return []
+        end = self.stop if stop is None else self.start + stop
+        return [at - self.start for at in self.source.stretches(self.start + start, end)]
+
+    def frequency(self, query: Query) -> tuple[int, int] | None:
+        """How many frames the stored text has, and how many of them may hold it; None: no search filter says.
+
+        GETs: the rows of the filters, in one wave; what a search of the same query needs.
+        """
+        return self.source.reader.frequency(query) if isinstance(self.source, Stored) else None
+
+    # -- search for a needle that is not empty, in the span's offsets ----------------------------------------------
+
+    def find(self, needle: str, start: int = 0, stop: int | None = None) -> int:
+        """The first occurrence, or -1; reads candidates up to it."""
+        windows, only = self._candidate_windows(needle, start, stop, ends_at_first=True)
+        return self._note_found(search.find(windows, needle), only)
+
+    def rfind(self, needle: str, start: int = 0, stop: int | None = None) -> int:
+        """The last occurrence, or -1; reads candidates from the end down to it."""
+        windows, only = self._candidate_windows(needle, start, stop, reverse=True, ends_at_first=True)
+        return self._note_found(search.rfind(windows, needle), only)
+
+    def count(self, needle: str, start: int = 0, stop: int | None = None) -> int:
+        """The number of occurrences that do not overlap; reads all candidates."""
+        windows, only = self._candidate_windows(needle, start, stop, eager=True)
+        if only is None:
+            return search.count(windows, needle)
+        return sum(self._note_found(at, only) >= 0 for at in search.occurrences(windows, needle))
+
+    def occurrences(self, needle: str, start: int = 0, stop: int | None = None) -> Iterator[int]:
+        """The beginnings of occurrences, left to right, not overlapping; reads as the caller iterates."""
+        windows, only = self._candidate_windows(needle, start, stop)
+        return (self._note_found(at, only) for at in search.occurrences(windows, needle))
+
+    def occurrences_from_right(self, needle: str) -> Iterator[int]:
+        """The beginnings of occurrences in the whole span, right to left."""
+        windows, only = self._candidate_windows(needle, 0, None, reverse=True)
+        return (self._note_found(at, only) for at in search.occurrences_from_right(windows, needle))
+
+    def _candidate_windows(
+        self,
+        needle: str,
+        start: int,
+        stop: int | None,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        ends_at_first: bool = False,
+    ) -> tuple[Iterator[Window], Candidates | None]:
+        only = self.candidates(Literal(needle), start, stop)
+        if only is not None:
+            only.ends_at_first = ends_at_first
+        if isinstance(self.source, Stored) and not reverse:
+            end = self.stop if stop is None else self.start + stop
+            windows = self.source.search_windows(needle, self.start + start, end, eager, only)
+        else:
+            windows = self.windows(start, stop, reverse=reverse, eager=eager, only=only)
+        if only is not None:
+            windows = search.fill_gaps(windows, needle, self.source.read, only.stop, reverse)
+        return search.join_windows(windows, needle, reverse), only
+
+    def _note_found(self, at: int, only: Candidates | None) -> int:
+        if at < 0:
+            return at
+        if only is not None:
+            only.found(at)
+        elif isinstance(self.source, Stored):
+            self.source.note_found(at)
+        return at - self.start
+
+    def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
+        """The windows of [start, stop) as `str`."""
+        return (window.text for window in self.windows(start, stop, reverse=reverse))
+
+    def between(self, start: int, stop: int) -> Span:
+        """A part, in this span's offsets."""
+        return Span(self.source, self.start + start, self.start + stop)
+
+    @property
+    def reaches_source_end(self) -> bool:
+        """Whether the span ends where its source does."""
+        return self.stop in (OPEN, self.source.characters)
+
+    @property
+    def newlines(self) -> int:
+        return self.source.line_of(self.start + len(self)) - self.lines_before
+
+    @property
+    def lines_before(self) -> int:
+        return self.source.line_of(self.start) if self.start else 0
+
+    def line_start(self, line: int) -> int:
+        r"""First character after `line` newlines; the length when there are fewer."""
+        if line <= 0:
+            return 0
+        return min(self.source.line_start(self.lines_before + line) - self.start, len(self))
+
+
+class FrameReader(Protocol):
+    """The part of a reader that a text uses: in this process the engine, elsewhere a channel to one."""
+
+    @property
+    def is_closed(self) -> bool: ...
+
+    @property
+    def log(self) -> ReadLog | None: ...
+
+    @property
+    def characters(self) -> int: ...
+
+    @property
+    def final_newline(self) -> bool | None: ...
+
+    def read(self, start: int, stop: int) -> str: ...
+
+    def within(self, start: int, stop: int) -> FrameText | None: ...
+
+    def peek(self, character: int) -> FrameText | None: ...
+
+    def frames(
+        self,
+        start: int,
+        stop: int,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
+        needle: bytes = b"",
+    ) -> Iterator[FrameText]: ...
+
+    def candidates(
+        self, query: Query | None, /, start: int, stop: int, within_line: bool = False
+    ) -> Candidates | None: ...
+
+    def frequency(self, query: Query, /) -> tuple[int, int] | None: ...
+
+    def locate(self, character: int) -> Frame: ...
+
+    def line_start(self, line: int) -> int: ...
+
+    def line_of(self, character: int) -> int: ...
+
+    def newline_at_hand(self, newline: int) -> FrameText | None: ...
+
+    def all_have(self, flag: int, start: int, stop: int) -> bool: ...
+
+    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None: ...
+
+
+class Stored:
+    """The text behind a reader."""
+
+    __slots__ = ("reader",)
+
+    def __init__(self, reader: FrameReader):
+        self.reader = reader
+
+    @property
+    def characters(self) -> int:
+        return self.reader.characters
+
+    @property
+    def final_newline(self) -> bool | None:
+        return self.reader.final_newline
+
+    def read(self, start: int, stop: int) -> str:
+        return self.reader.read(start, stop)
+
+    def find_at_hand(self, needle: str, start: int, stop: int) -> int:
+        """The first occurrence in [start, stop) if it lies in the frame of `start` and that is in memory, else -1.
+
+        A loop of `find(x, at + 1)` takes microseconds a hit this way, where opening a stream takes a hundred.
+        """
+        text = self.reader.peek(start) if start < stop else None
+        if text is None:
+            return -1
+        at = text.data.find(needle.encode("utf-8", "surrogatepass"), text.to_byte(start - text.frame.start))
+        found = text.frame.start + text.to_character(at) if at >= 0 else stop
+        return found if found + len(needle) <= stop else -1
+
+    def windows(
+        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+    ) -> Iterator[Window]:
+        return self._windows(
+            self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only), start, stop, only
+        )
+
+    def search_windows(
+        self, needle: str, start: int, stop: int, eager: bool, only: Candidates | None
+    ) -> Iterator[Window]:
+        """Windows of [start, stop) for a search, which is begun where frames are decoded."""
+        units = needle.encode("utf-8", "surrogatepass")
+        return self._windows(self.reader.frames(start, stop, eager=eager, only=only, needle=units), start, stop, only)
+
+    def _windows(self, texts: Iterator[FrameText], start: int, stop: int, only: Candidates | None) -> Iterator[Window]:
+        for text in texts:
+            if only is not None:
+                only.looked_at()
+            yield Window.of_frame(text, start, stop)
+
+    def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        return self.reader.candidates(query, start, stop, within_line)
+
+    def stretches(self, start: int, stop: int) -> list[int]:
+        """Where a search of [start, stop) asks other filters."""
+        stretches = getattr(self.reader, "stretches", None)  # nor has it this one
+        return stretches(start, stop) if stretches is not None else []
+
+    def note_found(self, character: int) -> None:
+        """Tell the reader that a search without candidates found this character."""
+        note_found = getattr(self.reader, "found", None)  # a channel to a reader elsewhere has no such method
+        if note_found is not None:
+            note_found(character)
+
+    def line_start(self, line: int) -> int:
+        return self.reader.line_start(line)
+
+    def line_of(self, character: int) -> int:
+        return self.reader.line_of(character)
+
+    def newline_at_hand(self, newline: int) -> FrameText | None:
+        r"""The frame that holds the `\n` with this number (from 0), if it is in memory (no GET but for a page)."""
+        return self.reader.newline_at_hand(newline)
+
+    def all_have(self, flag: int, start: int, stop: int) -> bool:
+        """Whether every frame of a range has a flag of `index` (1 GET for each index page)."""
+        return self.reader.all_have(flag, start, stop)
+
+    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+        """The frames of a range that do not have it, unless they are many (1 GET for each index page)."""
+        return self.reader.lacking(flag, start, stop)

@@ -1,0 +1,91 @@
+r"""Split a text that comes in pieces. Pure.
+
+Items come in blocks: a list of items, and the character, counted from the beginning of the pieces, from which the items
+after them can be split anew. A block is about a piece: lists are made, searched and counted in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from monocontext.text.windows import join_texts
+
+MAX_WAIT_CHARACTERS = 8 << 20
+"""Characters without a newline after which `splitlines` searches for rarer line ends, which is three times slower."""
+
+Blocks = Iterator[tuple[list[str], int]]
+
+
+def split_text(texts: Iterable[str], separator: str) -> Blocks:
+    """The items of `"".join(texts).split(separator)`. Keeps one item and one piece in memory."""
+    rest: list[str] = []
+    reach = len(separator) - 1
+    seam = ""
+    taken = 0
+    for text in join_texts(texts, separator):
+        taken += len(text)
+        if separator not in (seam + text if seam else text):
+            rest.append(text)
+            if reach:
+                seam = (seam + text)[-reach:]
+            continue
+        items = ("".join([*rest, text]) if rest else text).split(separator)
+        last = items.pop()
+        yield items, taken - len(last)
+        rest, seam = [last], last[-reach:] if reach else ""
+    yield ["".join(rest)], taken
+
+
+def split_backward(texts: Iterable[str]) -> Iterator[str]:
+    r"""The items of `split("\n")` from the last to the first; the texts come from the end backwards."""
+    rest: list[str] = []  # the parts of the item that is not complete, from the right
+    for text in texts:
+        items = text.split("\n")
+        rest.append(items.pop())
+        if items:
+            yield "".join(reversed(rest))
+            first = items.pop(0)
+            yield from reversed(items)
+            rest = [first]
+    yield "".join(reversed(rest))
+
+
+def split_words(texts: Iterable[str]) -> Blocks:
+    """The items of `"".join(texts).split()`."""
+    rest: list[str] = []
+    taken = 0
+    for text in texts:
+        taken += len(text)
+        words = text.split()
+        goes_on, ends = bool(rest) and not text[0].isspace(), text[-1].isspace()
+        if goes_on and not ends and len(words) == 1:
+            rest.append(words[0])
+            continue
+        if goes_on:
+            words[0] = "".join([*rest, words[0]])
+        elif rest:
+            words.insert(0, "".join(rest))
+        rest = [] if ends or not words else [words.pop()]
+        yield words, taken - sum(map(len, rest))
+    if rest:
+        yield ["".join(rest)], taken
+
+
+def split_lines(texts: Iterable[str], keepends: bool) -> Blocks:
+    """The items of `"".join(texts).splitlines(keepends)`; CR LF is one end although a piece may end between them."""
+    rest: list[str] = []  # text after the last newline, whose other line ends wait for the next newline
+    rest_characters = taken = 0
+    for text in texts:
+        taken += len(text)
+        newline = text.rfind("\n") + 1
+        if newline:
+            yield "".join([*rest, text[:newline]]).splitlines(keepends), taken - len(text) + newline
+            rest, rest_characters = [], 0
+        rest.append(text[newline:])
+        rest_characters += len(text) - newline
+        if rest_characters > MAX_WAIT_CHARACTERS:
+            lines = "".join(rest).splitlines(keepends=True)
+            last = lines.pop()  # may continue, or end in a CR whose LF follows
+            yield lines if keepends else [line.splitlines()[0] for line in lines], taken - len(last)
+            rest, rest_characters = [last], 0
+    yield "".join(rest).splitlines(keepends), taken

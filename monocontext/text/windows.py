@@ -1,0 +1,323 @@
+r"""Find a needle in a text that comes in windows. Pure: windows in, character offsets out.
+
+A needle may lie across any number of windows, so the search carries the last `len(needle) - 1` units that it saw.
+Windows may leave out stretches in which no occurrence begins; `fill_gaps` then adds the text that an occurrence from
+before such a stretch reaches. Stored text is searched as bytes of UTF-8, which is exact (no character's bytes begin
+inside another's) and three times faster than decoding first; derived text is searched as `str`. One search sees one
+kind.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import Any
+
+from monocontext.engine import scan
+from monocontext.engine.frame import FrameText
+
+
+class Window:
+    """A part of a text: `data` is UTF-8 (of one frame) or `str`; `start` is its first character in the text."""
+
+    __slots__ = ("_frame", "_shift", "_stop", "data", "follows", "start")
+
+    def __init__(self, start: int, data: Any, frame: FrameText | None = None, shift: int = 0, stop: int | None = None):
+        self.start = start
+        self.data = data
+        self.follows = True
+        """Begins where the window before it ends (backwards: ends where that begins)."""
+        self._frame = frame
+        self._shift = shift
+        self._stop = stop
+
+    @classmethod
+    def of_frame(cls, text: FrameText, start: int, stop: int) -> Window:
+        """The part of a frame that lies within characters [start, stop) of the text."""
+        frame = text.frame
+        if start <= frame.start and stop >= frame.start + frame.characters:
+            return cls(frame.start, text.data, text, 0, frame.start + frame.characters)
+        low = text.to_byte(max(start - frame.start, 0))
+        high = text.to_byte(min(stop - frame.start, frame.characters))
+        return cls(max(start, frame.start), text.data[low:high], text, low, min(stop, frame.stop))
+
+    @property
+    def stop(self) -> int:
+        """The character in the text after the window."""
+        return self.start + length(self.data) if self._stop is None else self._stop
+
+    def has(self, needle: str, carry: Any) -> tuple[bool, Any]:
+        """Whether a needle may begin in the units that precede this window or in it; and the units for the next."""
+        data, units = self.data, _as_units(needle, self)
+        reach = len(units) - 1
+        if isinstance(carry, str) and not isinstance(data, str):
+            carry = carry.encode("utf-8", "surrogatepass")
+        found = units in data or units in carry + data[:reach]
+        return found, (data if len(data) >= reach else carry + data)[-reach:] if reach else data[:0]
+
+    def find(self, units: Any, position: int = 0) -> int:
+        """The position in `data` at which a needle begins, at `position` or after it; -1: nowhere."""
+        frame = self._frame
+        if frame is not None and frame.data is self.data and frame.scanned is not None:
+            needle, first = frame.scanned  # of a thread that decoded it
+            if needle == units and (first < 0 or position <= first):
+                return first
+        return scan.find(self.data, units, position)
+
+    def character(self, position: int) -> int:
+        """The character in the text at a position in `data`."""
+        frame = self._frame
+        if frame is None or frame.is_ascii:
+            return self.start + position
+        return frame.frame.start + frame.to_character(self._shift + position)
+
+    @property
+    def newlines_before(self) -> int | None:
+        r"""The number of `\n` in the text before the window; None for windows without a frame."""
+        frame = self._frame
+        return None if frame is None else frame.frame.start_newline + frame.data.count(b"\n", 0, self._shift)
+
+    @property
+    def text(self) -> str:
+        data, text = self.data, self._frame
+        if isinstance(data, str):
+            return data
+        if text is None or self._stop is None:
+            return _decode(data)
+        if len(data) == len(text.data):
+            return text.read()
+        frame, whole = text.frame, text.whole
+        return _decode(data) if whole is None else whole[self.start - frame.start : self._stop - frame.start]
+
+
+class Joined(Window):
+    """Adjacent windows as one."""
+
+    __slots__ = ("_firsts", "_parts")
+
+    def __init__(self, parts: list[Window]):
+        data = parts[0].data[:0].join([part.data for part in parts])
+        super().__init__(parts[0].start, data, stop=parts[-1].stop)
+        self._parts = parts
+        self._firsts = [0, *accumulate(len(part.data) for part in parts[:-1])]
+
+    def character(self, position: int) -> int:
+        part = bisect_right(self._firsts, position) - 1
+        return self._parts[part].character(position - self._firsts[part])
+
+
+def _decode(data: bytes) -> str:
+    return str(data, "utf-8")
+
+
+def length(units: Any) -> int:
+    """Characters in bytes that begin at a character, or in a `str`."""
+    return len(units) if isinstance(units, str) else len(_decode(units))
+
+
+def _as_units(needle: str, window: Window) -> Any:
+    return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
+
+
+SHORT_NEEDLE = 1 << 12
+"""Characters of a needle from which on windows are joined: a step to the next window costs as much as the needle is
+long, too much where windows are far shorter."""
+
+
+def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) -> Iterator[Window]:
+    """The same windows, joined to at least a quarter of a long needle each; reads at most that much further."""
+    if len(needle) < SHORT_NEEDLE:
+        yield from windows
+        return
+    waiting: list[Window] = []
+    units = 0
+
+    def flush() -> Window:
+        joined = Joined(waiting[::-1] if reverse else waiting) if len(waiting) > 1 else waiting[0]
+        joined.follows = waiting[0].follows
+        return joined
+
+    for window in windows:
+        if waiting and not window.follows:
+            yield flush()
+            waiting, units = [], 0
+        waiting.append(window)
+        units += len(window.data)
+        if units >= len(needle) // 4:
+            yield flush()
+            waiting, units = [], 0
+    if waiting:
+        yield flush()
+
+
+def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
+    """The same for texts in order."""
+    if len(needle) < SHORT_NEEDLE:
+        return iter(texts)
+    return (window.data for window in join_windows((Window(0, text) for text in texts), needle))
+
+
+def fill_gaps(
+    windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
+) -> Iterator[Window]:
+    """Windows with gaps, prepared for a search.
+
+    Where an occurrence may begin at the end of a window before a gap, the text that it would reach follows, from
+    `read(start, stop)`. The search ends at `stop`.
+    """
+    last: Window | None = None
+    for window in windows:
+        if reverse:
+            limit = stop if last is None else last.start
+            if window.stop < limit:
+                beyond = _read_beyond(window, needle, read, limit)
+                if beyond is not None:
+                    beyond.follows = last is not None and beyond.stop == limit
+                    yield beyond
+                window.follows = beyond is not None
+        elif last is not None and last.stop < window.start:
+            beyond = _read_beyond(last, needle, read, window.start)
+            if beyond is not None:
+                yield beyond
+            window.follows = beyond is not None and beyond.stop == window.start
+        yield window
+        last = window
+    if last is not None and not reverse and last.stop < stop:
+        beyond = _read_beyond(last, needle, read, stop)
+        if beyond is not None:
+            yield beyond
+
+
+def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
+    """The text after a window, as far as an occurrence that begins in the window may reach; None where none may."""
+    data, units = window.data, _as_units(needle, window)
+    if len(data) >= len(units) - 1 and not overlap(data, units):
+        return None
+    text = read(window.stop, min(window.stop + len(needle) - 1, limit))
+    return Window(window.stop, text if isinstance(data, str) else text.encode())
+
+
+def overlap(data: Any, units: Any) -> int:
+    """The length of the longest proper prefix of a needle that ends the data: an occurrence may begin there."""
+    tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
+    at = tail.find(units[:1])
+    for _ in range(FEW):
+        if at < 0 or units.startswith(tail[at:]):
+            return len(tail) - at if at >= 0 else 0
+        at = tail.find(units[:1], at + 1)
+    tail = tail[at:] if at >= 0 else tail[:0]
+    return _longest_prefix(tail, units) if tail else 0
+
+
+FEW = 100
+"""Places that `overlap` tries one by one, in C, each at the cost of the rest. It treats more of them together."""
+
+
+def _longest_prefix(tail: Any, units: Any) -> int:
+    """The length of the longest prefix of a needle that ends the tail; the tail is not longer than the needle."""
+    borders = _borders(units[: len(tail)])
+    size = 0
+    for unit in tail:
+        while size and units[size] != unit:
+            size = borders[size - 1]
+        size += units[size] == unit
+    return size
+
+
+def _borders(units: Any) -> list[int]:
+    """For each prefix, the length of its longest border: a proper prefix that is a suffix (Knuth, Morris and Pratt)."""
+    borders = [0]
+    for unit in units[1:]:
+        size = borders[-1]
+        while size and units[size] != unit:
+            size = borders[size - 1]
+        borders.append(size + (units[size] == unit))
+    return borders
+
+
+def find(windows: Iterable[Window], needle: str) -> int:
+    """The first occurrence of a needle that is not empty, or -1."""
+    return next(occurrences(windows, needle), -1)
+
+
+def rfind(windows: Iterable[Window], needle: str) -> int:
+    """The last occurrence of a needle that is not empty, or -1; `windows` come from the end of the text backwards."""
+    return next(occurrences_from_right(windows, needle), -1)
+
+
+def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, Any]]:
+    """Each window, and the needle in the units of the windows: bytes or characters."""
+    units: Any = None
+    for window in windows:
+        if units is None:
+            units = _as_units(needle, window)
+        yield window, units
+
+
+def has_border(needle: str) -> bool:
+    """Whether two occurrences can overlap: some proper prefix is also a suffix."""
+    return _borders(needle)[-1] > 0
+
+
+def count(windows: Iterable[Window], needle: str) -> int:
+    """Occurrences that do not overlap, counted from the left, as `str.count` does."""
+    if has_border(needle):
+        return sum(1 for _ in occurrences(windows, needle))
+    total = 0
+    carry: Any = None
+    for window, units in _in_units(windows, needle):
+        if carry is None or not window.follows:
+            carry = units[:0]
+        data, reach = window.data, len(units) - 1
+        if carry:
+            total += (carry + data[:reach]).count(units)
+        first = window.find(units)
+        total += data.count(units, first) if first >= 0 else 0
+        carry = data[-reach:] if len(data) >= reach > 0 else (carry + data)[-reach:] if reach else carry
+    return total
+
+
+def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
+    """Characters at which occurrences begin, left to right, not overlapping: where `str.split` cuts."""
+    carry: Any = None
+    for window, units in _in_units(windows, needle):
+        if carry is None or not window.follows:
+            carry = units[:0]
+        data, size = window.data, len(units)
+        position = 0  # in data: nothing before it may be used again
+        while carry:
+            seam = carry + data[: size - 1]
+            at = seam.find(units)
+            if at < 0:
+                break
+            yield window.start - length(carry[at:])
+            end = at + size
+            position = max(end - len(carry), 0)
+            carry = carry[end:]
+        while (at := window.find(units, position)) >= 0:
+            yield window.character(at)
+            position = at + size
+            carry = units[:0]
+        rest, reach = data[position:], size - 1
+        carry = (rest if len(rest) >= reach else carry + rest)[-reach:] if reach else carry
+
+
+def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[int]:
+    """The same from right to left, `windows` coming from the end backwards: where `str.rsplit` cuts."""
+    carry: Any = None
+    for window, units in _in_units(windows, needle):
+        if carry is None or not window.follows:
+            carry = units[:0]
+        data, reach = window.data, len(units) - 1
+        position = len(data)  # nothing from it on may be used again
+        head = data[-reach:] if reach else data[:0]
+        if carry and (at := (head + carry).rfind(units)) >= 0:
+            position = len(data) - len(head) + at
+            yield window.character(position)
+            carry = units[:0]
+        while (at := data.rfind(units, 0, position)) >= 0:
+            yield window.character(at)
+            position = at
+            carry = units[:0]
+        carry = (data[: min(position, reach)] + carry)[:reach]

@@ -1,0 +1,165 @@
+"""Write segments by an executor: its workers encode and store batches of frames, and return records and columns.
+
+Frames are the same as those of `segments.write_segments`; segments also end where a batch does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from monocontext.errors import NotFound
+from monocontext.format.codec import encode
+from monocontext.format.filters.building import Column, Columns, compute_column, fold_head
+from monocontext.format.filters.grams import MAX_BITS
+from monocontext.format.index import FrameRecord, FrameRun
+from monocontext.format.inline import Gathered
+from monocontext.options import StoreOptions
+from monocontext.stores import open_store
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import Store, seconds_now
+from monocontext.writing.segments import REUSE_SECONDS, Progress, SegmentBuilder, SegmentLayout, Written, cut_frames
+
+BATCH_BYTES = 32 << 20
+"""Text in a batch: about two segments, a second of one core's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Neighbouring frames, and the text after them."""
+
+    frames: list[bytes]
+    behind: bytes
+    """Folded text after the last frame, for its column."""
+
+
+@dataclass(slots=True)
+class Packed:
+    """The result of storing a batch."""
+
+    runs: list[FrameRun] = field(default_factory=list)
+    records: list[FrameRecord] = field(default_factory=list)
+    columns: list[tuple[bytes, int]] = field(default_factory=list)
+    """Rows, eight a byte, and folded length of each frame."""
+    final_newline: bool = False
+    reused: int = 0
+    gathered: Gathered = field(default_factory=Gathered)
+
+
+def write_batches(
+    url: str | Store,
+    options: StoreOptions,
+    pieces: Iterable[bytes],
+    layout: SegmentLayout,
+    executor: Executor,
+    progress: Callable[[Progress], None] | None = None,
+    frames_before: int = 0,
+) -> Written:
+    """Store a text like `segments.write_segments`, by the workers of an executor (1 PUT and 1 HEAD a segment).
+
+    Holds about 8 batches of text in memory. Workers in threads can use any store; those in other processes need a URL.
+    """
+    written = Written(columns=layout.columns(frames_before))
+    done = Progress()
+    work = partial(pack, url=url, options=options, layout=layout, reach=written.columns.reach if written.columns else 0)
+    for packed in in_order(executor, work, _cut_batches(cut_frames(pieces, layout.frame_bytes), written.columns)):
+        written.runs += packed.runs
+        written.records += packed.records
+        written.final_newline = packed.final_newline
+        written.gathered.extend(packed.gathered)
+        if written.columns:
+            for rows, folded_bytes in packed.columns:
+                written.columns.add(Column(_unpack(rows), folded_bytes))
+        done = Progress(
+            done.text_bytes + sum(record.bytes for record in packed.records),
+            done.stored_bytes + sum(record.stored_bytes for record in packed.records),
+            done.segments + len(packed.runs),
+            done.reused + packed.reused,
+        )
+        if progress:
+            progress(done)
+    if written.columns and written.columns.frames < written.columns.least_frames:
+        written.columns = None
+    if written.columns:
+        written.columns.finish()
+    return written
+
+
+def _cut_batches(frames: Iterable[bytes], columns: Columns | None) -> Iterator[Batch]:
+    """Yield each batch once the text after it is known."""
+    reach = columns.reach if columns else 0
+    waiting: list[list[bytes]] = [[]]
+    for frame in frames:
+        if columns and len(columns.head) < reach:
+            columns.head += fold_head([frame], reach - len(columns.head))
+        if sum(map(len, waiting[-1])) + len(frame) > BATCH_BYTES and waiting[-1]:
+            waiting.append([])
+        waiting[-1].append(frame)
+        if len(waiting) > 1:
+            behind = fold_head((one for batch in waiting[1:] for one in batch), reach)
+            if len(behind) == reach:
+                yield Batch(waiting.pop(0), behind)
+    while waiting:
+        first = waiting.pop(0)
+        if first:
+            yield Batch(first, fold_head((one for batch in waiting for one in batch), reach))
+
+
+def pack(batch: Batch, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, reach: int) -> Packed:
+    """Encode a batch and store its segments. Runs in any thread or process."""
+    packed = Packed(final_newline=batch.frames[-1].endswith(b"\n"))
+    segment = SegmentBuilder()
+    with closing(open_store(url, **options)) if isinstance(url, str) else nullcontext(url) as store:
+
+        def seal() -> None:
+            key, size = segment.key, segment.stored_bytes
+            if _is_stored(store, key, size, layout.reuse_after_seconds):
+                packed.reused += 1
+            else:
+                store.put(key, segment.body())
+            packed.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
+            packed.records.extend(segment.records)
+
+        for frame in batch.frames:
+            stored, record = encode(frame, layout.codec)
+            if segment.records and segment.stored_bytes + len(stored) > layout.segment_bytes:
+                seal()
+                segment = SegmentBuilder()
+            segment.add(stored, record)
+            packed.gathered.add(frame, stored)
+        seal()
+    if reach:
+        packed.columns = list(_compute_columns(batch, reach))
+    return packed
+
+
+def _compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
+    import numpy as np
+
+    for number, frame in enumerate(batch.frames):
+        behind = fold_head(batch.frames[number + 1 :], reach)
+        made = compute_column(frame, (behind + batch.behind)[:reach])
+        yield np.packbits(made.rows, bitorder="little").tobytes(), made.folded_bytes
+
+
+def _unpack(rows: bytes) -> Any:
+    import numpy as np
+
+    return np.unpackbits(np.frombuffer(rows, np.uint8), count=1 << MAX_BITS, bitorder="little")
+
+
+def _is_stored(store: Store, key: str, size_bytes: int, after_seconds: float) -> bool:
+    """Whether a killed run has recently stored this segment."""
+    try:
+        info = store.head(key)
+    except NotFound:
+        return False
+    return (
+        info.size_bytes == size_bytes
+        and info.modified_seconds > after_seconds
+        and info.modified_seconds >= seconds_now(store, info.now_seconds) - REUSE_SECONDS
+    )

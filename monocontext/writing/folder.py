@@ -1,0 +1,118 @@
+"""List the files of a directory and open them, without following links out of it.
+
+Invariants:
+- without `follow_links` every opened file lies in the directory, also when links are swapped in meanwhile: the path is
+  walked from the directory's own descriptor, a folder at a time, and no step follows a link (Windows has no such
+  descriptors: a link that is swapped in between the check and the opening is followed there);
+- a link to a file of the directory counts as a file; every other link is left out and named;
+- pipes, sockets and devices are no files, and opening one never waits.
+
+Hard links cannot be told from files, and are included.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterator
+
+from monocontext.errors import AccessDenied
+from monocontext.stores.regular_file import AS_IT_IS, KINDS, NO_FOLLOW, NO_WAIT, kind_of
+
+_FILE = os.O_RDONLY | AS_IT_IS | NO_WAIT
+_STEP = os.O_RDONLY | AS_IT_IS | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
+_BUFFER_BYTES = 1 << 16
+
+
+class Folder:
+    """The regular files below a directory, which itself may be a link. Raises `OSError` for what cannot be listed."""
+
+    def __init__(self, path: str | os.PathLike[str], *, follow_links: bool = False) -> None:
+        self.path = os.path.realpath(path)
+        self._follows = follow_links
+        self.left_out: dict[str, str] = {}
+        """What `files` left out: relative path, and where a link leads or what it is."""
+
+    def files(self) -> Iterator[str]:
+        """Yield relative paths in order, those of a folder before those of its subfolders."""
+        self.left_out = {}
+        waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]
+        while waiting:
+            base, above = waiting.pop()
+            with os.scandir(os.path.join(self.path, base)) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+            folders: list[tuple[str, tuple[str, ...]]] = []
+            for entry in found:
+                name = base + entry.name
+                if entry.is_symlink() and (reason := self._reason(name, above)):
+                    self.left_out[name] = reason
+                elif entry.is_dir():
+                    real = (os.path.realpath(entry.path),) if self._follows else ()
+                    folders.append((name + "/", above + real))
+                elif entry.is_file():
+                    yield name
+                elif kind := kind_of(entry.stat(follow_symlinks=self._follows).st_mode):
+                    self.left_out[name] = kind
+            waiting += reversed(folders)
+
+    def _reason(self, name: str, above: tuple[str, ...]) -> str | None:
+        """Why a link is left out; None where it is included."""
+        try:
+            real = os.path.realpath(os.path.join(self.path, name), strict=True)
+        except OSError as error:
+            return "a circle of links" if error.errno == errno.ELOOP else "leads nowhere"
+        if os.path.isdir(real):
+            if not self._follows:
+                return f"leads to the folder {real}"
+            return f"leads back to {real}, in which it lies" if real in above else None
+        if self._follows or self._holds(real):
+            return None
+        return f"leads out, to {real}"
+
+    def _holds(self, real: str) -> bool:
+        return os.path.commonpath([self.path, real]) == self.path
+
+    def open(self, name: str) -> io.BufferedReader:
+        """Open a file that `files` named. Raises `AccessDenied` where it now leads out of the directory."""
+        path = os.path.join(self.path, name)
+        try:
+            descriptor = os.open(path, _FILE) if self._follows else self._open_inside(path)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            raise AccessDenied(f"{path} became a link while its directory was read") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise FileNotFoundError(errno.ENOENT, "no regular file any more", path)
+        return io.BufferedReader(io.FileIO(descriptor), _BUFFER_BYTES)
+
+    def _open_inside(self, path: str) -> int:
+        real = os.path.realpath(path)
+        if not self._holds(real):
+            raise AccessDenied(f"{path} leads out of its directory, to {real}")
+        if os.open not in os.supports_dir_fd:
+            return os.open(real, _FILE)
+        *folders, last = os.path.relpath(real, self.path).split(os.sep)
+        at = os.open(self.path, _STEP)
+        try:
+            for folder in folders:
+                above, at = at, os.open(folder, _STEP, dir_fd=at)
+                os.close(above)
+            return os.open(last, _FILE | NO_FOLLOW, dir_fd=at)
+        finally:
+            os.close(at)
+
+
+def describe_left_out(left_out: dict[str, str]) -> str:
+    """Describe in one line what was left out: links and their targets, then pipes, sockets and devices."""
+    others = {name: reason for name, reason in left_out.items() if reason in KINDS.values()}
+    links = [f"{name} ({reason})" for name, reason in left_out.items() if name not in others]
+    parts = []
+    if links:
+        count = f"{len(links):,} links" if len(links) > 1 else "1 link"
+        parts.append(f"left out {count}: {', '.join(links)}; follow_links=True takes them")
+    if others:
+        parts.append("left out what is no file: " + ", ".join(f"{name} ({kind})" for name, kind in others.items()))
+    return "; ".join(parts)

@@ -1,0 +1,342 @@
+"""Read strings, bytes, files, directories and documents as one stream of UTF-8, in bounded memory."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import IO, Any, Literal, TypedDict
+
+from monocontext.errors import InvalidText, NotFound
+from monocontext.format.documents import encode_metadata, encode_name
+from monocontext.stores.regular_file import open_file
+from monocontext.writing.documents import DocumentRows, Documents
+from monocontext.writing.folder import Folder, describe_left_out
+
+PIECE_BYTES = 1 << 20
+_HEAD_BYTES = 8_000
+"""Bytes at the beginning of a file that tell whether it is binary, as git does."""
+_NAMED = 5
+"""Binary files that a note names; it counts the others."""
+
+Source = str | bytes | os.PathLike[str] | Documents
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+"""Bytes that no text has in an encoding that extends ASCII."""
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The fields of `Reading` as keywords."""
+
+    encoding: str
+    errors: Literal["strict", "replace"]
+    header: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    follow_links: bool
+    note: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Options for reading input."""
+
+    encoding: str = "utf-8"
+    errors: str = "strict"
+    """`strict` refuses what is not text; `replace` puts U+FFFD in its place."""
+    header: str = "=== FILE: {path} ===\n"
+    """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
+    include: tuple[str, ...] = ()
+    """Take only files of a directory whose relative path or name matches one of these globs."""
+    exclude: tuple[str, ...] = ()
+    """Leave out files of a directory whose relative path or name matches one of these globs."""
+    follow_links: bool = False
+    """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
+    note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
+    """Called with a line for each thing that was changed or left out: a byte order mark, links, binary files. By
+    default it warns."""
+
+    def __post_init__(self) -> None:
+        if self.errors not in ("strict", "replace"):
+            raise ValueError(f"errors is 'strict' or 'replace', not {self.errors!r}")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise ValueError(f"unknown encoding {self.encoding!r}") from None
+
+
+def read_pieces(
+    sources: Source | Iterable[Source], reading: Reading, rows: DocumentRows | None = None
+) -> Iterator[bytes]:
+    """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
+
+    Each file is a document of `rows`, and each of `Documents`. A `str` is text; an `os.PathLike` is a file or a
+    directory; `bytes` are encoded text, and neighbours in an iterable are one stream, so a character may reach from one
+    into the next. Raises `InvalidText`, which names the input and the offset of what is not text, and `NotFound` for a
+    missing file.
+    """
+    return _encode_pieces(_decode(sources, reading, rows))
+
+
+def _encode_pieces(texts: Iterable[str]) -> Iterator[bytes]:
+    """Encode texts, and gather small ones into pieces of about a megabyte."""
+    batch: list[bytes] = []
+    size = 0
+    for text in texts:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
+            found = ord(text[error.start])
+            raise InvalidText(f"text: the encoding gave a lone surrogate U+{found:04X}, which has no UTF-8") from None
+        batch.append(data)
+        size += len(data)
+        if size >= PIECE_BYTES:
+            yield b"".join(batch)
+            batch, size = [], 0
+    if size:
+        yield b"".join(batch)
+
+
+class _Ending:
+    """Whether the text so far ends in a newline."""
+
+    is_newline = True
+
+
+def _decode(sources: Source | Iterable[Source], reading: Reading, rows: DocumentRows | None) -> Iterator[str]:
+    ending = _Ending()
+    for text in _decode_sources(sources, reading, ending, rows):
+        if text:
+            ending.is_newline = text.endswith("\n")
+            if rows:
+                rows.passed(text)
+            yield text
+
+
+def _decode_sources(
+    sources: Source | Iterable[Source], reading: Reading, ending: _Ending, rows: DocumentRows | None
+) -> Iterator[str]:
+    if isinstance(sources, str | bytes | os.PathLike | Documents):
+        sources = [sources]
+    stream: _Decoder | None = None
+    characters = 0
+    for number, source in enumerate(sources):
+        if isinstance(source, bytes | bytearray | memoryview):
+            stream = stream or _Decoder(f"bytes of source {number}", reading)
+            yield stream.feed(bytes(source))
+            continue
+        if stream:
+            yield stream.finish()
+            stream = None
+        if isinstance(source, str):
+            for start in range(0, len(source), PIECE_BYTES):
+                yield _check_surrogates(source[start : start + PIECE_BYTES], characters + start, reading)
+            characters += len(source)
+        elif isinstance(source, os.PathLike):
+            yield from _decode_path(Path(source), reading, ending, rows)
+        elif isinstance(source, Documents) and rows:
+            yield from _decode_documents(source, reading, ending, rows)
+        else:
+            raise TypeError(f"source {number} is {type(source).__name__}: expected str, bytes, a path or documents")
+    if stream:
+        yield stream.finish()
+
+
+def _check_surrogates(text: str, before: int, reading: Reading, what: str = "text") -> str:
+    """Return the text, with lone surrogates refused or replaced: they have no UTF-8 form."""
+    if text.isascii() or not (found := _SURROGATES.search(text)):
+        return text
+    if reading.errors == "replace":
+        return _SURROGATES.sub("\ufffd", text)
+    at = before + found.start()
+    raise InvalidText(
+        f"{what}: a lone surrogate U+{ord(found[0]):04X} at character {at}; errors='replace' takes it out"
+    )
+
+
+def _as_document(texts: Iterable[str], name: object, metadata: object, rows: DocumentRows | None) -> Iterator[str]:
+    """The same texts, which are one document."""
+    if rows:
+        rows.begin(name, metadata)
+    yield from texts
+    if rows:
+        rows.end()
+
+
+_Batch = list[tuple[bytes, bytes, str]]
+"""Documents of a megabyte or less: name, metadata, text."""
+
+
+def _decode_documents(source: Documents, reading: Reading, ending: _Ending, rows: DocumentRows) -> Iterator[str]:
+    rows.unique = rows.unique or source.unique
+    if not ending.is_newline:
+        yield "\n"
+    batch: _Batch = []
+    size = 0
+    for item in source.items:
+        name, text, metadata = _parts_of(item, rows.count + len(batch))
+        if isinstance(text, str) and len(text) < PIECE_BYTES:
+            number = rows.count + len(batch)
+            batch.append((encode_name(name, number), encode_metadata(metadata, number), text))
+            size += len(text) + len(batch[-1][0]) + len(batch[-1][1])
+            if size >= PIECE_BYTES:
+                yield _pass_batch(batch, reading, rows)
+                batch, size = [], 0
+            continue
+        yield _pass_batch(batch, reading, rows)
+        batch, size = [], 0
+        texts = _decode_file(Path(text), reading) if isinstance(text, os.PathLike) else _slices(text, name, reading)
+        yield from _as_document(texts, name, metadata, rows)
+        if not ending.is_newline:
+            yield "\n"
+    yield _pass_batch(batch, reading, rows)
+
+
+def _parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
+    """Name, text and metadata of a document."""
+    match item:
+        case (name, text):
+            metadata = None
+        case (name, text, metadata):
+            pass
+        case str() | os.PathLike():
+            name, text, metadata = str(number), item, None
+        case _:
+            kind = type(item).__name__
+            raise InvalidText(
+                f"document {number}: expected a text, (name, text) or (name, text, metadata), found {kind}"
+            )
+    name = str(number) if name is None else name
+    if not isinstance(text, str | os.PathLike):
+        raise InvalidText(f"document {number} ({name!r}): its text is a str or a path, not {type(text).__name__}")
+    return name, text, metadata
+
+
+def _slices(text: str, name: object, reading: Reading) -> Iterator[str]:
+    for start in range(0, len(text), PIECE_BYTES):
+        yield _check_surrogates(text[start : start + PIECE_BYTES], start, reading, f"document {name!r}")
+
+
+def _pass_batch(batch: _Batch, reading: Reading, rows: DocumentRows) -> str:
+    """The text of some documents, each of which ends a line; tells `rows` of them."""
+    whole = "".join([text if not text or text.endswith("\n") else text + "\n" for _, _, text in batch])
+    is_ascii = whole.isascii()
+    if not is_ascii and _SURROGATES.search(whole):
+        for name, _, text in batch:
+            _check_surrogates(text, 0, reading, f"document {name.decode()!r}")
+        batch = [(name, metadata, _SURROGATES.sub("\ufffd", text)) for name, metadata, text in batch]
+        whole = _SURROGATES.sub("\ufffd", whole)
+    rows.add_passed(
+        (
+            name, metadata, len(text), len(text) if is_ascii else len(text.encode()), text.count("\n"),
+            int(bool(text) and not text.endswith("\n")),
+        )
+        for name, metadata, text in batch
+    )  # fmt: skip
+    return whole
+
+
+def _decode_path(path: Path, reading: Reading, ending: _Ending, rows: DocumentRows | None) -> Iterator[str]:
+    if not path.is_dir():
+        name = path.name if path.is_absolute() else path.as_posix()
+        yield from _as_document(_decode_file(path, reading), _displayable(name), None, rows)
+        return
+    folder = Folder(path, follow_links=reading.follow_links)
+    binaries = []
+    for name in folder.files():
+        if not _is_selected(name, reading):
+            continue
+        with folder.open(name) as file:
+            if _is_binary(file.peek()[:_HEAD_BYTES], reading.encoding):
+                binaries.append(name)
+                continue
+            if reading.header:
+                yield ("" if ending.is_newline else "\n") + reading.header.replace("{path}", _displayable(name))
+            yield from _as_document(read_stream(file, str(path / name), reading), _displayable(name), None, rows)
+    left_out = {name: reason for name, reason in folder.left_out.items() if _is_selected(name, reading)}
+    if left_out:
+        reading.note(f"{path}: {describe_left_out(left_out)}")
+    if binaries:
+        more = f" and {len(binaries) - _NAMED:,} more" if len(binaries) > _NAMED else ""
+        count = f"{len(binaries):,} binary file" + "s" * (len(binaries) > 1)
+        reading.note(f"{path}: left out {count}: {', '.join(binaries[:_NAMED])}{more}")
+
+
+def _displayable(name: str) -> str:
+    """A file name as text; bytes in it that are not UTF-8 become U+FFFD."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _is_binary(head: bytes, encoding: str) -> bool:
+    """Whether a file with this beginning is binary: it has a NUL, or control bytes and no valid encoding."""
+    if "a".encode(encoding) != b"a" or not _CONTROL.search(head):
+        return False
+    if b"\0" in head:
+        return True
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(head)
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _is_selected(relative: str, reading: Reading) -> bool:
+    def matches(globs: tuple[str, ...]) -> bool:
+        return any(fnmatch(relative, glob) or fnmatch(relative.rpartition("/")[2], glob) for glob in globs)
+
+    return (not reading.include or matches(reading.include)) and not matches(reading.exclude)
+
+
+def _decode_file(path: Path, reading: Reading) -> Iterator[str]:
+    try:
+        with open_file(path) as file:
+            yield from read_stream(file, str(path), reading)
+    except FileNotFoundError:
+        raise NotFound(f"{path}: no such file") from None
+
+
+def read_stream(file: IO[bytes], name: str, reading: Reading) -> Iterator[str]:
+    """Yield the text of an open binary file; messages call it `name`."""
+    decoder = _Decoder(name, reading)
+    while data := file.read(PIECE_BYTES):
+        yield decoder.feed(data)
+    yield decoder.finish()
+
+
+class _Decoder:
+    """Decodes one stream; its errors name the byte offset."""
+
+    def __init__(self, name: str, reading: Reading):
+        self._name = name
+        self._reading = reading
+        self._decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
+        self._read_bytes = 0
+        self._begun = False
+
+    def feed(self, data: bytes, final: bool = False) -> str:
+        try:
+            pending = len(self._decoder.getstate()[0])
+            text = self._decoder.decode(data, final)
+        except UnicodeDecodeError as error:
+            at = self._read_bytes - pending + error.start
+            found = error.object[error.start : error.start + 1].hex()
+            raise InvalidText(
+                f"{self._name}: not {self._reading.encoding} at byte {at} (0x{found}): {error.reason}; "
+                f"exclude it, give its encoding, or replace what is not text (errors='replace')"
+            ) from None
+        self._read_bytes += len(data)
+        if text and not self._begun:
+            self._begun = True
+            if text[0] == "\ufeff":
+                self._reading.note(f"{self._name}: dropped a byte order mark")
+                text = text[1:]
+        return text
+
+    def finish(self) -> str:
+        return self.feed(b"", final=True)

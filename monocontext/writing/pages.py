@@ -1,0 +1,137 @@
+"""Store and load index pages, and keep those of a text that grows by appends few."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+
+from monocontext.errors import ForeignObject
+from monocontext.format.codec import decode
+from monocontext.format.directories import pages_in
+from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameRun, Page, encode_page, page_ref
+from monocontext.format.manifest import INLINE_PAGE_BYTES
+from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory, PageRef
+from monocontext.stores.protocol import Store, get_bounded
+from monocontext.writing.tiers import merged
+
+LEAST_FRAMES = 64
+"""Pages of fewer frames are of one size to `tiers`."""
+
+
+def write_pages(
+    put: Callable[[str, bytes], object], kept: tuple[PageRef, ...], runs: list[FrameRun], records: list[FrameRecord]
+) -> tuple[tuple[PageRef, ...], bytes | None]:
+    """Store pages of the frames that follow those of `kept` (1 PUT each).
+
+    Returns the pages of the whole text, and a copy of the last one where it is new and small enough for the root.
+    """
+    pages = list(kept)
+    last_page = None
+    for page_runs, page_records in _split_pages(runs, records):
+        data = encode_page(page_runs, page_records)
+        ref = page_ref(data, page_records, pages[-1] if pages else None)
+        put(ref.key, data)
+        pages.append(ref)
+        last_page = data if len(data) <= INLINE_PAGE_BYTES else None
+    return tuple(pages), last_page
+
+
+def add_pages(
+    store: Store, kept: tuple[PageRef, ...], runs: list[FrameRun], records: list[FrameRecord]
+) -> tuple[PageRef, ...]:
+    """Store pages of frames that follow those of `kept`, together with short pages before them (1 GET each)."""
+    sizes: list[int] = []
+    whole = sum(isinstance(page, PageDirectory) for page in kept)  # directories stay as they are
+    while len(sizes) < len(kept) - whole and 2 * (size := frames_in_page(kept, -1 - len(sizes))) < FRAMES_PER_PAGE:
+        sizes.insert(0, size)
+    first = len(kept) - merged(sizes, len(records), LEAST_FRAMES)
+    short = [load_page(store, kept, number) for number in range(first, len(kept))]
+    pages, _ = write_pages(
+        store.put,
+        kept[:first],
+        [*(run for page in short for run in page.runs), *runs],
+        [*(record for page in short for record in page.records()), *records],
+    )
+    return pages
+
+
+def frames_backwards(store: Store, pages: tuple[PageRef, ...], stop: int) -> Iterator[bytes]:
+    """Yield the frames before frame `stop`, decoded, from the last (1 GET each). Raises `ForeignObject` for virtual
+    ones."""
+    for number in range(len(pages) - 1, -1, -1):
+        ref, before = pages[number], pages[number - 1] if number else None
+        if stop <= (before.frames if before else 0):
+            continue
+        if isinstance(ref, PageDirectory):
+            entries = pages_in(ref, store.get(ref.key).data, before)
+            yield from frames_backwards(store, (*pages[:number], *entries), stop)
+            return
+        page = load_page(store, pages, number)
+        for i in range(min(len(page), stop - page.first_frame) - 1, -1, -1):
+            frame = page[i]
+            if "://" in frame.object:
+                raise ForeignObject(f"{frame.object} lies outside the context")
+            yield decode(store.get_range(frame.object, frame.offset, frame.stored_bytes).data, frame)
+
+
+def frames_in_page(pages: tuple[PageRef, ...], number: int) -> int:
+    """How many frames a page has; `number` may count from the end."""
+    number %= len(pages)
+    return pages[number].frames - (pages[number - 1].frames if number else 0)
+
+
+def load_page(store: Store, pages: tuple[PageRef, ...], number: int) -> Page:
+    """Read and check one index page (1 GET)."""
+    return Page(
+        get_bounded(store, pages[number].key, MOST_PAGE_BYTES).data,
+        pages[number],
+        pages[number - 1] if number else None,
+    )
+
+
+def _split_pages(
+    runs: list[FrameRun], records: list[FrameRecord]
+) -> Iterator[tuple[list[FrameRun], list[FrameRecord]]]:
+    """Yield runs and records page by page; a run that reaches over the end of a page is split."""
+    queue = list(reversed(runs))
+    for start in range(0, len(records), FRAMES_PER_PAGE):
+        page = records[start : start + FRAMES_PER_PAGE]
+        page_runs: list[FrameRun] = []
+        filled = 0
+        while filled < len(page):
+            run = queue.pop()
+            taken = min(run.frames, len(page) - filled)
+            page_runs.append(dataclasses.replace(run, frames=taken))
+            if taken < run.frames:
+                used = sum(record.stored_bytes for record in page[filled : filled + taken])
+                queue.append(dataclasses.replace(run, offset=run.offset + used, frames=run.frames - taken))
+            filled += taken
+        yield page_runs, page
+
+
+def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]:
+    """Frames as runs and records: frames that lie back to back form one run, also across pages."""
+    runs: list[FrameRun] = []
+    rows: list[FrameRecord] = []
+    end = counted = 0
+
+    def close() -> None:
+        nonlocal counted
+        if counted:
+            runs[-1] = dataclasses.replace(runs[-1], frames=counted)
+        counted = 0
+
+    for frame in frames:
+        if not runs or not follows(frame, runs[-1].object, end):
+            close()
+            runs.append(FrameRun(frame.object, frame.offset, 1, frame.codec, frame.etag))
+        rows.append(FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields)))
+        end = frame.offset + frame.stored_bytes
+        counted += 1
+    close()
+    return runs, rows
+
+
+def follows(frame: Frame, name: str, end: int) -> bool:
+    """Whether a frame lies back to back with one that ends at byte `end` of an object."""
+    return frame.object == name and frame.offset == end

@@ -1,0 +1,293 @@
+"""Publish a text as a context, or append to one: store segments and index pages, then commit.
+
+Segments and pages are named by content and written first; the commit is one conditional PUT (`generations.commit`). A
+crash before it leaves the old generation, one after it the new one. A later run finds what was stored by its name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any, Unpack
+
+from monocontext.errors import AlreadyExists, NotFound
+from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
+from monocontext.format.history import History
+from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, flags_of_text
+from monocontext.format.inline import copies
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import FilterRef, PageRef
+from monocontext.options import StoreOptions, takes
+from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
+from monocontext.writing import clearing, tail
+from monocontext.writing.batches import write_batches
+from monocontext.writing.documents import DocumentRows, documents, join_documents
+from monocontext.writing.inputs import Reading, ReadingOptions, Source, read_pieces
+from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
+from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
+
+Place = str | os.PathLike[str] | Store
+
+
+@takes(ReadingOptions)
+def publish(
+    sources: Source | Iterable[Source] | Mapping[str, str],
+    url: Place,
+    *,
+    frame_bytes: int = FRAME_BYTES,
+    segment_bytes: int = SEGMENT_BYTES,
+    codec: str = "zstd",
+    filters: bool = True,
+    replace: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    store_options: StoreOptions | None = None,
+    executor: Executor | None = None,
+    **reading: Unpack[ReadingOptions],
+) -> Manifest:
+    """Store a text as a context at `url` and return the committed root.
+
+    `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
+    (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
+    Each file is a document too. It is read once, in memory bounded by about 8 segments and 50 bytes a document.
+    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `inputs.Reading`).
+    `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
+    512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
+    32 MiB of text; the text is still read, and the context committed, here.
+
+    Raises `AlreadyExists` where a context is already, unless `replace` (earlier generations stay readable), and
+    `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 6 requests to look;
+    segments that an earlier, killed run left are found and not sent again.
+    """
+    layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), Reading(**reading)
+    with open_store_at(url, store_options) as store:
+
+        def write(since_seconds: float) -> Written:
+            ours = dataclasses.replace(layout, reuse_after_seconds=since_seconds)
+            rows = DocumentRows(store)
+            pieces = read_pieces(_with_documents(sources), reads, rows)
+            if executor is None:
+                written = write_segments(store, pieces, ours, progress)
+            else:
+                place = portable_place(url)
+                written = write_batches(place, store_options or {}, pieces, ours, executor, progress)
+            rows.finish()
+            written.documents = rows
+            return written
+
+        return publish_written(store, write, layout, replace)
+
+
+def publish_written(store: Store, write: Callable[[float], Written], layout: SegmentLayout, replace: bool) -> Manifest:
+    """Call `write` to store frames, and commit them as the whole text of a context; `replace` allows an old one.
+
+    `write` takes the time, by the store's clock, up to which stored segments may not be relied on.
+    """
+    before = read_newest(store)
+    if before is not None and not replace:
+        raise AlreadyExists(
+            f"{store.url} already holds a context (generation {before.generation}, {before.characters:,} characters): "
+            f"add to it with `append`, or replace its text (replace=True)"
+        )
+    written = write(fence_seconds(store, before))
+
+    def root(base: Manifest | None) -> Manifest:
+        check_fence(store, before, base)
+        if base is not None and not replace:
+            raise AlreadyExists(f"{store.url}: another writer has just published generation {base.generation} there")
+        return _joined(store, None, written.documents, _build_root(store, base, (), written, layout))
+
+    return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected
+
+
+@takes(ReadingOptions)
+def append(
+    sources: Source | Iterable[Source] | Mapping[str, str],
+    url: Place,
+    *,
+    frame_bytes: int | None = None,
+    segment_bytes: int = SEGMENT_BYTES,
+    codec: str | None = None,
+    filters: bool = True,
+    drop_older_than_seconds: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    store_options: StoreOptions | None = None,
+    executor: Executor | None = None,
+    **reading: Unpack[ReadingOptions],
+) -> Manifest:
+    """Add text at the end of the context at `url`, as a new generation.
+
+    A text of fewer than 16 frames (4 MiB) is stored together with short ones before it where these have become many
+    (`tiers`): bounded work each time, a root of at most 8 KB, and each byte is stored again six times in all.
+    Parameters as for `publish`; frame size and codec are those of the context unless given. Two appenders at once both
+    succeed, and their texts follow each other in the order of their commits. Raises `NotFound` where no context is.
+
+    `drop_older_than_seconds`: remove earlier generations whose successor is older than that, 64 at most with each 32nd
+    append, and what only they name (`clearing`); None: they stay, for `gc`.
+
+    Cost: 4 PUTs, 4 other requests, a few GETs where short texts are joined; a longer text costs what `publish` does.
+    """
+    reads = Reading(**reading)
+    with open_store_at(url, store_options) as store:
+        before = read_newest(store)
+        if before is None:
+            raise NotFound(f"{store.url}: no context to append to: `upload` makes one")
+        layout = SegmentLayout(frame_bytes or before.frame_bytes, segment_bytes, codec or before.codec, filters)
+        rows = DocumentRows(store)
+        pieces = read_pieces(_with_documents(sources), reads, rows)
+        text = _read_up_to(pieces, tail.short_bytes(layout))
+        if not text and not rows.count:
+            rows.finish()
+            return before
+        if len(text) < tail.short_bytes(layout):
+            rows.finish()
+            floor = 0
+
+            def grow(base: Manifest | None) -> Manifest:
+                nonlocal floor
+                if rows.pages:  # stored before a fence, they may be gone; all else is stored anew here
+                    check_fence(store, before, base)
+                root = _joined(store, base, rows, tail.grow(store, _some(base), text, layout))
+                floor = _some(base).history.floor
+                if drop_older_than_seconds is None:
+                    return root
+                return root.with_floor(clearing.next_floor(store, _some(base), drop_older_than_seconds))
+
+            root = commit(store, before, grow)
+            clearing.clear(store, floor, root)
+            if progress:
+                progress(Progress(len(text), root.stored_bytes - before.stored_bytes, 1))
+            return root
+        return _append_long(url, store, chain([text], pieces), rows, layout, before, progress, store_options, executor)
+
+
+def _append_long(
+    url: Place,
+    store: Store,
+    pieces: Iterable[bytes],
+    rows: DocumentRows,
+    layout: SegmentLayout,
+    before: Manifest,
+    progress: Callable[[Progress], None] | None,
+    store_options: StoreOptions | None,
+    executor: Executor | None,
+) -> Manifest:
+    """Store a text of more than some frames while it is read, and commit it behind what is there by then."""
+    first = before.frames
+    layout = dataclasses.replace(layout, reuse_after_seconds=fence_seconds(store, before))
+    if executor is None:
+        written = write_segments(store, pieces, layout, progress, first)
+    else:
+        options = store_options or {}
+        written = write_batches(portable_place(url), options, pieces, layout, executor, progress, first)
+    rows.finish()
+
+    def root(base: Manifest | None) -> Manifest:
+        check_fence(store, before, base)
+        closed = tail.close(store, _some(base), layout)
+        return _joined(store, base, rows, tail.fitted(_build_root(store, closed, closed.pages, written, layout)))
+
+    return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected
+
+
+def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
+    """The first pieces of a text, until they have so many bytes."""
+    text = bytearray()
+    for piece in pieces:
+        text += piece
+        if len(text) >= size:
+            break
+    return bytes(text)
+
+
+def _joined(store: Store, base: Manifest | None, rows: DocumentRows | None, root: Manifest) -> Manifest:
+    """A root with the documents of `base`, and those of the text behind it."""
+    return dataclasses.replace(root, documents=join_documents(store, base, rows))
+
+
+def _some(base: Manifest | None) -> Manifest:
+    assert base is not None  # generations are never taken back
+    return base
+
+
+def _with_documents(sources: Any) -> Any:
+    return documents(sources) if isinstance(sources, Mapping) else sources
+
+
+def _build_root(
+    store: Store, base: Manifest | None, kept: tuple[PageRef, ...], written: Written, layout: SegmentLayout
+) -> Manifest:
+    """Store the pages of the frames in `written`, which follow the pages `kept`, and return the root after `base`."""
+    keeps_text = bool(kept)
+    runs, records = list(written.runs), list(written.records)
+    stored_bytes = sum(record.stored_bytes for record in records) + (base.stored_bytes if base and keeps_text else 0)
+    if records and kept and frames_in_page(kept, -1) < FRAMES_PER_PAGE:
+        short = load_page(store, kept, len(kept) - 1)
+        runs, records, kept = [*short.runs, *runs], [*short.records(), *records], kept[:-1]
+    pages, last_page = write_pages(store.put, kept, runs, records)
+    if base and keeps_text and not records:
+        last_page = base.last_page
+    before = base if base and keeps_text else None
+    ride = copies(before, written.gathered, may_be_whole=len(pages) == 1 and last_page is not None)
+    sources = dict.fromkeys([*(before.sources if before else ()), *written.sources])
+    write_id = uuid.uuid4().hex
+    root = Manifest(
+        generation=base.generation + 1 if base else 1,
+        write_id=write_id,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        pages=pages,
+        final_newline=written.final_newline if written.records else bool(base and keeps_text and base.final_newline),
+        stored_bytes=stored_bytes,
+        frame_bytes=layout.frame_bytes,
+        codec=layout.codec,
+        last_page=last_page,
+        flags=flags_of_text(written.records, before.flags if before else OF_TEXT),
+        text=ride.text,
+        head=ride.head,
+        tail=ride.tail,
+        sources=tuple(sources),
+        filters=_store_filters(store, before, written),
+        history=History(before.history.lineage or write_id if before else write_id),
+    )
+    root.check()
+    return root
+
+
+def _store_filters(store: Store, before: Manifest | None, written: Written) -> tuple[FilterRef, ...]:
+    """Store the filters of the new frames, and return those of the whole text."""
+    if written.columns is None:
+        return before.filters if before else ()
+    pages = before.pages if before else ()
+    return written.columns.store(
+        store.put,
+        lambda key: store.get(key).data,
+        before,
+        lambda: frames_backwards(store, pages, pages[-1].frames if pages else 0),
+    )
+
+
+def portable_place(url: Place) -> str | Store:
+    """A place that a worker in another process or on another machine can open: a URL or an absolute path."""
+    if not isinstance(url, str | os.PathLike):
+        return url
+    place = os.fspath(url)
+    return place if "://" in place else os.path.abspath(os.path.expanduser(place))
+
+
+@contextmanager
+def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[Store]:
+    """Open the store at a URL for a `with` block; a store that is handed in stays open."""
+    if not isinstance(url, str | os.PathLike):
+        yield url
+        return
+    store = open_store(url, **(options or {}))
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,207 @@
+"""Cut text into frames, encode them and store them in segments named by content; in parallel, in bounded memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from io import BytesIO
+
+from monocontext.engine.fetch.threads import DaemonThreads, Outcome
+from monocontext.engine.malloc import give_back_memory
+from monocontext.format.codec import Framer, encode
+from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
+from monocontext.format.index import FrameRecord, FrameRun
+from monocontext.format.inline import Gathered
+from monocontext.format.refs import CODECS, MAX_FRAME_BYTES
+from monocontext.stores.protocol import Store, seconds_now
+from monocontext.writing.documents import DocumentRows
+
+FRAME_BYTES = 256 << 10
+"""Compresses 4-5 % worse than 1 MiB, and a zoom reads a quarter of the bytes."""
+SEGMENT_BYTES = 16 << 20
+ENCODERS = 2
+REUSE_SECONDS = 24 * 3600
+"""Older segments are sent again: `gc` may be about to remove them while no generation names them. It removes nothing
+younger than its grace period."""
+UPLOADS = 4
+"""PUTs at once. An upload holds about this many segments in memory, and the HTTP client a copy of each."""
+
+_SEGMENTS_PER_TRIM = 4
+"""Freed memory is given back after so many: what threads free in turns lies in holes that only grow, 140 MB a GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentLayout:
+    """How text is cut into frames and segments, and encoded."""
+
+    frame_bytes: int = FRAME_BYTES
+    """Most bytes of text in a frame; a single character or CR LF pair may reach past it."""
+    segment_bytes: int = SEGMENT_BYTES
+    """Most stored bytes in an object, unless one frame is larger."""
+    codec: str = "zstd"
+    """`zstd`, or `raw`, which leaves segments plain text."""
+    filters: bool = True
+    """Whether to make search filters, where frames are large enough for them."""
+    reuse_after_seconds: float = 0.0
+    """Segments that were stored up to then, by the store's clock, are sent again: `gc` may be at work on them."""
+
+    def columns(self, frames_before: int = 0) -> Columns | None:
+        """A collector of filter columns for frames that follow `frames_before` others; None: no filters."""
+        if not self.filters or self.frame_bytes < LEAST_FRAME_BYTES:
+            return None
+        return Columns(overlap_for(self.frame_bytes), LEAST_FRAMES - frames_before)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.frame_bytes <= MAX_FRAME_BYTES - 4:
+            raise ValueError(f"frame_bytes is between 1 and {MAX_FRAME_BYTES - 4:,}, not {self.frame_bytes}")
+        if self.segment_bytes < 1:
+            raise ValueError(f"segment_bytes is at least 1, not {self.segment_bytes}")
+        if self.codec not in CODECS:
+            raise ValueError(f"codec is one of {', '.join(CODECS)}, not {self.codec!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of an upload."""
+
+    text_bytes: int = 0
+    """UTF-8 text in complete segments."""
+    stored_bytes: int = 0
+    """Size of these segments."""
+    segments: int = 0
+    reused: int = 0
+    """Segments that the store already held, and that were not sent."""
+
+
+@dataclass(slots=True)
+class Written:
+    """Frames that are stored but not committed."""
+
+    runs: list[FrameRun] = field(default_factory=list)
+    records: list[FrameRecord] = field(default_factory=list)
+    final_newline: bool = False
+    sources: tuple[str, ...] = ()
+    columns: Columns | None = None
+    """Columns of these frames for filters; None: no filters."""
+    documents: DocumentRows | None = None
+    gathered: Gathered = field(default_factory=Gathered)
+    """What of these frames may ride in the root; nothing of text that lies elsewhere."""
+
+
+def write_segments(
+    store: Store,
+    pieces: Iterable[bytes],
+    layout: SegmentLayout,
+    progress: Callable[[Progress], None] | None = None,
+    frames_before: int = 0,
+) -> Written:
+    """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment, 1 LIST a thousand).
+
+    The same text in the same layout gives the same objects, so segments of an earlier run are not sent again.
+    """
+    listed = list(store.list("segments/"))
+    oldest = seconds_now(store, listed[0].now_seconds) - REUSE_SECONDS if listed else 0.0
+    there = {
+        info.key: info.size_bytes
+        for info in listed
+        if info.modified_seconds >= oldest and info.modified_seconds > layout.reuse_after_seconds
+    }
+    written = Written()
+    done = Progress()
+    segment = SegmentBuilder()
+    encoders, uploads = DaemonThreads(ENCODERS, "monocontext-encode"), DaemonThreads(UPLOADS, "monocontext-upload")
+    with closing(encoders), closing(uploads):
+        pending: deque[Outcome[str]] = deque()
+
+        def seal() -> None:
+            nonlocal done, segment
+            key, size = segment.key, segment.stored_bytes
+            reused = there.get(key) == size
+            if not reused:
+                while len(pending) >= UPLOADS:
+                    pending.popleft().result()
+                body = segment.body()
+                pending.append(uploads.call(lambda: store.put(key, body)))
+                there[key] = size
+            written.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
+            written.records.extend(segment.records)
+            text_bytes = sum(record.bytes for record in segment.records)
+            done = Progress(
+                done.text_bytes + text_bytes, done.stored_bytes + size, done.segments + 1, done.reused + reused
+            )
+            segment = SegmentBuilder()
+            if done.segments % _SEGMENTS_PER_TRIM == 0:
+                give_back_memory()
+            if progress:
+                progress(done)
+
+        columns = written.columns = layout.columns(frames_before)
+        for frame, stored, record in _encode_ahead(cut_frames(pieces, layout.frame_bytes), layout.codec, encoders):
+            if columns:
+                columns.feed(frame)
+            if segment.records and segment.stored_bytes + len(stored) > layout.segment_bytes:
+                seal()
+            segment.add(stored, record)
+            written.gathered.add(frame, stored)
+            written.final_newline = frame.endswith(b"\n")
+        if segment.records:
+            seal()
+        if columns:
+            columns.finish()
+        for upload in pending:
+            upload.result()
+    give_back_memory()  # segments were large, and filters follow
+    return written
+
+
+def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
+    framer = Framer(frame_bytes)
+    for piece in pieces:
+        yield from framer.feed(piece)
+    yield from framer.finish()
+
+
+def _encode_ahead(
+    frames: Iterable[bytes], codec: str, encoders: DaemonThreads
+) -> Iterator[tuple[bytes, bytes, FrameRecord]]:
+    """Yield each frame with its stored form and record, in order; encodes a few frames ahead."""
+    ahead: deque[tuple[bytes, Outcome[tuple[bytes, FrameRecord]]]] = deque()
+    for frame in frames:
+        ahead.append((frame, encoders.call(partial(encode, frame, codec))))
+        if len(ahead) > 4 * ENCODERS:
+            first, encoded = ahead.popleft()
+            yield (first, *encoded.result())
+    for first, encoded in ahead:
+        yield (first, *encoded.result())
+
+
+class SegmentBuilder:
+    """Gathers the frames of one segment."""
+
+    def __init__(self) -> None:
+        self.records: list[FrameRecord] = []
+        self.stored_bytes = 0
+        self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode
+        self._hash = hashlib.sha256()
+
+    def add(self, stored: bytes, record: FrameRecord) -> None:
+        self._body.write(stored)
+        self._hash.update(stored)
+        self.records.append(record)
+        self.stored_bytes += len(stored)
+
+    @property
+    def key(self) -> str:
+        return segment_key(self._hash.hexdigest())
+
+    def body(self) -> bytes:
+        return self._body.getvalue()
+
+
+def segment_key(sha256: str) -> str:
+    """The key of a segment, from the SHA-256 of its bytes in hex."""
+    return f"segments/{sha256[:32]}.seg"

@@ -1,0 +1,126 @@
+"""Read tables as documents, a row each: JSON lines, CSV, and Parquet where pyarrow is installed. Streams."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, get_args
+
+from monocontext.errors import InvalidText, MonocontextError, NotFound
+from monocontext.stores.regular_file import open_file
+
+Kind = Literal["jsonl", "csv", "parquet"]
+KINDS = get_args(Kind)
+
+Row = tuple[str | None, str, dict[str, Any]]
+"""Name, text, metadata: a document."""
+
+
+def table_documents(
+    path: str | os.PathLike[str], kind: Kind, *, text_field: str = "text", name_field: str | None = None
+) -> Iterator[Row]:
+    """The rows of a file as items for `documents`: all fields but text and name are metadata.
+
+    Without `name_field` a document is named by its number. Raises `InvalidText`, with file and line, for a row without
+    these fields, and for a text that is none; `NotFound`.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"documents are {', '.join(KINDS)}, not {kind!r}")
+    rows = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[kind](path)
+    for where, row in rows:
+        text = _field(row, text_field, where)
+        if not isinstance(text, str):
+            raise InvalidText(
+                f"{where}: field {text_field!r} is no text, but {type(text).__name__}: {str(text)[:80]!r}"
+            )
+        name = None
+        if name_field is not None:
+            name = _field(row, name_field, where)
+            if type(name) not in (str, int):
+                raise InvalidText(f"{where}: field {name_field!r} is no name, but {type(name).__name__}")
+            name = str(name)
+        yield name, text, {key: value for key, value in row.items() if key not in (text_field, name_field)}
+
+
+def _field(row: Mapping[str, Any], field: str, where: str) -> Any:
+    if field not in row:
+        fields = ", ".join(map(str, row)) or "none"
+        raise InvalidText(f"{where}: no field {field!r}; its fields are {fields[:200]}")
+    return row[field]
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
+    """Lines with their file and number."""
+    try:
+        with open_file(path) as file:
+            for number, line in enumerate(file, 1):
+                yield f"{os.fspath(path)}:{number}", line
+    except FileNotFoundError:
+        raise NotFound(f"{os.fspath(path)}: no such file") from None
+
+
+def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for where, line in _lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        except (ValueError, RecursionError) as error:
+            raise InvalidText(f"{where}: not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise InvalidText(f"{where}: a row is a JSON object, not {type(row).__name__}")
+        yield where, row
+
+
+def _csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    csv.field_size_limit(max(csv.field_size_limit(), 1 << 30))
+    try:
+        with open_file(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            rows = csv.DictReader(text, strict=True)
+            where = f"{os.fspath(path)}:1"
+            while True:
+                try:
+                    if rows.fieldnames is not None:
+                        where = f"{os.fspath(path)}:{rows.line_num + 1}"
+                    row = next(rows, None)
+                except (csv.Error, UnicodeDecodeError) as error:
+                    raise InvalidText(f"{where}: not CSV in UTF-8: {error}") from None
+                if row is None:
+                    return
+                if None in row:
+                    raise InvalidText(f"{where}: more fields than the first line names")
+                yield where, {key: value for key, value in row.items() if value is not None}
+    except FileNotFoundError:
+        raise NotFound(f"{os.fspath(path)}: no such file") from None
+
+
+def _parquet_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MonocontextError("Parquet needs pyarrow: pip install pyarrow") from None
+    number = 0
+    try:
+        with ParquetFile(os.fspath(path)) as file:
+            for batch in file.iter_batches(batch_size=1024):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"{os.fspath(path)}: row {number}", {key: _as_json(value) for key, value in row.items()}
+    except FileNotFoundError:
+        raise NotFound(f"{os.fspath(path)}: no such file") from None
+    except pyarrow.ArrowInvalid as error:
+        raise InvalidText(f"{os.fspath(path)}: not Parquet: {str(error).splitlines()[0]}") from None
+
+
+def _as_json(value: Any) -> Any:
+    """A value that JSON can hold; dates and their like become text."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    return [_as_json(each) for each in value] if isinstance(value, list) else str(value)

@@ -1,0 +1,297 @@
+"""Append a short text: store it together with neighbours of its size at the end of the context, bounded work each time.
+
+The frames after the last full piece are *open*: the next append may store them again, in fewer pieces (`tiers`). Once
+they hold `FULL_FRAMES` frames of text they are stored as one piece, get a search filter, and stay. Each object that an
+append stores begins with random bytes: nobody stores it a second time, so it may go as soon as no root names it.
+
+What is recorded of each frame beside its page (filters, and whatever may come) is carried over here: `_close` makes it
+for frames that stay from now on; frames before them keep number and record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+
+from monocontext.engine.fetch.threads import in_threads
+from monocontext.errors import DamagedData, NotFound
+from monocontext.format import inline
+from monocontext.format.codec import decode, encode
+from monocontext.format.filters.building import Columns, can_join, join
+from monocontext.format.history import History
+from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, Frame, FrameRecord, FrameRun, Page, flags_of_text
+from monocontext.format.inline import Copies, Gathered, copies
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import FilterRef, PageRef
+from monocontext.stores.protocol import Store
+from monocontext.writing.pages import add_pages, as_runs, frames_backwards, frames_in_page, load_page, write_pages
+from monocontext.writing.segments import SegmentLayout, cut_frames, segment_key
+from monocontext.writing.tiers import merged
+
+FULL_FRAMES = 16
+"""Open text of this many full frames is closed: 4 MiB, of which a pass reads most in one request."""
+PAGE_FRAMES = 48
+"""A last page with more closed frames than this is closed too: with its copy a root takes some 5 KB."""
+ROOT_BYTES = 8 << 10
+"""A larger root goes without its copy of the last page."""
+LEAST_SHARE = 256
+"""Texts of up to this share of a frame, 1 KiB, are of one size to `tiers`."""
+JOINED_FRAMES = FRAMES_PER_PAGE
+"""Filters of more than half as many frames are not joined any more: they take some 60 MB."""
+SALT_BYTES = 16
+"""Random bytes before the frames of an object."""
+_REQUESTS = 8
+
+
+def short_bytes(layout: SegmentLayout) -> int:
+    """Length from which on a text is stored by itself, as it is read."""
+    return FULL_FRAMES * layout.frame_bytes
+
+
+def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Manifest:
+    """Store a short text behind that of `base` and return the root to commit.
+
+    Costs 1 PUT for the text and 1 for the last page; where neighbours are stored again 1 GET for each of them (3 a tier
+    at most), and about once in 4 MiB of text the requests to close the open frames.
+    """
+    tail = _Tail(store, base, layout)
+    size = tail.text_bytes + len(text)
+    if size >= short_bytes(layout):
+        return _close(tail, text)
+    taken = merged(tail.sizes, len(text), max(layout.frame_bytes // LEAST_SHARE, 1))
+    kept = tail.pieces[: len(tail.pieces) - taken]
+    runs, records = as_runs(frame for piece in kept for frame in piece)
+    new = _Pieces(store, layout)
+    for _, stored, record in _repack(_fetch(store, tail.pieces[len(kept) :]), text, layout):
+        new.add(stored, record)
+    new.finish()
+    runs, records = [*runs, *new.runs], [*records, *new.records]
+    closed_runs, closed = as_runs(tail.closed)
+    if len(closed) > PAGE_FRAMES:
+        pages, last_page = write_pages(store.put, add_pages(store, tail.pages, closed_runs, closed), runs, records)
+    else:
+        pages, last_page = write_pages(store.put, tail.pages, [*closed_runs, *runs], [*closed, *records])
+    taken_pieces = tail.pieces[len(kept) :]
+    return tail.root(pages, last_page, base.filters, len(records), new.records, bytes(new.stored), taken_pieces, text)
+
+
+def close(store: Store, base: Manifest, layout: SegmentLayout) -> Manifest:
+    """Store the open frames of `base` as one piece that stays (1 GET a piece); a root that is not to be committed."""
+    if not base.open_frames:
+        return base
+    root = _close(_Tail(store, base, layout), b"")
+    return dataclasses.replace(root, generation=base.generation, write_id=base.write_id)
+
+
+def _close(tail: _Tail, text: bytes) -> Manifest:
+    """All open frames and a text in one piece, with a filter where the context has frames enough."""
+    store, base, layout = tail.store, tail.base, tail.layout
+    first = base.frames - base.open_frames
+    new, columns = _Pieces(store, layout), layout.columns(first)
+    for data, stored, record in _repack(_fetch(store, tail.pieces), text, layout):
+        new.add(stored, record)
+        if columns:
+            columns.feed(data)
+    new.finish()
+    runs, records = as_runs(tail.closed)
+    runs, records = [*runs, *new.runs], [*records, *new.records]
+    if len(records) > PAGE_FRAMES:
+        pages, last_page = add_pages(store, tail.pages, runs, records), None
+    else:
+        pages, last_page = write_pages(store.put, tail.pages, runs, records)
+    filters = base.filters
+    if columns:
+        columns.finish()
+        filters = _filters(store, base, columns, first, pages)
+    return tail.root(pages, last_page, filters, 0, new.records, bytes(new.stored), tail.pieces, text)
+
+
+def _filters(
+    store: Store, base: Manifest, columns: Columns, first: int, pages: tuple[PageRef, ...]
+) -> tuple[FilterRef, ...]:
+    """Store the filter of the frames from `first` on, joined with those before it where they have become many, and
+    return those of the whole text."""
+    head = dataclasses.replace(base, pages=(PageRef("", 0, 0, first, 0, 0, 0),) if first else ())
+
+    def get(key: str) -> bytes:
+        return store.get(key).data
+
+    refs = columns.store(store.put, get, head, lambda: frames_backwards(store, pages, first))
+    near = 1
+    while near < len(refs) and 2 * refs[-1 - near].frames < JOINED_FRAMES and can_join(refs[-1 - near], refs[-near]):
+        near += 1
+    sizes = [ref.frames for ref in refs[-near:]]
+    taken = merged(sizes[:-1], sizes[-1], FULL_FRAMES) if sizes else 0
+    if not taken:
+        return refs
+    try:
+        return (*refs[: -1 - taken], join(refs[-1 - taken :], get, store.put))
+    except (DamagedData, NotFound):
+        return refs  # a lost filter prevents no write
+
+
+class _Tail:
+    """The end of a text, as far as an append may change it."""
+
+    def __init__(self, store: Store, base: Manifest, layout: SegmentLayout):
+        self.store, self.base, self.layout = store, base, layout
+        pages = base.pages
+        joins = bool(pages) and (base.open_frames > 0 or frames_in_page(pages, -1) <= PAGE_FRAMES)
+        self.pages = pages[:-1] if joins else pages
+        """Pages that stay."""
+        frames = _last_frames(store, base) if joins else []
+        opened = len(frames) - base.open_frames
+        self.closed = frames[:opened]
+        """Frames of the last page that stay as they are."""
+        self.pieces = [list(piece) for _, piece in groupby(frames[opened:], key=lambda frame: frame.object)]
+        self.sizes = [sum(frame.bytes for frame in piece) for piece in self.pieces]
+        self.text_bytes = sum(self.sizes)
+
+    def root(
+        self,
+        pages: tuple[PageRef, ...],
+        last_page: bytes | None,
+        filters: tuple[FilterRef, ...],
+        open_frames: int,
+        new: Sequence[FrameRecord],
+        stored: bytes,
+        taken: Sequence[Sequence[Frame]],
+        text: bytes,
+    ) -> Manifest:
+        """The root to commit, in which the records `new` stand for the pieces `taken` and the text behind them."""
+        base, write_id = self.base, uuid.uuid4().hex
+        ride = self._copies(last_page if len(pages) == 1 else None, stored, taken, text)
+        replaced = [piece[0].object for piece in taken]
+        if base.open_frames:
+            replaced.append(base.pages[-1].key)
+        root = dataclasses.replace(
+            base,
+            generation=base.generation + 1,
+            write_id=write_id,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            pages=pages,
+            last_page=last_page,
+            filters=filters,
+            open_frames=open_frames,
+            final_newline=text.endswith(b"\n") if text else base.final_newline,
+            flags=flags_of_text(new, base.flags if base.frames else OF_TEXT),
+            text=ride.text,
+            head=ride.head,
+            tail=ride.tail,
+            stored_bytes=base.stored_bytes
+            + sum(record.stored_bytes for record in new)
+            - sum(frame.stored_bytes for piece in taken for frame in piece),
+            frame_bytes=self.layout.frame_bytes,
+            codec=self.layout.codec,
+            history=History(base.history.lineage or write_id, replaced=tuple(replaced)),
+            extra={},
+        )
+        root.check()
+        return fitted(root)
+
+    def _copies(self, one_page: bytes | None, stored: bytes, taken: Sequence[Sequence[Frame]], text: bytes) -> Copies:
+        """What rides in that root: `stored` are the new frames, which come behind those that stay."""
+        base = self.base
+        if one_page is not None and (base.text or not base.frames):
+            kept = base.stored_bytes - sum(frame.stored_bytes for piece in taken for frame in piece)
+            if kept + len(stored) <= inline.MOST_GROWN_BYTES:
+                return inline.whole(inline.text_in(base)[:kept] + stored)
+        added = Gathered(stored=None)
+        if text:
+            added.add(text, b"")
+        return copies(base, added, may_be_whole=False)
+
+
+def fitted(root: Manifest) -> Manifest:
+    """A root that an append commits, of at most `ROOT_BYTES` beside a small text and the documents: with short copies
+    of its ends, or without, then without that of its last page."""
+    if root.text:
+        return root
+    ends = inline.shorter(root.head, root.tail)
+    for less in ({}, {"head": ends.head, "tail": ends.tail}, {"head": "", "tail": ""}, {"last_page": None}):
+        root = dataclasses.replace(root, **less)
+        if (
+            len(dataclasses.replace(root, documents=None).to_bytes()) + 400 <= ROOT_BYTES
+        ):  # the commit adds its ancestors
+            break
+    return root
+
+
+def _last_frames(store: Store, base: Manifest) -> list[Frame]:
+    """The frames of the last page (1 GET, none where the root has a copy)."""
+    pages = base.pages
+    before = pages[-2] if len(pages) > 1 else None
+    page = Page(base.last_page, pages[-1], before) if base.last_page else load_page(store, pages, len(pages) - 1)
+    return [page[i] for i in range(len(page))]
+
+
+def _fetch(store: Store, pieces: Sequence[Sequence[Frame]]) -> list[tuple[Frame, bytes]]:
+    """The frames of some pieces, each with its stored bytes (1 GET a piece)."""
+
+    def get(piece: Sequence[Frame]) -> list[tuple[Frame, bytes]]:
+        start = piece[0].offset
+        size = piece[-1].offset + piece[-1].stored_bytes - start
+        data = store.get_range(piece[0].object, start, size).data
+        return [(one, data[one.offset - start : one.offset - start + one.stored_bytes]) for one in piece]
+
+    if len(pieces) < 2:
+        return [one for piece in pieces for one in get(piece)]
+    return [one for piece in in_threads(get, pieces, _REQUESTS, "monocontext-tail") for one in piece]
+
+
+def _repack(
+    old: Sequence[tuple[Frame, bytes]], text: bytes, layout: SegmentLayout
+) -> Iterator[tuple[bytes, bytes, FrameRecord]]:
+    """Frames of the same text: text, stored form and record of each. Frames that are half full stay; shorter ones are
+    joined with their neighbours and `text`, which comes last."""
+    short: list[bytes] = []
+
+    def cut() -> Iterator[tuple[bytes, bytes, FrameRecord]]:
+        for data in cut_frames([b"".join(short)], layout.frame_bytes):
+            yield (data, *encode(data, layout.codec))
+        short.clear()
+
+    for frame, stored in old:
+        data = decode(stored, frame)
+        if 2 * frame.bytes >= layout.frame_bytes and frame.codec == layout.codec:
+            yield from cut()
+            yield data, stored, FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
+        else:
+            short.append(data)
+    short.append(text)
+    yield from cut()
+
+
+class _Pieces:
+    """Stores frames in new objects, each of which begins with random bytes (1 PUT each)."""
+
+    def __init__(self, store: Store, layout: SegmentLayout):
+        self.runs: list[FrameRun] = []
+        self.records: list[FrameRecord] = []
+        self.stored = bytearray()
+        """All of them as they are stored."""
+        self._store, self._layout = store, layout
+        self._parts: list[bytes] = []
+        self._stored_bytes = 0
+
+    def add(self, stored: bytes, record: FrameRecord) -> None:
+        if self._parts and self._stored_bytes + len(stored) > self._layout.segment_bytes:
+            self.finish()
+        self._parts.append(stored)
+        self.stored += stored
+        self._stored_bytes += len(stored)
+        self.records.append(record)
+
+    def finish(self) -> None:
+        """Store what was added since the last object."""
+        if self._parts:
+            body = b"".join([os.urandom(SALT_BYTES), *self._parts])
+            key = segment_key(hashlib.sha256(body).hexdigest())
+            self._store.put(key, body)
+            self.runs.append(FrameRun(key, SALT_BYTES, len(self._parts), self._layout.codec))
+            self._parts, self._stored_bytes = [], 0

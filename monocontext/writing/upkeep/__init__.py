@@ -1,0 +1,1 @@
+"""Maintain a context: compact, collect garbage, verify, add filters."""

@@ -1,0 +1,257 @@
+"""Compact a context: store its small segments again as full segments, frames and filters, as a new generation.
+
+A hundred appends leave a hundred segments and frames, each as long as its text, and filters with a border each. Reading
+that text takes as many requests as a text a hundred times as long. `plan`, which is pure, decides which neighbours are
+stored again; well packed ones keep their segments and records.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from monocontext.engine.open import Opened
+from monocontext.engine.reader import Reader
+from monocontext.errors import ForeignObject, NotFound
+from monocontext.format.filters import building
+from monocontext.format.filters.fold import TABLES
+from monocontext.format.filters.layout import FilterLayout as FilterLayout
+from monocontext.format.folding import opened
+from monocontext.format.generations import fence_seconds, read_newest
+from monocontext.format.index import Frame, FrameRecord, FrameRun
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import FilterRef
+from monocontext.options import StoreOptions
+from monocontext.writing.pages import as_runs, follows, write_pages
+from monocontext.writing.publish import Place, open_store_at
+from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
+from monocontext.writing.upkeep.rewrite import (
+    Rewrite,
+    commit_rewrite,
+    fill_filters,
+    first_byte,
+    gaps,
+    move_filter,
+    records,
+    wants_filters,
+)
+
+
+def compact(
+    url: Place,
+    *,
+    segment_bytes: int = SEGMENT_BYTES,
+    frame_bytes: int | None = None,
+    filters: bool = True,
+    allow: Iterable[str | os.PathLike[str]] = (),
+    progress: Callable[[int], None] | None = None,
+    store_options: StoreOptions | None = None,
+) -> Manifest:
+    """Store the text of the context at `url` in few full objects, as a new generation, and return its root.
+
+    Neighbouring segments of less than half `segment_bytes`, or with frames of less than half `frame_bytes` (the
+    context's unless given), are stored again where that makes fewer. Well packed ones, and objects elsewhere that the
+    context points at, keep their place and records: their text is read only to make `filters` for it. A filter over
+    packed text stays, with all that it covers, while it covers at least as much text as follows it; after the last such
+    filter, filters are made again. Text up to the last virtual frame that may not be read (`allow`, as for
+    `Monocontext.open`) keeps its filters. Without `filters` none is made, and those that still fit stay.
+
+    With nothing to do it writes nothing and returns the newest root. `progress` takes the bytes of text read so far, in
+    both passes. Memory as for `publish`, and some 400 bytes for each frame from the first rewritten one.
+
+    Cost: 1 GET for each index page and for some 8 MiB of what is stored again, once to store it and once for filters;
+    1 PUT a segment, a page and 16 MiB of filter; 1 LIST a thousand segments for each stretch; about 6 requests for the
+    commit. Safe beside readers, who keep their generation, and beside appenders, whose text is included. Raises
+    `AlreadyExists` when another writer replaced the text meanwhile, `NotFound` where no context is.
+    """
+    with open_store_at(url, store_options) as store:
+        newest = read_newest(store)
+        if newest is None:
+            raise NotFound(f"{store.url}: no context there to compact")
+        base = opened(newest, lambda ref: store.get(ref.key).data)
+        since = fence_seconds(store, base)
+        layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
+        context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+        try:
+            work = Rewrite(context, base, progress)
+            root = _compact(work, base, layout, filters)
+            return newest if root is base else commit_rewrite(work, base, root, filters=filters)
+        finally:
+            context.close()
+
+
+def _compact(work: Rewrite, base: Manifest, layout: SegmentLayout, filters: bool) -> Manifest:
+    """The root to commit; `base` itself when there is nothing to do."""
+    with work.text(base) as old:
+        stretches = list(_stretches(records(old, 0, base.frames)))
+        fence = _keep_until(old, stretches, layout, _unreadable_until(work.context, base, stretches))
+        loose = plan([stretch for stretch in stretches if stretch.first_frame >= fence], layout)
+        if not loose and (not filters or not wants_filters(base) or _has_tidy_filters(base, fence)):
+            return base
+        root = _repack(work, old, loose, layout) if loose else base
+        if filters:
+            carried = tuple(ref for ref in base.filters if ref.stop_frame <= fence)
+            return fill_filters(work, dataclasses.replace(root, filters=carried), fence)
+        with work.text(root) as new:
+            return dataclasses.replace(
+                root, filters=tuple(move_filter(ref, old, new) for ref in _untouched_filters(base, loose))
+            )
+
+
+# -- what to store again -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Frames that lie back to back in one object."""
+
+    object: str
+    first_frame: int
+    frames: int
+    stored_bytes: int
+    text_bytes: int
+
+    @property
+    def stop_frame(self) -> int:
+        return self.first_frame + self.frames
+
+    @property
+    def is_virtual(self) -> bool:
+        return "://" in self.object
+
+    def is_packed(self, layout: SegmentLayout) -> bool:
+        """Whether it stays as it is: it lies elsewhere, or it and its frames are at least half full."""
+        full = 2 * self.stored_bytes >= layout.segment_bytes
+        return self.is_virtual or (full and 2 * self.text_bytes >= self.frames * layout.frame_bytes)
+
+
+def _stretches(frames: Iterable[Frame]) -> Iterator[Stretch]:
+    first = count = stored_bytes = text_bytes = end = 0
+    name = ""
+    for frame in frames:
+        if count and not follows(frame, name, end):
+            yield Stretch(name, first, count, stored_bytes, text_bytes)
+            count = 0
+        if not count:
+            name, first, stored_bytes, text_bytes = frame.object, frame.number, 0, 0
+        count += 1
+        stored_bytes += frame.stored_bytes
+        text_bytes += frame.bytes
+        end = frame.offset + frame.stored_bytes
+    if count:
+        yield Stretch(name, first, count, stored_bytes, text_bytes)
+
+
+def plan(stretches: Iterable[Stretch], layout: SegmentLayout) -> list[tuple[int, int]]:
+    """Frames [first, stop) to store again: loosely packed neighbours that become fewer segments, or half the frames.
+
+    A compacted text has none: of two segments that a writer fills one after the other the first is at least half full,
+    or both together would have been one.
+    """
+    found = []
+    for packed, neighbours in groupby(stretches, key=lambda stretch: stretch.is_packed(layout)):
+        if packed:
+            continue
+        group = list(neighbours)
+        frames = sum(stretch.frames for stretch in group)
+        segments = -(-sum(stretch.stored_bytes for stretch in group) // layout.segment_bytes)
+        fewest = -(-sum(stretch.text_bytes for stretch in group) // layout.frame_bytes)
+        if segments < len(group) or 2 * fewest <= frames:
+            found.append((group[0].first_frame, group[-1].stop_frame))
+    return found
+
+
+# -- storing it --------------------------------------------------------------------------------------------------------
+
+
+def _repack(work: Rewrite, old: Reader, loose: list[tuple[int, int]], layout: SegmentLayout) -> Manifest:
+    """Store the frames of `loose` in new segments, and new pages; returns a root of the same text without filters."""
+    base = old.manifest
+    kept = tuple(page for page in base.pages if page.frames <= loose[0][0])
+    at = kept[-1].frames if kept else 0
+    stored_bytes = base.stored_bytes
+    runs: list[FrameRun] = []
+    rows: list[FrameRecord] = []
+
+    def add(new_runs: list[FrameRun], new_rows: list[FrameRecord]) -> None:
+        runs.extend(new_runs)
+        rows.extend(new_rows)
+
+    for first, stop in loose:
+        add(*as_runs(records(old, at, first)))
+        written = write_segments(work.context.store, work.pieces(old, first, stop), layout)
+        add(written.runs, written.records)
+        stored_bytes += sum(row.stored_bytes for row in written.records)
+        stored_bytes -= sum(frame.stored_bytes for frame in records(old, first, stop))
+        at = stop
+    add(*as_runs(records(old, at, base.frames)))
+    pages, last_page = write_pages(work.put, kept, runs, rows)
+    return dataclasses.replace(
+        base,
+        pages=pages,
+        last_page=last_page,
+        text="",
+        stored_bytes=stored_bytes,
+        frame_bytes=layout.frame_bytes,
+        filters=(),
+    )
+
+
+# -- which filters to keep ---------------------------------------------------------------------------------------------
+
+
+def _keep_until(old: Reader, stretches: list[Stretch], layout: SegmentLayout, unreadable: int) -> int:
+    """The frame up to which text and filters stay as they are.
+
+    A change in the frames of a filter means reading all its text again. A filter stays that is larger than what an
+    append would merge, whose text is well packed, and that covers at least as much text as follows it, or as much as
+    filters can. So only the short rest is read again, and the number of filters grows with the logarithm of the text.
+    """
+
+    def stays(ref: FilterRef) -> bool:
+        first, stop = first_byte(old, ref.first_frame), first_byte(old, ref.stop_frame)
+        return (
+            ref.fold == TABLES
+            and FilterLayout(ref).size_bytes > building.MERGED_BYTES
+            and (ref.frames == building.GROUP_FRAMES or stop - first >= old.manifest.text_bytes - stop)
+            and not plan([one for one in stretches if ref.first_frame <= one.first_frame < ref.stop_frame], layout)
+        )
+
+    fence = unreadable
+    for ref in old.manifest.filters:
+        if ref.first_frame < fence:
+            fence = max(fence, ref.stop_frame)  # its text may not be read, so no other filter can be made
+        elif ref.first_frame == fence and stays(ref):
+            fence = ref.stop_frame
+        else:
+            break
+    return fence
+
+
+def _unreadable_until(context: Opened, base: Manifest, stretches: list[Stretch]) -> int:
+    """The frame after the last one that may not be read; 0: all may be read."""
+    for stretch in reversed(stretches):
+        if stretch.is_virtual:
+            try:
+                context.place(stretch.object, base.sources)
+            except ForeignObject:
+                return stretch.stop_frame
+    return 0
+
+
+def _has_tidy_filters(base: Manifest, fence: int) -> bool:
+    """Whether the filters after the fence are those that one pass over their text would make."""
+    refs = [ref for ref in base.filters if ref.first_frame >= fence]
+    full = all(ref.frames == building.GROUP_FRAMES for ref in refs[:-1])
+    current = all(ref.fold == TABLES for ref in refs)
+    return full and current and not any(gaps(refs, fence, base.frames))
+
+
+def _untouched_filters(base: Manifest, loose: list[tuple[int, int]]) -> Iterator[FilterRef]:
+    """Filters none of whose frames is stored again."""
+    return (
+        ref for ref in base.filters if all(ref.stop_frame <= first or stop <= ref.first_frame for first, stop in loose)
+    )

@@ -1,0 +1,289 @@
+"""Remove the objects that no generation names any more.
+
+Objects never change, and several generations may share one: the roots that stay tell which objects are needed.
+Invariants:
+- the newest root, that of `manifest.json`, and every root that was the newest one within the grace period stay, with
+  all objects that they name;
+- nothing younger than the grace period is removed: a writer that has not committed yet may have stored it;
+- roots are removed before objects: a root that exists names only objects that exist;
+- a root or page that stays and cannot be read ends the call before anything is removed;
+- keys of another form than `docs/format.md` gives are not ours, and stay;
+- files of a directory that a writer did not finish go by their own age.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from monocontext.errors import AlreadyExists, NotAContext, NotFound, StoreFailure
+from monocontext.format.directories import rows_text
+from monocontext.format.folding import Directory, opened
+from monocontext.format.generations import commit, find_root, read_newest
+from monocontext.format.history import History
+from monocontext.format.index import Page
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
+from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
+from monocontext.options import StoreOptions
+from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
+from monocontext.writing.publish import Place, open_store_at
+
+OLDER_THAN_SECONDS = 7 * 86400
+SAFE_SECONDS = 2 * 86400
+"""The least grace period beside writers without a fence: an upload reuses segments that are up to a day old
+(`segments.REUSE_SECONDS`), and may run for a day before it commits."""
+REQUESTS = 16
+"""Requests at once."""
+
+_ROOT = re.compile(r"generations/(\d{20})\.json")
+_OBJECT = re.compile(
+    r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
+)
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What `gc` removed, or with `dry_run` would remove."""
+
+    url: str
+    dry_run: bool
+    kept_generations: int
+    generations: int
+    """Roots that were removed."""
+    segments: int
+    pages: int
+    filters: int
+    bytes: int
+    """Size of all that was removed."""
+    temporaries: int = 0
+    """Files of a directory that writers which were killed or interrupted had not finished."""
+    documents: int = 0
+    """Pages of documents, and tables of their names."""
+
+    @property
+    def objects(self) -> int:
+        return self.generations + self.segments + self.pages + self.filters + self.documents
+
+
+def gc(
+    url: Place,
+    *,
+    older_than_seconds: float = OLDER_THAN_SECONDS,
+    dry_run: bool = False,
+    progress: Callable[[int], None] | None = None,
+    store_options: StoreOptions | None = None,
+) -> Collected:
+    """Remove what no generation of the last `older_than_seconds` names; with `dry_run` only report it.
+
+    A generation is removed when its successor was stored longer ago than that, so the newest always stays. A segment,
+    page or filter is removed when no remaining generation names it and it is older than that too. Ages are by the
+    store's clock: with a machine's clock that is days ahead, `gc` would remove what a writer has just stored.
+    `progress` takes the bytes of the objects removed so far.
+
+    Safe beside readers of generations that stay, and beside writers. With a grace period below two days
+    (`SAFE_SECONDS`) it first commits the newest text once more, as a fence: an append that has stored but not committed
+    a short text stores it again, a longer one, `publish` and `compact` raise `AlreadyExists`, and change nothing.
+    Writers of version 0.1 do not know fences: beside these two days are the least. After a crash another run completes
+    it.
+
+    Raises `NotFound` where no context is, `DamagedData` when a root or page that stays cannot be read: nothing is
+    removed then. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation and each directory of it,
+    1 for each different page that stays (none for one that its root holds a copy of), 2 requests for each removed
+    object, 1 for each removed root.
+    """
+    if not older_than_seconds >= 0:
+        raise ValueError(f"older_than_seconds is at least 0, not {older_than_seconds}")
+    with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
+        objects = list(_list_objects(store))
+        cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
+        old = [info for info in objects if info.modified_seconds < cutoff]
+        plan = _plan(store, old, cutoff, threads)
+        is_fenced = older_than_seconds < SAFE_SECONDS and not dry_run and plan.needs_fence
+        if is_fenced:
+            _commit_fence(store)
+            plan = _plan(store, old, cutoff, threads, plan.superseded)
+        removed = [plan.roots[n] for n in sorted(plan.superseded)]
+        unnamed = plan.unnamed
+        if not dry_run:
+            removed, unnamed = _remove(store, removed, unnamed, cutoff, threads, progress, exact=is_fenced)
+        kinds = Counter(info.key.partition("/")[0] for info in unnamed)
+        temporaries, size = sweep(store, cutoff, dry_run=dry_run)
+        size += sum(info.size_bytes for info in [*removed, *unnamed])
+        of_kinds = (kinds["segments"], kinds["index"], kinds["filters"])
+        return Collected(
+            store.url, dry_run, plan.kept_generations, len(removed), *of_kinds, size, temporaries, kinds["documents"]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What goes."""
+
+    roots: dict[int, ObjectInfo]
+    """All generations."""
+    superseded: set[int]
+    """Those that go."""
+    unnamed: list[ObjectInfo]
+    """Objects that go."""
+    kept_generations: int
+    floor: int
+    """The floor that the newest root announces."""
+
+    @property
+    def needs_fence(self) -> bool:
+        return bool(self.unnamed) or any(number >= self.floor for number in self.superseded)
+
+
+def _plan(
+    store: Store, old: list[ObjectInfo], cutoff: float, threads: Executor, superseded: set[int] | None = None
+) -> _Plan:
+    """What goes: the generations `superseded`, or those that the cutoff says, and `old` objects that no other names."""
+    roots = {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
+    current = _read_current(store)
+    if not current and not roots:
+        raise NotFound(f"no context at {store.url} (no {ROOT_KEY} there)")
+    gone = _find_superseded(roots, cutoff) if superseded is None else superseded & roots.keys()
+    gone = gone - {root.generation for root, _ in current}
+    kept = list(threads.map(lambda number: _read_root(store, roots[number].key), sorted(roots.keys() - gone)))
+    named = _named_ids(store, [*current, *kept], threads)
+    unnamed = [info for info in old if _id_of(info) not in named]
+    newest = max((root for root, _ in [*current, *kept]), key=lambda root: root.generation)
+    return _Plan(roots, gone, unnamed, len(kept), newest.history.floor)
+
+
+def _commit_fence(store: Store) -> None:
+    """Commit the newest text once more, so that writers who stored objects before notice (`History.fence`).
+
+    Each writer's commit follows it or comes before it. Those before are read, and what they name stays. One that
+    follows has seen the fence, and stores under new names what it had stored before, or gives up.
+    """
+
+    def fence(base: Manifest | None) -> Manifest:
+        assert base is not None  # `_plan` found a root
+        number = base.generation + 1
+        return replace(
+            base,
+            generation=number,
+            write_id=uuid.uuid4().hex,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            history=History(base.history.lineage, floor=number, fence=number),
+            extra={},
+        )
+
+    root = commit(store, read_newest(store), fence)
+    if find_root(store).manifest.generation < root.generation:
+        raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
+
+
+def _list_objects(store: Store) -> Iterator[ObjectInfo]:
+    """List segments, pages, filters and pages of documents, by the form of their keys."""
+    for folder in ("segments/", "index/", "filters/", "documents/"):
+        yield from (info for info in store.list(folder) if _OBJECT.fullmatch(info.key))
+
+
+def _id_of(info: ObjectInfo) -> str:
+    return info.key.partition("/")[2][:32]
+
+
+def _find_superseded(roots: dict[int, ObjectInfo], cutoff: float) -> set[int]:
+    """Generations whose successor was stored before the cutoff."""
+    neighbours = pairwise(sorted(roots))
+    return {number for number, successor in neighbours if roots[successor].modified_seconds < cutoff}
+
+
+# -- what the rest names -----------------------------------------------------------------------------------------------
+
+
+def _read_current(store: Store) -> list[tuple[Manifest, set[str]]]:
+    """The root in `manifest.json`, if there is one: it may lag after a crash, but readers open it."""
+    try:
+        return [_read_root(store, ROOT_KEY)]
+    except NotAContext:
+        raise
+    except NotFound:
+        return []
+
+
+def _read_root(store: Store, key: str) -> tuple[Manifest, set[str]]:
+    """A root, and all ids in it and its directories but those of objects that it says are replaced: fields and filters
+    of a later version name objects too."""
+    data = get_bounded(store, key, MOST_ROOT_BYTES).data
+    root = Manifest.from_bytes(data, f"{store.url}/{key}")
+    rest = json.loads(data)
+    rest.get("history", {}).pop("replaced", None)
+    named = set(_ID.findall(json.dumps(rest)))
+
+    def get(directory: Directory) -> bytes:
+        stored = get_bounded(store, directory.key, MOST_PAGE_BYTES).data
+        named.update(_ID.findall(rows_text(stored, directory.key).decode()))
+        return stored
+
+    return opened(root, get), named
+
+
+def _named_ids(store: Store, roots: list[tuple[Manifest, set[str]]], threads: Executor) -> set[str]:
+    """Ids of all objects that these roots name, themselves or in their pages."""
+    named: set[str] = set()
+    pages: dict[str, tuple[PageRef, PageRef | None, bytes | None]] = {}
+    for root, ids in roots:
+        named |= ids
+        for ref, before in zip(root.pages, (None, *root.pages), strict=False):
+            copy = root.last_page if ref is root.pages[-1] else None
+            if copy or ref.id not in pages:
+                pages[ref.id] = ref, before, copy
+
+    def segments(page: tuple[PageRef, PageRef | None, bytes | None]) -> set[str]:
+        ref, before, copy = page
+        data = copy or get_bounded(store, ref.key, MOST_PAGE_BYTES).data
+        return {name for run in Page(data, ref, before).runs for name in _ID.findall(run.object)}
+
+    return named.union(*threads.map(segments, pages.values()))
+
+
+# -- removing ----------------------------------------------------------------------------------------------------------
+
+
+def _remove(
+    store: Store,
+    roots: list[ObjectInfo],
+    objects: list[ObjectInfo],
+    cutoff: float,
+    threads: Executor,
+    progress: Callable[[int], None] | None,
+    *,
+    exact: bool,
+) -> tuple[list[ObjectInfo], list[ObjectInfo]]:
+    """Remove roots, then objects, and return those that were removed; with `exact` no version that was stored since."""
+
+    def remove(info: ObjectInfo) -> bool:
+        """Remove an object, unless a running upload of the same text has stored it again."""
+        try:
+            there = store.head(info.key)
+            if there.modified_seconds >= cutoff:
+                return False
+            if exact:
+                store.delete(info.key, if_match=there.etag)
+            else:
+                store.delete(info.key)
+        except (NotFound, AlreadyExists):
+            return False
+        return True
+
+    for _ in threads.map(lambda info: store.delete(info.key), roots):
+        pass
+    removed, removed_bytes = [], sum(info.size_bytes for info in roots)
+    for info, is_removed in zip(objects, threads.map(remove, objects), strict=True):
+        if is_removed:
+            removed.append(info)
+            removed_bytes += info.size_bytes
+            if progress:
+                progress(removed_bytes)
+    return roots, removed

@@ -1,0 +1,294 @@
+"""Rewrite a context: commit the same text with other frames or filters as the next generation.
+
+`compact` changes frames, `add_filters` filters; the characters stay. Readers keep the generation that they opened. Text
+that other writers append meanwhile is included as they stored it. Where one replaced the text, `AlreadyExists` is
+raised and nothing changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+
+from monocontext.engine.open import Opened
+from monocontext.engine.reader import Reader
+from monocontext.errors import AlreadyExists
+from monocontext.format import inline
+from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
+from monocontext.format.folding import opened
+from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
+from monocontext.format.history import History
+from monocontext.format.index import Frame, Page
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import FilterRef, PageRef
+from monocontext.writing.pages import as_runs, write_pages
+from monocontext.writing.segments import SegmentLayout, write_segments
+
+
+class Rewrite:
+    """One rewrite: its context, its progress, and the objects that exist."""
+
+    def __init__(self, context: Opened, base: Manifest, progress: Callable[[int], None] | None = None):
+        self.context = context
+        self._progress = progress
+        self._read_bytes = 0
+        self._stored_keys: set[str] = set()
+        self.add_root(base)
+
+    def add_root(self, root: Manifest) -> None:
+        """Note that the objects of a committed root are stored."""
+        self._stored_keys |= {page.key for page in root.pages} | {key for ref in root.filters for key in ref.keys}
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store an object that is named by its content, unless it exists.
+
+        A second write would give it another ETag (in directories at least), and readers would take it for another
+        object.
+        """
+        if key not in self._stored_keys:
+            self.context.store.put(key, data)
+            self._stored_keys.add(key)
+
+    def get(self, key: str) -> bytes:
+        return self.context.store.get(key).data
+
+    def text(self, root: Manifest) -> closing[Reader]:
+        """A reader of a root, committed or not, for a `with` block."""
+        return closing(self.context.read(root))
+
+    def pieces(self, text: Reader, start: int, stop: int) -> Iterator[bytes]:
+        """Yield the text of frames [start, stop) by frame, read at most some 32 MiB ahead; reports progress."""
+        for piece in text.frames(first_character(text, start), first_character(text, stop)):
+            self._read_bytes += len(piece.data)
+            if self._progress:
+                self._progress(self._read_bytes)
+            yield piece.data
+
+
+# -- frames ------------------------------------------------------------------------------------------------------------
+
+
+def records(text: Reader, start: int, stop: int) -> Iterator[Frame]:
+    """Yield frames [start, stop) (1 GET for each index page)."""
+    return (text.frame(number) for number in range(start, stop))
+
+
+def first_character(text: Reader, number: int) -> int:
+    """First character of a frame; the length of the text for the number after the last frame."""
+    return text.frame(number).start if number < text.manifest.frames else text.characters
+
+
+def first_byte(text: Reader, number: int) -> int:
+    """First byte of a frame in the UTF-8 form of the text; its length for the number after the last frame."""
+    return text.frame(number).start_byte if number < text.manifest.frames else text.manifest.text_bytes
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+
+def move_filter(ref: FilterRef, old: Reader, new: Reader) -> FilterRef:
+    """Move a filter to another text that has the filter's frames at the same characters.
+
+    The frames before them may differ: the border then stands for those that hold the text of the old ones.
+    """
+    first = old.frame(ref.first_frame).start
+    number = new.locate(first).number
+    border = 0
+    if ref.border_frames:
+        border = number - new.locate(old.frame(ref.first_frame - ref.border_frames).start).number
+    return dataclasses.replace(ref, first_frame=number, border_frames=border)
+
+
+def gaps(filters: Sequence[FilterRef], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of frames [start, stop) that no filter covers."""
+    for ref in filters:
+        if start < min(ref.first_frame, stop):
+            yield start, min(ref.first_frame, stop)
+        start = max(start, ref.stop_frame)
+    if start < stop:
+        yield start, stop
+
+
+def wants_filters(root: Manifest) -> bool:
+    """Whether a text has enough frames, and large enough ones, for filters."""
+    return root.frames >= LEAST_FRAMES and root.frame_bytes >= LEAST_FRAME_BYTES
+
+
+def fill_filters(work: Rewrite, root: Manifest, start: int = 0) -> Manifest:
+    """Make filters for those frames of `root` from `start` on that have none, and return the root with them.
+
+    Reads their text once (1 GET for some 8 MiB), in memory bounded by the reader's window; 1 PUT for each 16 MiB of
+    filter, and 1 GET for a short filter that grows. Raises `ForeignObject` for text that may not be read.
+    """
+    if not wants_filters(root):
+        return root
+    found: tuple[FilterRef, ...] = ()
+    with work.text(root) as text:
+        for first, stop in gaps(root.filters, start, root.frames):
+            found += tuple(ref for ref in root.filters if _covered_stop(found) <= ref.first_frame < first)
+            columns = Columns(overlap_for(root.frame_bytes), 1)
+            for piece in work.pieces(text, first, stop):
+                columns.feed(piece)
+            columns.finish()
+            found = columns.store(
+                work.put,
+                work.get,
+                _head_root(root, first, found),
+                lambda at=first: _frames_backwards(text, at),  # type: ignore[misc]
+            )
+    found += tuple(ref for ref in root.filters if _covered_stop(found) <= ref.first_frame)
+    return dataclasses.replace(root, filters=found)
+
+
+def _covered_stop(filters: Sequence[FilterRef]) -> int:
+    return filters[-1].stop_frame if filters else 0
+
+
+def _head_root(root: Manifest, frames: int, filters: tuple[FilterRef, ...]) -> Manifest:
+    """A root of the first frames of a text, with the fields that making filters reads."""
+    return dataclasses.replace(root, pages=(PageRef("", 0, 0, frames, 0, 0, 0),) if frames else (), filters=filters)
+
+
+def _frames_backwards(text: Reader, frame: int) -> Iterator[bytes]:
+    """Yield the frames before one, from the last (1 GET each): a border takes one or two."""
+    return (text.load(text.frame(number)).data for number in range(frame - 1, -1, -1))
+
+
+# -- commit ------------------------------------------------------------------------------------------------------------
+
+
+def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bool) -> Manifest:
+    """Commit `root`, a rewrite of `base`, with the text that was appended to `base` meanwhile.
+
+    Costs 4 requests, and for each commit of another writer those for its frames; with `filters` reads its text where it
+    has no filter of its own. Raises `AlreadyExists` when the text of `base` was replaced, or when objects were removed
+    meanwhile without a safe grace period.
+    """
+    done, ours = base, root
+
+    def build(latest: Manifest | None) -> Manifest:
+        nonlocal done, ours
+        assert latest is not None  # generations are never taken back
+        check_fence(work.context.store, base, latest)
+        if latest.write_id != done.write_id:
+            latest = opened(latest, lambda ref: work.get(ref.key))
+            work.add_root(latest)
+            grown, bare = _add_appended(work, done, ours, latest)
+            ours, done = fill_filters(work, grown, bare) if filters else grown, latest
+        next_root = dataclasses.replace(
+            ours,
+            generation=done.generation + 1,
+            write_id=uuid.uuid4().hex,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            open_frames=0,
+            history=History(done.history.lineage),
+            extra={},
+            flags=latest.flags,
+        )
+        next_root = _with_copies(work, next_root, latest)
+        next_root.check()
+        return next_root
+
+    return commit(work.context.store, read_newest(work.context.store), build)
+
+
+def _with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
+    """The root with copies of its own text. Where that is small it is read again, 1 GET a run; its ends stay those of
+    `latest`, which has the same characters, and are read where that has none (2 GETs)."""
+    bare = dataclasses.replace(root, text="", head="", tail="")
+    if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
+        page, at, stored = Page(root.last_page, root.pages[0], None), 0, b""
+        if not any(run.is_virtual for run in page.runs):
+            for run in page.runs:
+                size = page.stored_starts[at + run.frames] - page.stored_starts[at]
+                stored += work.context.store.get_range(run.object, run.offset, size).data
+                at += run.frames
+            return dataclasses.replace(bare, text=inline.whole(stored).text)
+    with work.text(bare) as text:
+        size = min(inline.END_BYTES, text.characters)
+        read = inline.ends(
+            b"" if latest.head else _own_text(text, 0, size),
+            b"" if latest.tail else _own_text(text, text.characters - size, text.characters),
+        )
+    return dataclasses.replace(bare, head=latest.head or read.head, tail=latest.tail or read.tail)
+
+
+def _own_text(text: Reader, start: int, stop: int) -> bytes:
+    """Characters [start, stop) in UTF-8; none where any lies in another place, and may be replaced there."""
+    if stop <= start or any("://" in text.frame(number).object for number in text.table.numbers(start, stop)):
+        return b""
+    return text.read(start, stop).encode()
+
+
+def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manifest) -> tuple[Manifest, int]:
+    """`ours`, a rewrite of `before`, with the text that `latest` added to `before`; and the frame from which on it may
+    lack filters that `ours` or `latest` have.
+
+    An append may have stored the last frames of `before` again. Of `ours` stays what stands for frames that both have;
+    the rest is as `latest` has it, and text between the two is stored anew.
+    """
+    with work.text(before) as old, work.text(latest) as new, work.text(ours) as mine:
+        same = _count_common(old, new)
+        is_grown = before.history.lineage != "" and before.history.lineage == latest.history.lineage
+        if same < before.frames - (before.open_frames if is_grown else 0):
+            url = work.context.store.url
+            raise AlreadyExists(
+                f"{url}: another writer replaced generation {before.generation}, on which this began: "
+                f"{latest.generation} has another text or other frames; nothing was changed, begin anew"
+            )
+        if latest.frames == before.frames == same:
+            return ours, ours.frames
+        limit = first_character(old, same)
+        stays = mine.locate(limit).number if limit < mine.characters else ours.frames
+        at = first_character(mine, stays)
+        kept = tuple(page for page in ours.pages if page.frames <= stays)
+        runs, rows = as_runs(records(mine, kept[-1].frames if kept else 0, stays))
+        first = new.locate(at).number if at < new.characters else latest.frames
+        if first_character(new, first) < at:
+            first += 1
+            layout = SegmentLayout(
+                ours.frame_bytes,
+                codec=ours.codec,
+                filters=False,
+                reuse_after_seconds=fence_seconds(work.context.store, latest),
+            )
+            between = new.read(at, first_character(new, first)).encode()
+            written = write_segments(work.context.store, [between], layout)
+            runs, rows = [*runs, *written.runs], [*rows, *written.records]
+        new_runs, new_rows = as_runs(records(new, first, latest.frames))
+        pages, last_page = write_pages(work.put, kept, [*runs, *new_runs], [*rows, *new_rows])
+        filters = tuple(ref for ref in ours.filters if ref.stop_frame <= stays)
+        dropped = sum(frame.stored_bytes for frame in records(mine, stays, ours.frames))
+        added_rows = [*rows[stays - (kept[-1].frames if kept else 0) :], *new_rows]
+        grown = dataclasses.replace(
+            ours,
+            pages=pages,
+            last_page=last_page,
+            text="",
+            stored_bytes=ours.stored_bytes - dropped + sum(row.stored_bytes for row in added_rows),
+            final_newline=latest.final_newline,
+            sources=latest.sources,
+            documents=latest.documents,
+            filters=filters,
+        )
+        with work.text(grown) as text:
+            added = tuple(move_filter(ref, new, text) for ref in latest.filters if ref.first_frame >= first)
+        grown = dataclasses.replace(grown, filters=(*filters, *added))
+        cut = [ref.first_frame for ref in ours.filters if ref.stop_frame > stays]
+        return grown, min([stays, *cut])
+
+
+def _count_common(old: Reader, new: Reader) -> int:
+    """How many frames both texts begin with."""
+    pages = zip(old.manifest.pages, new.manifest.pages, strict=False)
+    number = next((at for at, (mine, other) in enumerate(pages) if mine != other), None)
+    if number is None:
+        number = min(len(old.manifest.pages), len(new.manifest.pages))
+    first = old.manifest.pages[number - 1].frames if number else 0
+    most = min(old.manifest.frames, new.manifest.frames)
+    while first < most and old.frame(first) == new.frame(first):
+        first += 1
+    return first

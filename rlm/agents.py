@@ -1,0 +1,277 @@
+"""Agents that call tools, and councils of them, over any `LM`: for runs that keep their state in a shared memory.
+
+    registry = ToolRegistry(MemoryTool(Memory.open("s3://bucket/team")))
+    analyst = Agent("a1", "Analyst", lm, tools=registry, instructions="You analyse.")
+    analyst.send("Which option has the best return? Keep your finding as analyst_findings.")
+    Council("c", "Board", [analyst, strategist]).vote("Which option?", ["A", "B"]).winner
+
+A model calls a tool by a reply that holds `{"tool_call": {"name": "memory", "parameters": {"command": "L"}}}`, as in
+CloudLLM, so that any model can. No code runs here, and nothing is retried: see `rlm.RLM` for both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from rlm.errors import RLMError
+from rlm.models.lm import LM, Message
+
+Mode = Literal["parallel", "round_robin", "hierarchical"]
+MOST_CALLS = 20
+"""Tool calls of one turn of an agent."""
+_HOW = """\
+To call a tool, write this object and nothing else; its result is the next message:
+{"tool_call": {"name": "<tool>", "parameters": {...}}}
+A reply without one is your answer. Tools:
+"""
+
+
+class Tools(Protocol):
+    """Tools of one kind, such as `monocontext.memory.MemoryTool`."""
+
+    @property
+    def protocol_name(self) -> str: ...
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """A description of each: `name`, `description`, `parameters`."""
+        ...
+
+    def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
+        """`{"success", "output", "error", "metadata"}`. Raises `ValueError` or `LookupError` for what is no call."""
+        ...
+
+
+class ToolRegistry:
+    """Tools by name. One registry may serve many agents, from many threads."""
+
+    def __init__(self, *tools: Tools) -> None:
+        """Raises `ValueError` where two have a tool of one name."""
+        self._tools: dict[str, tuple[Tools, dict[str, Any]]] = {}
+        for each in tools:
+            for metadata in each.list_tools():
+                if metadata["name"] in self._tools:
+                    raise ValueError(f"two tools are named {metadata['name']!r}")
+                self._tools[metadata["name"]] = each, metadata
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The descriptions of all tools."""
+        return [metadata for _, metadata in self._tools.values()]
+
+    def get_tool_metadata(self, name: str) -> dict[str, Any]:
+        """The description of one. Raises `LookupError`."""
+        return self._find(name)[1]
+
+    def protocol_name(self, name: str) -> str:
+        """The protocol that a tool speaks. Raises `LookupError`."""
+        return self._find(name)[0].protocol_name
+
+    def execute_tool(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Call one: `{"success", "output", "error", "metadata"}`. Raises `LookupError`, and what the tool raises."""
+        return self._find(name)[0].execute(parameters, tool=name)
+
+    def _find(self, name: str) -> tuple[Tools, dict[str, Any]]:
+        if name not in self._tools:
+            raise LookupError(f"no tool {name!r}; there are {', '.join(map(repr, self._tools)) or 'none'}")
+        return self._tools[name]
+
+
+class Agent:
+    """One model with instructions, tools and what was said so far. For use by one thread at a time."""
+
+    def __init__(
+        self,
+        id: str,
+        name: str,
+        lm: LM,
+        *,
+        tools: ToolRegistry | None = None,
+        instructions: str = "",
+        model: str | None = None,
+    ) -> None:
+        """`model`: the name of the model, where the `LM` has several."""
+        self.id, self.name = id, name
+        self._lm, self._tools, self._model = lm, tools, model
+        told = "\n".join(json.dumps(each, ensure_ascii=False) for each in tools.list_tools()) if tools else ""
+        system = "\n\n".join(part for part in (instructions, told and _HOW + told) if part)
+        self.messages: list[Message] = [{"role": "system", "content": system}] if system else []
+        """The conversation so far, tool calls and their results too."""
+
+    def send(self, message: str) -> str:
+        """The answer to a message, after the tool calls that the model makes (1 call of the model for each, and 1).
+
+        A call that fails goes back to the model as its result. Raises `LLMError`, after which the message is not part
+        of the conversation, and `RLMError` after 20 calls without an answer.
+        """
+        messages = [*self.messages, {"role": "user", "content": message}]
+        for _ in range(MOST_CALLS + 1):
+            text = self._lm.complete(messages, model=self._model).text
+            messages.append({"role": "assistant", "content": text})
+            call = find_tool_call(text) if self._tools else None
+            if call is None:
+                self.messages = messages
+                return text
+            messages.append({"role": "user", "content": json.dumps({"tool_result": self._execute(*call)})})
+        raise RLMError(f"agent {self.name!r} has called tools {MOST_CALLS} times and given no answer")
+
+    def _execute(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._tools is not None
+        try:
+            return self._tools.execute_tool(name, parameters)
+        except (LookupError, ValueError) as error:
+            return {"success": False, "output": None, "error": str(error), "metadata": {}}
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.id!r} {self.name!r}, {len(self.messages)} messages>"
+
+
+def find_tool_call(text: str) -> tuple[str, dict[str, Any]] | None:
+    """The name and the parameters of the first tool call in a reply."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        try:
+            found, _ = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            found = None
+        match found:
+            case {"tool_call": {"name": str(name), "parameters": dict(parameters)}}:
+                return name, parameters
+            case {"tool_call": {"name": str(name)}}:
+                return name, {}
+        at = text.find("{", at + 1)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an agent said to a council."""
+
+    agent: str
+    """Its name."""
+    round: int
+    """From 1 on; in a hierarchy the level."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The result of a vote."""
+
+    votes: Mapping[str, str]
+    """The option of each agent, by its id."""
+    unclear: Mapping[str, str]
+    """Replies that name no option, or several; they count as no vote."""
+
+    @property
+    def winner(self) -> str | None:
+        """The option of more than half of all agents, those with unclear replies too; None where there is none."""
+        most = Counter(self.votes.values()).most_common(1)
+        return most[0][0] if most and 2 * most[0][1] > len(self.votes) + len(self.unclear) else None
+
+    @property
+    def is_unanimous(self) -> bool:
+        return len(set(self.votes.values())) == 1 and not self.unclear
+
+
+class Council:
+    """Agents that answer one question together."""
+
+    def __init__(self, id: str, name: str, agents: Iterable[Agent] = (), *, mode: Mode = "round_robin") -> None:
+        """`mode`: `parallel` (at once, each by itself), `round_robin` (in turn, each told what was said before), or
+        `hierarchical` (by level, each told what the levels below said)."""
+        if mode not in ("parallel", "round_robin", "hierarchical"):
+            raise ValueError(f"mode is 'parallel', 'round_robin' or 'hierarchical', not {mode!r}")
+        self.id, self.name, self.mode = id, name, mode
+        self._levels: dict[str, int] = {}
+        self.agents: list[Agent] = []
+        for agent in agents:
+            self.add_agent(agent)
+
+    def add_agent(self, agent: Agent, *, level: int = 1) -> None:
+        """Add an agent; `level` counts in a hierarchy, from 1 on. Raises `ValueError` for an id that is there."""
+        if agent.id in self._levels:
+            raise ValueError(f"an agent {agent.id!r} is in the council already")
+        self._levels[agent.id] = level
+        self.agents.append(agent)
+
+    def discuss(self, prompt: str, *, rounds: int = 1) -> list[Said]:
+        """What all agents say to a prompt, in order. In a hierarchy a round is one pass over all levels."""
+        self._check(rounds)
+        said: list[Said] = []
+        for number in range(1, rounds + 1):
+            if self.mode == "round_robin":
+                for agent in self.agents:
+                    said.append(Said(agent.name, number, agent.send(_ask(prompt, said))))
+            elif self.mode == "parallel":
+                said += self._all(self.agents, _ask(prompt, said), number)
+            else:
+                for level in sorted(set(self._levels.values())):
+                    members = [agent for agent in self.agents if self._levels[agent.id] == level]
+                    said += self._all(members, _ask(prompt, said), level)
+        return said
+
+    def vote(self, question: str, options: Sequence[str], *, rounds: int = 1) -> Vote:
+        """Let all agents vote at once; up to `rounds` times, told the votes before, until they are unanimous."""
+        self._check(rounds)
+        if len(set(options)) < 2:
+            raise ValueError("a vote has two options or more")
+        asked = f"{question}\nReply with one of these options and nothing else: {', '.join(options)}"
+        said: list[Said] = []
+        vote = Vote({}, {})
+        for number in range(1, rounds + 1):
+            said = self._all(self.agents, _ask(asked, said), number)
+            found = {agent.id: _option(one.text, options) for agent, one in zip(self.agents, said, strict=True)}
+            replies = {agent.id: one.text for agent, one in zip(self.agents, said, strict=True)}
+            vote = Vote(
+                {id: option for id, option in found.items() if option is not None},
+                {id: replies[id] for id, option in found.items() if option is None},
+            )
+            if vote.is_unanimous:
+                break
+        return vote
+
+    def _all(self, agents: Sequence[Agent], message: str, number: int) -> list[Said]:
+        with ThreadPoolExecutor(len(agents)) as threads:
+            texts = list(threads.map(lambda agent: agent.send(message), agents))
+        return [Said(agent.name, number, text) for agent, text in zip(agents, texts, strict=True)]
+
+    def _check(self, rounds: int) -> None:
+        if not self.agents:
+            raise ValueError(f"the council {self.name!r} has no agents")
+        if rounds < 1:
+            raise ValueError(f"rounds is 1 or more, not {rounds}")
+
+    def __repr__(self) -> str:
+        return f"<Council {self.id!r} {self.name!r} of {len(self.agents)} agents, {self.mode}>"
+
+
+def _ask(prompt: str, said: Sequence[Said]) -> str:
+    """The prompt, and what was said before."""
+    if not said:
+        return prompt
+    return "\n\n".join([prompt, "Said so far:", *(f"{one.agent} ({one.round}): {one.text}" for one in said)])
+
+
+def _option(text: str, options: Sequence[str]) -> str | None:
+    """The option that a reply names: the whole reply, or the only one on its last line."""
+    plain = text.strip().strip(".!\"'`*").casefold()
+    exact = [option for option in options if option.casefold() == plain]
+    if exact:
+        return exact[0]
+    last = text.strip().rpartition("\n")[2].casefold()
+    named = [option for option in options if _is_word_of(option.casefold(), last)]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_word_of(word: str, line: str) -> bool:
+    at = line.find(word)
+    while at >= 0:
+        before, behind = line[at - 1 : at], line[at + len(word) : at + len(word) + 1]
+        if not (before.isalnum() or behind.isalnum()):
+            return True
+        at = line.find(word, at + 1)
+    return False

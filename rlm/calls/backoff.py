@@ -1,0 +1,40 @@
+"""Decide how long to wait before a call is tried again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import SystemRandom
+
+from rlm.errors import LLMError, RateLimited
+
+# A generator of its own: calls must not disturb the sequence of code that seeds the module `random`.
+_random = SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential waits with full jitter, so that the calls of a batch that failed together do not return together."""
+
+    retries: int = 5
+    """Tries after the first one."""
+    first_seconds: float = 1.0
+    """The longest first wait; each later one may take twice as long."""
+    most_seconds: float = 30.0
+    """No wait of our own is longer. A wait that an endpoint demands is honoured up to `patience_seconds`."""
+    patience_seconds: float = 120.0
+    """A demand for a longer wait (a quota that comes back tomorrow) ends the call instead."""
+
+    def waits(self) -> Iterator[float]:
+        """The seconds to wait before each retry."""
+        for i in range(self.retries):
+            yield _random.uniform(0, min(self.most_seconds, self.first_seconds * 2**i))
+
+    def wait(self, error: LLMError, own_seconds: float) -> float | None:
+        """Seconds to wait after `error`, by default `own_seconds`; None when another try is useless."""
+        if not error.transient:
+            return None
+        if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
+            demanded = error.retry_after_seconds
+            return None if demanded > self.patience_seconds else max(demanded, 0.0) + own_seconds / 4
+        return own_seconds

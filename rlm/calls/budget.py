@@ -1,0 +1,56 @@
+"""Limit what a run may spend, with all its sub-calls and child runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits over the whole tree of a run; None for no limit.
+
+    They are checked before each call and after each turn. Calls under way when a limit is reached still end and
+    count, so tokens and dollars may go over by what 16 calls cost; iterations and calls never go over.
+    """
+
+    iterations: int | None = 30
+    """Turns of the root and of child runs together. Reaching it allows one more call, for a forced answer."""
+    calls: int | None = None
+    """Calls of models, root and sub-calls together; replies from the cache or a recording are free."""
+    tokens: int | None = None
+    """Input and output together."""
+    dollars: float | None = None
+    """By the price table. A model without a known price counts nothing, and the run says so; code in a cell may not
+    name one."""
+    seconds: float | None = None
+    """Wall clock of the run."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            if not isinstance(value, (int, float)) or isinstance(value, bool):
+                raise TypeError(f"max_{field.name} must be a number, not {type(value).__name__}")
+            if field.name == "iterations" and value < 1:
+                raise ValueError(f"max_iterations must be at least 1, not {value}")
+            if not value >= 0:
+                raise ValueError(f"max_{field.name} must not be negative, not {value}")
+
+    def spent(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> str | None:
+        """The keyword of the first limit that is reached (`max_calls`, ...); None while there is something left.
+
+        Iterations are not checked here: they end a run in another way.
+        """
+        used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
+        for name, amount in used.items():
+            limit = getattr(self, name)
+            if limit is not None and amount >= limit:
+                return f"max_{name}"
+        return None
+
+    def less(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
+        """The rest of this budget, for the next of several runs."""
+        used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
+        limits = ((name, getattr(self, name), amount) for name, amount in used.items())
+        return replace(self, **{name: max(0, limit - amount) for name, limit, amount in limits if limit is not None})

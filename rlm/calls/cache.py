@@ -1,0 +1,61 @@
+"""Cache replies of sub-calls for other runs, when the caller asks for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rlm.models.lm import Message, Reply
+
+
+def call_key(model: str, messages: Sequence[Message]) -> str:
+    """The key of a call: equal for the same model and the same messages."""
+    text = json.dumps([model, [[message["role"], message["content"]] for message in messages]])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class SubCache:
+    """Key -> reply: in memory, or in a directory of one small JSON file each. Safe for many threads and processes.
+
+    It stores no prompts. It stores replies as plain text: protect the directory.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
+        self._directory = None if directory is None else Path(directory)
+        self._memory: dict[str, Reply] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Reply | None:
+        """The reply kept under `key`, marked as cached; a file that is damaged counts as absent."""
+        with self._lock:
+            reply = self._memory.get(key)
+        if reply is None and self._directory is not None:
+            try:
+                fields = json.loads(self._file(self._directory, key).read_text("utf-8"))
+                reply = Reply(fields["text"], fields["input_tokens"], fields["output_tokens"], fields["model"])
+            except (FileNotFoundError, ValueError, KeyError, TypeError):
+                return None
+        return None if reply is None else replace(reply, cached=True)
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Store `reply`. A file appears whole or not at all."""
+        if self._directory is None:
+            with self._lock:
+                self._memory[key] = reply
+            return
+        file = self._file(self._directory, key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fields = {"text": reply.text, "input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens,
+                  "model": reply.model}  # fmt: skip
+        draft = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+        draft.write_text(json.dumps(fields), "utf-8")
+        draft.replace(file)
+
+    @staticmethod
+    def _file(directory: Path, key: str) -> Path:
+        return directory / key[:2] / f"{key}.json"

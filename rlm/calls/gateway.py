@@ -1,0 +1,253 @@
+"""Make every model call of a run: of the root, of cells and of child runs.
+
+The steps of a call: a recording may hold its reply, already paid; the cache may hold the reply of another run; the
+budget may refuse it; transient failures are tried again; the reply is counted and journaled before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol
+
+from rlm.calls.backoff import Backoff
+from rlm.calls.budget import Budget
+from rlm.calls.cache import SubCache, call_key
+from rlm.calls.prices import price_of
+from rlm.calls.usage import Usage
+from rlm.errors import BudgetSpent, LLMError
+from rlm.models.lm import LM, Message, Reply, reply_notes, with_counted_usage
+from rlm.models.log import INFO, WARNING, log
+
+
+class PaidReplies(Protocol):
+    """Replies that an earlier process paid for; see `rlm.trajectory.recording`."""
+
+    def take(self, key: str) -> Reply | None:
+        """The next reply to this call, once each. Raises LLMError where the call had failed."""
+        ...
+
+    def take_turn(self, turn: int) -> Reply | None:
+        """The reply of the root in this turn."""
+        ...
+
+
+class Gateway:
+    """Budget, retries, cache and usage of one run with its child runs. Safe for use by many threads."""
+
+    def __init__(
+        self,
+        usage: Usage,
+        budget: Budget | None = None,
+        *,
+        backoff: Backoff | None = None,
+        cache: SubCache | None = None,
+        paid: PaidReplies | None = None,
+        journal: Callable[[dict[str, Any]], object] | None = None,
+        models: Collection[str] | None = None,
+    ) -> None:
+        """`journal` takes a record of each call as soon as it has ended; `models`: those that cells may name beside
+        their default."""
+        self.budget = budget or Budget(iterations=None)
+        self.paid = paid
+        self.journal = journal
+        self._models = models
+        self._backoff = backoff or Backoff()
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._calls_numbered = 0
+        self._reserved: list[threading.Lock] = []
+        """A lock for each call under way, which holds it: an interrupted call releases it and reserves nothing."""
+        self.renew(usage)
+
+    def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
+        """Restart the counts from `usage`, with so many turns and seconds already spent.
+
+        Calls still under way, of code that an earlier question left behind, count where they end.
+        """
+        self.usage = usage
+        self.began = time.monotonic() - seconds
+        """The clock of the run: recorded starts count from here."""
+        self._turns = turns
+        self._stopped: str | None = None
+
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def seconds_left(self) -> float:
+        """What the budget leaves; infinite without a limit."""
+        return math.inf if self.budget.seconds is None else self.budget.seconds - self.elapsed()
+
+    def stop(self, reason: str) -> None:
+        """Refuse everything from now on."""
+        self._stopped = reason
+
+    @property
+    def spent(self) -> str | None:
+        """The keyword of the budget that is spent, such as `max_calls`; None while calls are allowed."""
+        if self._stopped:
+            return self._stopped
+        with self._lock:
+            calls = self.usage.calls + self._count_reserved()
+        return self.budget.spent(
+            calls=calls, tokens=self.usage.tokens, dollars=self.usage.known_dollars, seconds=self.elapsed()
+        )
+
+    @property
+    def turns_left(self) -> int | None:
+        """Turns that the run and its child runs may still begin; None for no limit."""
+        return None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
+
+    def take_turn(self) -> bool:
+        """Count one turn; False when all are used."""
+        with self._lock:
+            if self.turns_left == 0:
+                return False
+            self._turns += 1
+            return True
+
+    def check_model(self, model: str) -> None:
+        """Raise LLMError for a model that a cell may not name: one that is not allowed, and under a budget of dollars
+        each that the caller named neither in `models` nor in `prices`."""
+        if self._models is not None:
+            if model not in self._models:
+                allowed = ", ".join(sorted(self._models)) or "none"
+                raise LLMError(f"this run may not ask the model {model} (models={allowed}): leave `model` out")
+        elif self.budget.dollars is not None and price_of(model, self.usage.prices) is None:
+            raise LLMError(f"this run has max_dollars and may not ask the model {model} (models=): leave `model` out")
+
+    def number_calls(self, count: int) -> range:
+        """Numbers for calls made together: by them a replay gives each call its own reply, whichever ended first."""
+        with self._lock:
+            self._calls_numbered += count
+            return range(self._calls_numbered - count, self._calls_numbered)
+
+    def ask(
+        self,
+        lm: LM,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+        turn: int | None = None,
+        order: int | None = None,
+    ) -> Reply:
+        """Make one call. `turn` marks a call of the top root; the cache serves only calls without `on_delta`.
+
+        Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
+        """
+        name = model or getattr(lm, "model", None) or "unknown"
+        key = call_key(name, messages)
+        if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
+            return reply
+        cache = self._cache if on_delta is None else None
+        # A record knows a call by its messages; answers of other runs are the same only with the same options.
+        cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
+        if cache and (reply := cache.get(cache_key)):
+            return reply
+        about = {
+            "key": key,
+            "root_model": name,
+            "turn": turn,
+            "order": self.number_calls(1)[0] if order is None else order,
+        }
+        started = self.elapsed()
+        try:
+            reply = self._try_with_backoff(lm, messages, model, on_delta)
+        except BudgetSpent:
+            raise
+        except LLMError as exc:
+            self._write(about, started, {"response": "", "error": str(exc)})
+            raise
+        answered = {"response": reply.text, "model": reply.model, "prompt_tokens": reply.input_tokens,
+                    "completion_tokens": reply.output_tokens, "dollars": reply.dollars,
+                    **reply_notes(reply)}  # fmt: skip
+        self._write(about, started, answered)
+        if cache:
+            try:
+                cache.put(cache_key, reply)
+            except OSError as exc:  # a full disk, say: the reply is there and paid
+                log(WARNING, "a sub-answer was not kept: %s", exc.strerror or type(exc).__name__)
+        return reply
+
+    def write_child(self, key: str, order: int, model: str, text: str) -> None:
+        """Journal the end of a child run, so that a resumed run does not repeat it."""
+        if self.journal:
+            about = {"key": key, "root_model": model, "turn": None, "order": order}
+            self.journal({"type": "child", **about, "response": text})
+
+    def _try_with_backoff(
+        self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
+    ) -> Reply:
+        for number, own_wait in enumerate((*self._backoff.waits(), None), 1):
+            reserved = threading.Lock()
+            try:
+                with reserved:
+                    self._enter(reserved)
+                    reply = with_counted_usage(
+                        lm.complete(messages, model=model, on_delta=self._watch(on_delta)), messages
+                    )
+                    self._leave(reserved, reply)
+                    return reply
+            except LLMError as exc:
+                seconds = None if own_wait is None else self._backoff.wait(exc, own_wait)
+                if seconds is None or seconds >= self.seconds_left():
+                    raise
+                kind = type(exc).__name__
+            name = model or getattr(lm, "model", None) or "unknown"
+            log(INFO, "%s: %s; asked again in %.2f s, try %d", name, kind, seconds, number + 1)
+            time.sleep(seconds)
+        raise AssertionError("the last try either returns or raises")
+
+    @property
+    def under_way(self) -> int:
+        """The number of calls under way."""
+        with self._lock:
+            return self._count_reserved()
+
+    def _count_reserved(self) -> int:
+        self._reserved = [one for one in self._reserved if one.locked()]
+        return len(self._reserved)
+
+    def _leave(self, reserved: threading.Lock, reply: Reply) -> None:
+        """Count a call as answered and no longer under way, in one step."""
+        with self._lock:
+            self.usage.add(reply)
+            self._reserved.remove(reserved)
+
+    def _enter(self, reserved: threading.Lock) -> None:
+        """Reserve a call, so that those of a batch do not pass the limit together."""
+        with self._lock:
+            reason = self._stopped or self.budget.spent(
+                calls=self.usage.calls + self._count_reserved(),
+                tokens=self.usage.tokens,
+                dollars=self.usage.known_dollars,
+                seconds=self.elapsed(),
+            )
+            if reason is None:
+                self._reserved.append(reserved)
+                return
+        raise BudgetSpent(f"nothing more may be asked: {reason} is reached; answer from what you have", reason=reason)
+
+    def _watch(self, on_delta: Callable[[str], object] | None) -> Callable[[str], object] | None:
+        """An `on_delta` that ends the call when the time is up. Sub-calls stream only under such a limit."""
+        if on_delta is None and self.budget.seconds is None:
+            return None
+
+        def check_and_pass(delta: str) -> None:
+            if self._stopped or self.seconds_left() <= 0:
+                reason = self._stopped or "max_seconds"
+                raise BudgetSpent(f"the call was broken off: {reason} is reached", reason=reason)
+            if on_delta:
+                on_delta(delta)
+
+        return check_and_pass
+
+    def _write(self, about: dict[str, Any], started: float, outcome: dict[str, Any]) -> None:
+        if self.journal:
+            seconds = self.elapsed() - started
+            times = {"start_seconds": round(started, 6), "execution_time": round(seconds, 6)}
+            self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **outcome})

@@ -1,0 +1,124 @@
+"""Price calls: by what their endpoint reports, by prices of the caller, else by the table of `genai-prices`.
+
+The table is that of the installed version: nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rlm.models.lm import Reply, is_amount
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, float, float]
+"""Dollars per million tokens: input, output, and of the input what a cache held, what was written to it.
+
+Where the last two are left out, such tokens cost what other input does.
+"""
+
+Prices = Mapping[str, Price]
+"""Model -> price."""
+
+_VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
+
+
+def check_prices(prices: Prices) -> Prices:
+    """Return `prices`. Raises ValueError for an invalid one."""
+    for model, price in prices.items():
+        if not (isinstance(price, (tuple, list)) and 2 <= len(price) <= 4 and all(map(is_amount, price))):
+            raise ValueError(
+                f"the price of {model} is dollars per million tokens (input, output), or (input, output, read from a "
+                f"cache, written to it), not {price!r}"
+            )
+    return prices
+
+
+def price_of(model: str, prices: Prices) -> Price | None:
+    """The price of a model in `prices`; None for one that they lack.
+
+    A name with a date behind it (`gpt-5-2025-08-07`) costs what the name without it does.
+    """
+    return prices.get(model) or prices.get(_VERSION.sub("", model))
+
+
+def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> float | None:
+    """The cost of a reply, by the prices of the moment `at`, by default now; None for a model without a known price.
+
+    What its endpoint reports goes before `prices`, and these before the table.
+    """
+    if reply.dollars is not None:
+        return reply.dollars
+    price = price_of(reply.model, prices)
+    return _by_table(reply, at) if price is None else _by_price(reply, price)
+
+
+def _by_price(reply: Reply, price: Price) -> float:
+    fresh, out, read, write = [*price, price[0], price[0]][:4]
+    details = reply.details
+    rest = reply.input_tokens - details.cache_read - details.cache_write
+    into = rest * fresh + details.cache_read * read + details.cache_write * write
+    return float(into + reply.output_tokens * out) / 1e6
+
+
+def _by_table(reply: Reply, at: datetime | None) -> float | None:
+    import genai_prices  # 0.2 s: by who asks for a price first
+
+    details = reply.details
+    usage = genai_prices.Usage(
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+        cache_read_tokens=details.cache_read or None,
+        cache_write_tokens=details.cache_write or None,
+        cache_write_1h_tokens=details.cache_write_1h or None,
+        output_reasoning_tokens=details.reasoning or None,
+    )
+    kinds = ("service_tier", "speed", "processing")
+    tier: dict[str, str] | None = dict.fromkeys(kinds, details.tier) if details.tier else None
+    for name, by in _names(reply.model, details.endpoint):
+        try:
+            found = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
+        except (LookupError, ValueError):  # no such model; a price that needs counts which nobody reports
+            continue
+        return float(found.total_price)
+    return None
+
+
+def _names(model: str, endpoint: str) -> list[tuple[str, dict[str, str]]]:
+    """Names to look for, and where: at the endpoint, by the maker in the name, anywhere."""
+    maker, _, rest = model.partition("/")
+    known = {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}
+    return [
+        *([(model, known)] if endpoint else []),
+        *([(rest, {"provider_id": maker})] if rest else []),
+        (model, {}),
+    ]
+
+
+def list_prices() -> Prices:
+    """What the table says of the models of OpenAI and Anthropic, without tiers and discounts, as of today."""
+    from datetime import UTC, datetime
+
+    from genai_prices.data import providers
+
+    now, found = datetime.now(UTC), dict[str, Price]()
+    makers = (provider for provider in providers if provider.id in ("openai", "anthropic"))
+    for model in (model for maker in makers for model in maker.models):
+        price = model.get_prices(now)
+        both: list[Any] = [getattr(each, "base", each) for each in (price.input_mtok, price.output_mtok)]
+        if None not in both:
+            found[model.id] = (float(both[0]), float(both[1]))
+    return found
+
+
+PRICES: Prices
+"""`list_prices()`, made when it is asked for."""
+
+
+def __getattr__(name: str) -> Prices:
+    if name == "PRICES":
+        return list_prices()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,308 @@
+"""Serve the model calls of cells: `llm_query`, `rlm_query`, and both in batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from rlm.calls.cache import call_key
+from rlm.calls.gateway import Gateway
+from rlm.calls.prices import dollars
+from rlm.calls.threads import run_side_by_side
+from rlm.calls.usage import Usage
+from rlm.calls.waiting import WaitClock
+from rlm.context import protocol
+from rlm.context.description import describe
+from rlm.context.excerpt import shorten
+from rlm.errors import LLMError
+from rlm.models.lm import LM, TokenDetails
+
+CONCURRENCY = 16
+"""Calls of one batch that are under way at once; the figure of rlms."""
+CHILDREN = 4
+"""Child runs of one batch at once; the figure of rlms."""
+
+# No budget counts calls that fail, so their records have bounds of their own.
+_FAILED_KEPT = 10_000
+_FAILED_PROMPT_CHARACTERS = 10_000
+
+# A prompt for a child run that is longer than this is text to work on rather than a question.
+_QUESTION_CHARACTERS = 4_000
+_LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
+
+
+@dataclass(frozen=True, slots=True)
+class SubCall:
+    """The record of one call, answered or failed."""
+
+    model: str
+    prompt: str
+    """Cut when the call failed and it was long."""
+    response: str
+    """Empty when the call failed."""
+    input_tokens: int
+    output_tokens: int
+    execution_seconds: float
+    error: str | None = None
+    """Why it failed."""
+    dollars: float | None = None
+    """None where no price is known."""
+    start_seconds: float = 0.0
+    """On the clock of the run."""
+    cached: bool = False
+    """Answered by the cache of sub-answers, for nothing."""
+    key: str = ""
+    """Equal for equal calls."""
+    order: int = 0
+    """Among the calls of the run, in the order in which they are made."""
+    child: Mapping[str, Any] | None = None
+    """Of a child run: its `usage`, its `iterations` as in a trajectory but without prompts, its `reason`."""
+    estimated: bool = False
+    """The endpoint reported no tokens: one is counted for each byte."""
+    details: TokenDetails = field(default_factory=TokenDetails)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildAnswer:
+    """The result of a child run."""
+
+    text: str
+    usage: Usage
+    steps: Sequence[Mapping[str, Any]]
+    reason: str
+
+
+Spawn = Callable[[str, object, str | None], ChildAnswer]
+"""Runs a child over `(query, context, model)`."""
+
+
+class SubCalls:
+    """Asks models for the cells of one run, and records each call. Safe for use by many threads."""
+
+    def __init__(
+        self,
+        lm: LM,
+        usage: Usage,
+        *,
+        model: str | None = None,
+        gate: Gateway | None = None,
+        context: object = None,
+        spawn: Spawn | None = None,
+    ) -> None:
+        """Without a `spawn`, `rlm_query` asks as `llm_query` does."""
+        self.gate = gate or Gateway(usage)
+        self._lm = lm
+        self._model = model
+        self._context = context
+        self._spawn = spawn
+        self._lock = threading.Lock()
+        self._records: list[SubCall] = []
+        self._failed = 0
+        self._abandoned = 0
+        self._waited = WaitClock()
+
+    def llm_query(self, prompt: str, model: str | None = None) -> str:
+        """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
+        prompt = _check_prompt(prompt)
+        with (mine := threading.Lock()), self._waiting(mine):
+            return self._ask(prompt, model, self.gate.number_calls(1)[0])
+
+    def llm_query_batched(
+        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
+    ) -> list[str | LLMError]:
+        """Ask many prompts at once, at most 16 under way; answers come in the order of the prompts.
+
+        When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
+        its LLMError instead.
+        """
+        texts = _check_prompts(prompts, "llm_query_batched")
+        orders = self.gate.number_calls(len(texts))
+        return self._batch(
+            [lambda i=i: self._ask(texts[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
+            CONCURRENCY,
+            return_exceptions,
+        )
+
+    def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
+        """Let a child run answer `prompt` over a `context` of its own, with code. At the limit of depth, as llm_query.
+
+        Raises LLMError when the child fails.
+        """
+        prompt = _check_prompt(prompt)
+        with (mine := threading.Lock()), self._waiting(mine):
+            return self._child(prompt, context, model, self.gate.number_calls(1)[0])
+
+    def rlm_query_batched(
+        self,
+        prompts: Iterable[str],
+        contexts: Iterable[object] | None = None,
+        model: str | None = None,
+        return_exceptions: bool = False,
+    ) -> list[str | LLMError]:
+        """Many child runs, at most 4 at once; `contexts`, one for each prompt. Order and failures as in a batch."""
+        texts = _check_prompts(prompts, "rlm_query_batched")
+        given = [None] * len(texts) if contexts is None else list(contexts)
+        if len(given) != len(texts):
+            raise ValueError(f"{len(texts)} prompts with {len(given)} contexts")
+        orders = self.gate.number_calls(len(texts))
+        return self._batch(
+            [lambda i=i: self._child(texts[i], given[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
+            CHILDREN if self._spawn else CONCURRENCY,
+            return_exceptions,
+        )
+
+    def drain(self) -> tuple[SubCall, ...]:
+        """The records since the last drain, by the order of the calls; those of a batch by that of its prompts."""
+        with self._lock:
+            records, self._records, self._failed = self._records, [], 0
+        return tuple(sorted(records, key=lambda record: record.order))
+
+    def abandon(self) -> None:
+        """Give up the batches under way: calls that they have not begun are not made."""
+        self._abandoned += 1
+
+    def seconds_left(self) -> float:
+        """The seconds that the budget of the run leaves to a cell."""
+        return self.gate.seconds_left()
+
+    @property
+    def waited_seconds(self) -> float:
+        """Time so far during which at least one call was under way."""
+        return self._waited.seconds
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call is under way for a cell."""
+        return self._waited.is_running
+
+    def _ask(self, prompt: str, model: str | None, order: int) -> str:
+        name = model or self._model
+        self._check_model(model)
+        shown = name or getattr(self._lm, "model", None) or "unknown"
+        messages = [{"role": "user", "content": prompt}]
+        key = call_key(shown, messages)
+        started = self.gate.elapsed()
+        try:
+            reply = self.gate.ask(self._lm, messages, model=name, order=order)
+        except Exception as exc:
+            error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
+            seconds = self.gate.elapsed() - started
+            start = shorten(prompt, _FAILED_PROMPT_CHARACTERS)
+            self._record(SubCall(shown, start, "", 0, 0, seconds, str(error), None, started, False, key, order))
+            raise error from (exc.__cause__ if error is exc else exc)
+        seconds = self.gate.elapsed() - started
+        cost = 0.0 if reply.cached else dollars(reply, self.gate.usage.prices)
+        used = (0, 0) if reply.cached else (reply.input_tokens, reply.output_tokens)
+        self._record(
+            SubCall(reply.model, prompt, reply.text, *used, seconds, None, cost, started, reply.cached, key, order,
+                    estimated=reply.estimated and not reply.cached,
+                    details=TokenDetails() if reply.cached else reply.details)
+        )  # fmt: skip
+        return reply.text
+
+    def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
+        if self._spawn is None:
+            return self._ask(_prompt_with_context(prompt, context, self._lm), model, order)
+        self._check_model(model)
+        query = prompt
+        if context is None and len(prompt) > _QUESTION_CHARACTERS:
+            query, context = _LONG_PROMPT, prompt
+        key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{describe(context).sentence}"}])
+        started = self.gate.elapsed()
+        try:
+            paid = self.gate.paid.take(key) if self.gate.paid else None
+            answer = None if paid else self._spawn(query, context, model)
+        except LLMError as exc:
+            seconds = self.gate.elapsed() - started
+            start = shorten(prompt, _FAILED_PROMPT_CHARACTERS)
+            self._record(SubCall(model or "child run", start, "", 0, 0, seconds, str(exc), None, started, False, key))
+            raise
+        seconds = self.gate.elapsed() - started
+        if paid:
+            call = SubCall(paid.model, prompt, paid.text, paid.input_tokens, paid.output_tokens, seconds, None,
+                           paid.dollars, started, False, key, order)  # fmt: skip
+        else:
+            assert answer is not None
+            used = answer.usage
+            child = {"usage": used.to_dict(), "iterations": list(answer.steps), "reason": answer.reason}
+            name = model or next(iter(used.models), "child run")
+            call = SubCall(name, prompt, answer.text, used.input_tokens, used.output_tokens, seconds, None,
+                           used.dollars, started, False, key, order, child)  # fmt: skip
+            self.gate.write_child(key, order, name, answer.text)
+        self._record(call)
+        return call.response
+
+    def _batch(
+        self, calls: Sequence[Callable[[], str]], concurrency: int, return_exceptions: bool
+    ) -> list[str | LLMError]:
+        begun = self._abandoned
+
+        def attempt(call: Callable[[], str]) -> str | LLMError:
+            if self._abandoned != begun:
+                return LLMError("this batch was given up")
+            try:
+                return call()
+            except LLMError as exc:
+                return exc
+
+        if not calls:
+            return []
+        with (mine := threading.Lock()), self._waiting(mine):
+            answers = run_side_by_side([partial(attempt, call) for call in calls], concurrency, "rlm-sub")
+        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
+        if failed and not return_exceptions:
+            index, error = failed[0]
+            raise LLMError(f"{len(failed)} of {len(calls)} calls failed, first prompts[{index}]: {error}") from error
+        return answers
+
+    def _check_model(self, model: object) -> None:
+        """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
+        if model is not None and not isinstance(model, str):
+            raise TypeError(f"model is the name of one, not {type(model).__name__}")
+        if model and model not in (self._model, getattr(self._lm, "model", None)):
+            self.gate.check_model(model)
+
+    def _record(self, call: SubCall) -> None:
+        with self._lock:
+            self._failed += call.error is not None
+            if call.error is None or self._failed <= _FAILED_KEPT:
+                self._records.append(call)
+
+    @contextmanager
+    def _waiting(self, mine: threading.Lock) -> Iterator[None]:
+        """While `mine` is locked the context may read ahead, and the time does not count as the cell's."""
+        with self._waited.running(mine), protocol.thinking(self._context):
+            yield
+
+
+def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
+    if isinstance(prompts, str) or protocol.passes_for_str(prompts):
+        raise TypeError(f"{name} takes a list of prompts, not one str")
+    return [_check_prompt(prompt) for prompt in prompts]
+
+
+def _check_prompt(prompt: object) -> str:
+    """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError otherwise."""
+    if isinstance(prompt, str):
+        return prompt
+    if protocol.passes_for_str(prompt):
+        return f"{prompt}"
+    raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
+
+
+def _prompt_with_context(prompt: str, context: object, lm: LM) -> str:
+    """Prompt and context as one prompt. Raises LLMError for a context that does not fit."""
+    if context is None:
+        return prompt
+    limit = getattr(lm, "prompt_characters", None) or 100_000
+    is_text = isinstance(context, str) or protocol.passes_for_str(context)
+    if not is_text or len(context) > limit:  # type: ignore[arg-type]
+        kind = type(context).__name__
+        raise LLMError(
+            f"no child run at this depth, and this {kind} does not fit into a prompt of {limit:,} characters"
+        )
+    return f"{prompt}\n\n{context}"

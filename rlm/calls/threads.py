@@ -1,0 +1,110 @@
+"""Run jobs side by side on daemon threads.
+
+The process joins the threads of an executor when it ends: after Ctrl-C a call of ten minutes would keep it alive.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar, cast
+
+T = TypeVar("T")
+_LOOK_SECONDS = 0.25
+_BEGIN_SECONDS = 1.0
+"""A thread that has not begun by then is lost."""
+
+
+def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int, name: str) -> list[T]:
+    """The results of `jobs` in order, at most `most` under way at once.
+
+    Raises the exception of the first failed job, once those before it have ended. Then, and when the wait is
+    interrupted, no further job begins, and those under way end by themselves.
+    """
+    left = deque(_Job(job) for job in jobs)
+    all_jobs = list(left)
+
+    def work() -> None:
+        while True:
+            try:
+                job = left.popleft()
+            except IndexError:
+                return
+            job.do()
+
+    try:
+        for number in range(min(most, len(jobs))):
+            _start(work, f"{name}_{number}")
+        return [job.result() for job in all_jobs]
+    finally:
+        left.clear()
+
+
+class _Job(Generic[T]):
+    """A job and its result.
+
+    It is no `Future`: an exception that strikes a caller in its `Condition` can leave that locked, and then the thread
+    with the result waits without end.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._done = threading.Lock()
+        self._done.acquire()
+        self._value: T | None = None
+        self._error: BaseException | None = None
+
+    def do(self) -> None:
+        """Never raises."""
+        try:
+            self._value = self._work()
+        except BaseException as error:  # raised again by the caller that waits
+            self._error = error
+        self._done.release()
+
+    def result(self) -> T:
+        """The result, once; raises the error of the job."""
+        while not self._done.acquire(timeout=_LOOK_SECONDS):
+            pass
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+
+class _Begun:
+    """What `Thread.start` waits for, here with a time limit.
+
+    An exception raised from outside in a thread of CPython 3.11 while it starts another strikes the other, which then
+    never says that it has begun. It is no `Event`, which waits by a `Condition`: see `_Job`.
+    """
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._come = threading.Lock()
+        self._come.acquire()
+
+    def set(self) -> None:
+        """In the thread that has begun, once."""
+        self._is_set = True
+        self._come.release()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def wait(self) -> None:
+        if not self._is_set:
+            self._come.acquire(timeout=_BEGIN_SECONDS)
+
+    def _at_fork_reinit(self) -> None:
+        self._come = threading.Lock()
+        self._come.acquire()
+
+
+def _start(work: Callable[[], None], name: str) -> None:
+    has_begun = None
+    while has_begun is None or not has_begun.is_set():  # a lost thread never says so, though it may have an `ident`
+        has_begun = _Begun()
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread._started = has_begun  # type: ignore[attr-defined]
+        thread.start()

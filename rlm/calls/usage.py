@@ -1,0 +1,132 @@
+"""Count calls, tokens and dollars per model, over one run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rlm.calls.prices import Prices, check_prices, dollars
+from rlm.models.lm import Reply
+
+OWN_COUNTS = ("estimated_calls", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+"""Counts of `ModelUsage` that rlms has not, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """Calls, tokens and dollars of one model."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dollars: float | None = None
+    """None where no price is known."""
+    estimated_calls: int = 0
+    """Calls whose endpoint reported no tokens: a token is counted for each byte."""
+    cache_read_tokens: int = 0
+    """Of the input: what caches of the provider held."""
+    cache_write_tokens: int = 0
+    """Of the input: what was written to them."""
+    reasoning_tokens: int = 0
+    """Of the output: thinking."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """With the field names of rlms; an unknown cost is absent, and so are our own fields where they are 0."""
+        known: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
+        known |= {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
+        return {
+            "total_calls": self.calls,
+            "total_input_tokens": self.input_tokens,
+            "total_output_tokens": self.output_tokens,
+            **known,
+        }
+
+
+class Usage:
+    """Sums over all calls of a run, root and sub-calls. Safe for use by many threads."""
+
+    def __init__(self, prices: Prices | None = None) -> None:
+        """`prices` go before the table of `genai-prices`. Raises ValueError for an invalid one."""
+        self.prices: Prices = check_prices(prices or {})
+        """Dollars per million tokens, by model."""
+        self._models: dict[str, ModelUsage] = {}
+        self._lock = threading.Lock()
+
+    def add(self, reply: Reply) -> None:
+        """Count one answered call."""
+        details = reply.details
+        self.count(
+            reply.model,
+            ModelUsage(
+                1, reply.input_tokens, reply.output_tokens, dollars(reply, self.prices), int(reply.estimated),
+                details.cache_read, details.cache_write, details.reasoning,
+            ),
+        )  # fmt: skip
+
+    def count(self, model: str, used: ModelUsage) -> None:
+        """Add calls of one model that were summed elsewhere."""
+        with self._lock:
+            old = self._models.get(model, ModelUsage(dollars=0.0))
+            both = None if used.dollars is None or old.dollars is None else old.dollars + used.dollars
+            sums = {each.name: getattr(old, each.name) + getattr(used, each.name)
+                    for each in fields(ModelUsage) if each.name != "dollars"}  # fmt: skip
+            self._models[model] = ModelUsage(**sums, dollars=both)
+
+    @property
+    def models(self) -> Mapping[str, ModelUsage]:
+        """By the name of the model."""
+        with self._lock:
+            return dict(self._models)
+
+    @property
+    def calls(self) -> int:
+        """Calls that were answered, of all models."""
+        return sum(usage.calls for usage in self.models.values())
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of all prompts."""
+        return sum(usage.input_tokens for usage in self.models.values())
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens of all replies."""
+        return sum(usage.output_tokens for usage in self.models.values())
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return sum(usage.input_tokens + usage.output_tokens for usage in self.models.values())
+
+    @property
+    def dollars(self) -> float | None:
+        """The cost of all calls; None if the price of a model is not known."""
+        return None if self.unpriced else self.known_dollars
+
+    @property
+    def known_dollars(self) -> float:
+        """The cost of the models whose prices are known."""
+        return sum(usage.dollars or 0.0 for usage in self.models.values())
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models without a known price."""
+        return tuple(name for name, usage in self.models.items() if usage.dollars is None)
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """The models with calls whose endpoint reported no tokens."""
+        return tuple(name for name, usage in self.models.items() if usage.estimated_calls)
+
+    def to_dict(self) -> dict[str, Any]:
+        """With the field names of rlms."""
+        return {
+            "model_usage_summaries": {name: usage.to_dict() for name, usage in self.models.items()},
+            "total_cost": self.dollars,
+        }
+
+    def __repr__(self) -> str:
+        cost = f"no price known for {', '.join(self.unpriced)}" if self.unpriced else f"${self.known_dollars:.4f}"
+        return f"<Usage {self.calls} calls, {self.input_tokens:,} tokens in, {self.output_tokens:,} out, {cost}>"

@@ -1,0 +1,104 @@
+"""`rlm batch`: many questions over one context. An edge: it imports `monocontext`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from monocontext.cli import options as storing
+from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.printing import remark, say
+from monocontext.cli.progress import shows_progress
+from rlm.cli.asking import Limits, ModelChoice, choose_models, with_limits, with_models
+from rlm.cli.context_argument import open_argument
+
+if TYPE_CHECKING:
+    from rlm.batch import Progress, Spent
+    from rlm.rlm import RLM
+
+
+@with_models
+@with_limits
+@storing.with_s3_options
+def batch_command(
+    questions: Annotated[
+        str, typer.Argument(help='JSON lines: a text, or {"question": ..., "id": ...}.', metavar="QUESTIONS")
+    ],
+    context: Annotated[str, typer.Argument(help="A context's URL or directory, or a text file.")],
+    out: Annotated[str, typer.Option(help="Append a line of JSON for each question; those in it are not asked again.")],
+    at_once: Annotated[int, typer.Option(min=1, help="Questions under way at once.")] = 8,
+    tries: Annotated[int, typer.Option(min=1, help="Of a question whose model fails for a while.")] = 3,
+    again: Annotated[bool, typer.Option("--again", help="Ask those that failed or met a limit once more.")] = False,
+    dask: Dask = None,
+    *,
+    who: ModelChoice,
+    limits: Limits,
+    s3: storing.S3,
+) -> None:
+    """Answer many questions over CONTEXT. Limits of calls, tokens and dollars are for all; goes on after a kill."""
+    from rlm.batch import BadQuestions, read_questions, run_batch
+
+    found, broken = read_questions(Path(questions))
+    for line in broken:
+        say(f"rlm: {line}", err=True)
+    if not found:
+        raise BadQuestions(f"{questions} holds no question")
+    budget = limits["budget"]
+    make_rlm, open_context = partial(_make_rlm, who, limits), partial(open_argument, context, s3)
+    make_rlm().close()  # what is misspelt is said before anything is asked
+    with open_context(), workers(dask) as executor, _bar(len(found)) as on_progress:
+        try:
+            result = run_batch(
+                found, Path(out), make_rlm, open_context, budget=budget, at_once=at_once, tries=tries, again=again,
+                executor=executor, on_progress=on_progress,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted; the same command goes on") from None
+    rows, spent = result.rows, result.spent
+    failed = sum(bool(row.get("error")) for row in rows)
+    early = sum(str(row.get("reason", "")).startswith("max_") for row in rows)
+    is_incomplete = bool(failed or broken or len(rows) < len(found))
+    (partial(say, err=True) if is_incomplete else remark)(
+        f"{len(rows) - failed} of {len(found)} questions answered, {early} of them at a limit; {failed} failed, "
+        f"{len(found) - len(rows)} left by the budget, {len(broken)} lines broken; {spent.calls:,} calls, "
+        f"{spent.tokens:,} tokens, ${spent.dollars:.4f} known"
+    )
+    if is_incomplete:
+        raise typer.Exit(1)
+
+
+def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
+    """In each worker, whose environment has the keys."""
+    from rlm.rlm import RLM
+
+    return RLM(**choose_models(who), **limits)
+
+
+@contextmanager
+def _bar(of: int) -> Iterator[Progress]:
+    """On a terminal: how many, how fast, what it cost, how long it takes yet."""
+    if not shows_progress():
+        yield lambda done, of, spent: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=of, rate="")
+        began, first = time.monotonic(), -1
+
+        def show(done: int, of: int, spent: Spent) -> None:
+            nonlocal first
+            first = done if first < 0 else first
+            rate = 60 * (done - first) / max(1e-9, time.monotonic() - began)
+            bar.update(task, completed=done, rate=f"{rate:.1f} a minute, ${spent.dollars:.3f}")
+
+        yield show

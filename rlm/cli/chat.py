@@ -1,0 +1,111 @@
+"""Answer questions in a row over one context on a terminal: `rlm chat`."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+
+from rlm.context.excerpt import make_printable
+from rlm.errors import LLMError
+from rlm.rlm import RLM
+from rlm.trajectory.display import Display, print_summary
+from rlm.trajectory.flags import in_flags
+
+_TWICE_SECONDS = 2.0
+
+HELP = """\
+Type a question. Variables that the model makes persist, and it remembers what was asked and answered.
+/help   this
+/vars   the variables made so far
+/cost   calls, tokens and dollars so far
+/new    begin anew: an empty namespace and no history
+/quit   leave; so does the end of the input
+Ctrl-C  stop the question; twice within two seconds: leave"""
+
+
+def chat(rlm: RLM, context: object, display: Display, *, source: str | None = None) -> None:
+    """Read questions from stdin until it ends; answers go to stdout, costs to stderr. A failed call ends no chat.
+
+    Ctrl-C stops the question, or empties the line; a second within two seconds is raised as KeyboardInterrupt, and so
+    is one while nothing is asked and the input is no terminal.
+    """
+    talk = _Chat(rlm, context, display, source)
+    last_interrupt = -math.inf
+    try:
+        if sys.stdin.isatty():
+            display.say("A question, or /help.")
+        while True:
+            is_asked = False
+            try:
+                line = _read_line()
+                is_asked = True
+                if line is None or not talk.take(line.strip()):
+                    return
+            except KeyboardInterrupt:
+                now = time.monotonic()
+                if now - last_interrupt < _TWICE_SECONDS or not (is_asked or sys.stdin.isatty()):
+                    raise
+                last_interrupt = now
+                stopped = "Stopped; the variables are kept." if is_asked else ""
+                display.say(f"\n{stopped} Ctrl-C once more at once, or /quit, ends the chat.".replace("\n ", "\n"))
+    finally:
+        talk.session.close()
+
+
+class _Chat:
+    """One namespace and its costs."""
+
+    def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
+        self._rlm, self._context, self._display, self._source = rlm, context, display, source
+        self._calls = self._tokens = 0
+        self._dollars: float | None = 0.0
+        self.session = rlm.session(context, source=source)
+
+    def take(self, line: str) -> bool:
+        """Carry out a line; False when it ends the chat."""
+        say = self._display.say
+        match line:
+            case "":
+                pass
+            case "/quit" | "/exit":
+                return False
+            case "/help":
+                say(HELP)
+            case "/vars":
+                say(self.session.variables() or "none")
+            case "/cost":
+                cost = "cost not known" if self._dollars is None else f"${self._dollars:.4f}"
+                say(f"{self._calls} calls, {self._tokens:,} tokens, {cost}")
+            case "/new":
+                self.session.close()
+                self.session = self._rlm.session(self._context, source=self._source)
+                say("A new namespace.")
+            case command if command.startswith("/"):
+                say(f"There is no {command.split()[0]}; /help says what there is.")
+            case question:
+                self._ask(question)
+        return True
+
+    def _ask(self, question: str) -> None:
+        self._display.watch(self.session.gate)
+        try:
+            with self._display:
+                completion = self.session.ask(question)
+        except LLMError as exc:
+            self._display.say(f"rlm: {in_flags(str(exc))}")
+            return
+        finally:
+            usage = self.session.gate.usage
+            self._calls, self._tokens = self._calls + usage.calls, self._tokens + usage.tokens
+            cost = usage.dollars
+            self._dollars = None if self._dollars is None or cost is None else self._dollars + cost
+        print(make_printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)
+        print_summary(completion)
+
+
+def _read_line() -> str | None:
+    try:
+        return input("> " if sys.stdin.isatty() else "")
+    except EOFError:
+        return None

@@ -1,0 +1,166 @@
+"""The command `rlm compile`. An edge: it reads the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from monocontext.cli import options as storing
+from monocontext.cli.options import parse_seconds, with_options
+from monocontext.cli.printing import fail, remark, say
+from monocontext.cli.settings import from_file
+from monocontext.options import StoreOptions
+from rlm.cli.asking import Limits, ModelChoice, choose_models, limits, model_flags, with_settings
+from rlm.errors import RLMError
+
+TOKEN_VARIABLE = "RLM_WATCH_TOKEN"
+Duration = partial(typer.Option, parser=parse_seconds, metavar="DURATION")
+
+
+@with_options("who", model_flags)
+@with_options("limits", limits, max_iterations=12)
+@storing.with_s3_options
+def compile_command(
+    place: Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive; else MONOCONTEXT_URL.")] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", "-p", help="By default every project in the archive.")
+    ] = None,
+    to: Annotated[str | None, typer.Option("--url", "--to", help="The archive, as an option.")] = None,
+    extractive: Annotated[bool, typer.Option("--extractive", help="No model, even where there is a key.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a project.")] = False,
+    max_dollars_per_day: Annotated[
+        float | None, typer.Option(min=0, help="Dollars of a day (UTC), over all who compile the project.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, and compile what agents upload.")] = False,
+    every: Annotated[float, Duration(help="With --watch, the time between two looks.")] = "1m",  # type: ignore[assignment]
+    settle: Annotated[float, Duration(help="With --watch, how long a session rests that has no end.")] = "10m",  # type: ignore[assignment]
+    span: Annotated[float | None, Duration("--for", help="With --watch, end after this long.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="With --watch, look once.")] = False,
+    lease: Annotated[float, Duration(help="When others go on for a machine that died.")] = "3m",  # type: ignore[assignment]
+    listen: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="With --watch, look at each POST to this port; 0: a free one.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    token: Annotated[str | None, typer.Option(help=f"Bearer token of POSTs; else {TOKEN_VARIABLE}, else new.")] = None,
+    *,
+    who: ModelChoice,
+    limits: Limits,
+    s3: storing.S3,
+) -> None:
+    """Compile new sessions into a brief for the next ones. Decisions, patterns, index too; without a key by rules."""
+    from monocontext.errors import MonocontextError
+    from rlm.compile import compile_sessions
+
+    url = to or place or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
+    try:
+        if not url:
+            raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
+        models = {} if not _has_model(who, extractive) else choose_models(with_settings(who))
+        options = {
+            **models, **(limits if models else {}), "store_options": s3, "lease_seconds": lease,
+            "max_dollars_per_day": max_dollars_per_day,
+            "on_session": _progress,
+        }  # fmt: skip
+        if watch:
+            with _listening(listen, host, token) as wake:
+                failed = _watch(url, project, as_json, {**options, "every_seconds": every, "settle_seconds": settle,
+                                "for_seconds": span, "once": once, "wake": wake})  # fmt: skip
+            if failed and once:
+                raise typer.Exit(1)
+            return
+        for each in [project] if project else _projects(url, s3):
+            _say(compile_sessions(url, each, **options), as_json)
+    except (RLMError, MonocontextError, OSError) as error:
+        from rlm.trajectory.flags import in_flags
+
+        fail("rlm", in_flags(str(error)))
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        fail("rlm", "interrupted; the digests made so far are kept: the same command goes on from them")
+        raise typer.Exit(130) from None
+
+
+def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]) -> bool:
+    """Watch until it is over; whether something failed. SIGTERM, by which services are ended, is as Ctrl-C."""
+    from rlm.compile.watching import watch_sessions
+    from rlm.trajectory.flags import in_flags
+
+    failures: list[str] = []
+
+    def say_outcome(name: str, outcome: Any) -> None:
+        if isinstance(outcome, Exception):
+            failures[:] = [name]
+            fail("rlm", in_flags(f"{name or url}: {outcome}"))
+        else:
+            _say(outcome, as_json)
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    watch_sessions(url, project, on_outcome=say_outcome, **options)
+    return bool(failures)
+
+
+@contextmanager
+def _listening(port: int | None, host: str, token: str | None) -> Iterator[threading.Event]:
+    """What a POST to the port sets."""
+    from rlm.compile.notices import Notices
+
+    wake = threading.Event()
+    if port is None:
+        yield wake
+        return
+    given = token or os.environ.get(TOKEN_VARIABLE) or None
+    with Notices(host, port, wake, given) as notices:
+        typer.echo(f"rlm: a POST to {notices.url} makes it look", err=True)
+        if given is None:
+            typer.echo(f"Authorization: Bearer {notices.token}", err=True)
+        yield wake
+
+
+def _has_model(who: ModelChoice, extractive: bool) -> bool:
+    """Whether a model is named, or a key is there; then `who` names its maker. A base URL of the file names none."""
+    named = from_file("models.model") or any(who[name] for name in ("model", "preset", "backend", "base_url"))
+    if extractive or named:
+        return not extractive
+    if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
+        who |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
+    elif os.environ.get("ANTHROPIC_API_KEY"):
+        who["preset"] = "anthropic"
+    else:
+        typer.echo("rlm: no key and no endpoint: lines are picked by rules, no model reads", err=True)
+        return False
+    return True
+
+
+def _projects(url: str, options: StoreOptions) -> list[str]:
+    from monocontext.sessions.archive import Sessions
+
+    with Sessions.open(url, **options) as archive:
+        found = archive.projects()
+    if not found:
+        raise RLMError(f"no sessions at {url}")
+    return found
+
+
+def _progress(session_id: str, number: int, of: int) -> None:
+    remark(f"{number}/{of} {session_id}")
+
+
+def _say(result: Any, as_json: bool) -> None:
+    if as_json:
+        names = ("project", "sessions", "read", "reused", "generation", "holder", "dropped", "fell_back")
+        typer.echo(json.dumps({n: getattr(result, n) for n in names} | {"usage": result.usage.to_dict()}))
+    elif result.holder:
+        say(f"{result.project}: {result.holder} is compiling; nothing was done")
+    else:
+        say(
+            f"{result.project}: generation {result.generation}, {result.sessions} sessions, {len(result.read)} read, "
+            f"{len(result.reused)} digests reused; {result.usage!r}"
+        )

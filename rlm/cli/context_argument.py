@@ -1,0 +1,59 @@
+"""Open the text that a command's CONTEXT names. An edge: it imports `monocontext`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from monocontext.options import StoreOptions
+from rlm.errors import RLMError
+
+
+class UsageError(RLMError):
+    """An error that a user of a command can mend; one line."""
+
+
+@contextmanager
+def open_argument(context: str, options: StoreOptions | None = None, shape: str = "text") -> Iterator[Any]:
+    """Open CONTEXT: lazily a context in storage, as a str a text file or `-`. `options`: of a store in S3; `shape`:
+    list or dict for the documents of a context in storage.
+
+    Raises UsageError.
+    """
+    if context.startswith("memory:"):
+        raise UsageError(
+            f"{context} lives in the memory of one process, a command cannot reach it: use a directory or S3"
+        )
+    if shape not in ("text", "list", "dict"):
+        raise UsageError(f"--shape is text, list or dict, not {shape!r}")
+    if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
+        raise UsageError(f"--shape {shape} is for a context in storage: `monocontext upload` makes one of {context}")
+    if context == "-":
+        yield _decode(sys.stdin.buffer.read(), "stdin")
+    elif "://" not in context and Path(context).is_file():
+        yield _decode(Path(context).read_bytes(), context)
+    elif "://" not in context and not Path(context).exists():
+        raise UsageError(f"{context}: no such file or directory")
+    else:
+        from monocontext import Monocontext
+
+        given = options if options and context.startswith("s3:") else StoreOptions()
+        try:
+            opened: Any = Monocontext.open(context, shape=shape, **given)  # type: ignore[call-overload]
+        except ValueError as error:
+            if type(error) is not ValueError:
+                raise
+            raise UsageError(str(error)) from None
+        with opened as text:
+            yield text
+
+
+def _decode(data: bytes, source: str) -> str:
+    """The text without a byte order mark; line ends stay."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise UsageError(f"{source} is not UTF-8: byte 0x{data[exc.start]:02x} at offset {exc.start}") from None

@@ -1,0 +1,76 @@
+"""The second act of `rlm demo`: a question about a log of 10 GB whose bytes are computed when they are read.
+
+There is no upload and nothing on the disk: `virtual_context` repeats one frame of log lines and plants others. The
+engine, the filters and the script's code are the real ones, as far away as the text of the first act.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from monocontext import Monocontext
+from monocontext.testing import CountingStore, SlowStore, VirtualStore, virtual_context
+from rlm.cli.demo_costs import Cost
+from rlm.rlm import RLM
+from rlm.trajectory.completion import Completion
+
+SIZE_BYTES = 10 * 10**9
+SIZE_BYTES_OF_32_BITS = 2 * 10**9
+"""Where Python is one of 32 bits: its `len()` ends at 2 Gi."""
+FRAME_BYTES = 256 << 10
+LINE_BYTES = 128
+QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
+DISK = "sdq7"
+"""The right answer."""
+TURNS = (
+    """The last lines say what the transaction is.
+```repl
+print(f"{len(context):,} characters")
+print(context[-300:])
+```""",
+    """I look for where that transaction stands first.
+```repl
+at = context.find("txn=ab12cd34")
+print(at, context[at - 60:at + 200])
+answer["content"] = context[at - 60:at + 200].split("disk ")[1].split()[0]
+answer["ready"] = True
+```""",
+)
+
+
+def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
+    """A log of about this size: a disk fails after a third of it, and the last line gives up."""
+    dice = Random(4711)
+    frames = size_bytes // FRAME_BYTES
+    lines = [_line(dice) for _ in range(FRAME_BYTES // LINE_BYTES)]
+    failed = _padded("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
+    fatal = _padded("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
+    planted = {
+        frames // 3: "".join([*lines[:999], failed, *lines[1000:]]),
+        frames - 1: "".join([*lines[:-1], fatal]),
+    }
+    return virtual_context(frames, "".join(lines), planted, filters=True, distinct=True)
+
+
+def ask(rlm: RLM, store: VirtualStore, slow: SlowStore, bytes_per_second: float) -> tuple[Completion, list[Cost]]:
+    """The answer, and what it cost beside downloading everything, which is computed: it would take two minutes."""
+    counted = CountingStore(slow)
+    with Monocontext.open(counted) as context:
+        completion = rlm.completion(QUESTION, context)
+        lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
+    sizes = [info.size_bytes for info in store.list("segments/")]
+    seconds = sum(sizes) / bytes_per_second
+    return completion, [lazy, Cost("download everything first (computed)", len(sizes), sum(sizes), seconds)]
+
+
+def _line(dice: Random) -> str:
+    clock = f"{dice.randrange(24):02}:{dice.randrange(60):02}:{dice.randrange(60):02}"
+    level = dice.choice(("INFO", "INFO", "DEBUG", "WARN"))
+    return _padded(
+        f"2026-11-22T{clock} {level} host-{dice.randrange(40)} txn={dice.getrandbits(32):08x} "
+        f"served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
+    )
+
+
+def _padded(line: str) -> str:
+    return line.ljust(LINE_BYTES - 1) + "\n"

@@ -1,0 +1,85 @@
+"""Serve the tools of `monocontext mcp`, and one that answers questions: `rlm mcp`. An edge: it imports `monocontext`.
+
+Annotations are real objects here, not strings: the SDK reads them from functions that it wraps.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from monocontext.errors import ToolRefusal
+from monocontext.mcp.catalog import Served
+from monocontext.mcp.replies import MAX_REPLY_BYTES
+from monocontext.options import StoreOptions
+from rlm import __version__
+from rlm.errors import RLMError
+from rlm.rlm import RLM
+from rlm.trajectory.source import format_sources
+
+ALIAS = "chat_rlm_query"
+"""The name of the tool in DeepRecurse's server."""
+
+
+def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Callable[..., str]]:
+    """The tools that ask a model, by name; `options`: of `RLM`."""
+
+    def ask(query: str, context: str = "") -> str:
+        """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
+
+        It reads and searches the text by code of its own, and asks another model about parts of it. Behind the answer
+        stands what it rests on.
+
+        query: the question, complete in itself. context: the name of the text, one of context_list; may be left out
+        where there is one only.
+        """
+        if not query.strip():
+            raise ToolRefusal("the query is empty")
+        text = served.context(context or served.only_name())
+        try:
+            with RLM(**options) as rlm:
+                completion = rlm.completion(query, text)
+        except RLMError as error:
+            raise ToolRefusal(str(error)) from None
+        sources = f"\n\n{format_sources(completion.sources)}" if completion.sources else ""
+        return _cut_to_reply(completion.answer + sources)
+
+    def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> str:
+        """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""
+        return ask(query, chat_file or thread_id)
+
+    return {"ask": ask, ALIAS: chat_rlm_query}
+
+
+def serve(
+    contexts: list[str],
+    sessions: str | None,
+    memory: str | None,
+    models: Mapping[str, Any],
+    *,
+    allow: list[str],
+    store_options: StoreOptions,
+    **listening: Any,
+) -> None:
+    """Serve until the other side ends. `models`: options of `RLM`."""
+    from monocontext.cli import mcp as command
+    from monocontext.mcp.server import make_server
+
+    def make() -> Any:
+        return make_server(
+            served,
+            name="rlm",
+            version=__version__,
+            more=lambda _: make_ask_tools(served, models),
+            uploads=not listening["http"],
+            host=listening["host"],
+        )
+
+    with command.serving(contexts, sessions, memory, allow, store_options) as served:
+        command.serve(make, **listening)
+
+
+def _cut_to_reply(answer: str) -> str:
+    data = answer.encode()
+    if len(data) <= MAX_REPLY_BYTES:
+        return answer
+    kept = data[: MAX_REPLY_BYTES - 200].decode(errors="ignore")
+    return f"{kept}\n[cut: characters 0 to {len(kept)} of an answer of {len(answer)}; ask for the rest by itself]"

@@ -1,0 +1,114 @@
+"""Summarize a text of any size: one call for each part, then calls that merge their summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.calls.usage import Usage
+from rlm.errors import LLMError
+from rlm.rlm import RLM
+
+_PART = """\
+Summarize this part of a longer text ({place}). Keep names, numbers, dates and decisions. At most 200 words, plain \
+sentences, nothing about the part as such.{focus}
+
+{text}"""
+
+_WHOLE = """\
+These are summaries of the consecutive parts of one text. Write the summary of the whole in Markdown, with these \
+sections: `# ` and a title; `## Overview`, a paragraph; `## Key points`, a list; `## By section`, one line for each \
+part or group of parts; `## Open questions`, a list, or "none".{focus}
+
+{text}"""
+
+_MERGE = "Make one summary of these summaries of consecutive parts of a text. At most 300 words.{focus}\n\n{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A piece of the text."""
+
+    start: int
+    """Character."""
+    stop: int
+    """Character, half-open."""
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The summary, and those of the parts."""
+
+    text: str
+    """Markdown: title, overview, key points, by section, open questions."""
+    parts: tuple[TextPart, ...]
+    usage: Usage
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        parts = [{"start": part.start, "stop": part.stop, "summary": part.summary} for part in self.parts]
+        return {"summary": self.text, "parts": parts, "usage": self.usage.to_dict()}
+
+
+def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: str | None = None) -> Summary:
+    """Summarize all of `context`, a str or a lazy text; at most 16 parts are in memory.
+
+    Costs one call per part and a few more. Raises LLMError when a call fails, or when the budget of `rlm` allows
+    fewer calls than that: before the first one.
+    """
+    length = len(context)
+    if not length:
+        raise LLMError("there is nothing to summarize: the text is empty")
+    attention = f" Pay attention to: {focus}." if focus else ""
+    group = max(2, chunk_characters // 2_000)
+    # A part that is cut at a line end may be a tenth shorter.
+    needed = _calls(1 if length <= chunk_characters else -(-length * 10 // (9 * chunk_characters)), group)
+    allowed = rlm.budget.calls
+    if allowed is not None and needed > allowed:
+        raise LLMError(
+            f"{length:,} characters need {needed:,} calls, {allowed:,} are allowed: raise max_calls, or the chunks"
+        )
+    with rlm.sub_calls(context) as calls:
+        parts: list[TextPart] = []
+        for batch in _batches(context, chunk_characters):
+            prompts = [
+                _PART.format(place=f"characters {a:,} to {b:,} of {length:,}", focus=attention, text=text)
+                for a, b, text in batch
+            ]
+            answers = calls.llm_query_batched(prompts)
+            parts += [TextPart(a, b, str(answer)) for (a, b, _), answer in zip(batch, answers, strict=True)]
+        texts = [f"Characters {part.start:,} to {part.stop:,}: {part.summary}" for part in parts]
+        while len(texts) > group:
+            groups = ["\n\n".join(texts[i : i + group]) for i in range(0, len(texts), group)]
+            merged = calls.llm_query_batched([_MERGE.format(focus=attention, text=text) for text in groups])
+            texts = [str(text) for text in merged]
+        whole = calls.llm_query(_WHOLE.format(focus=attention, text="\n\n".join(texts)))
+        return Summary(whole, tuple(parts), calls.gate.usage)
+
+
+def _calls(parts: int, group: int) -> int:
+    """The number of calls for a text of so many parts."""
+    total, level = parts + 1, parts
+    while level > group:
+        level = -(-level // group)
+        total += level
+    return total
+
+
+def _batches(context: Any, size: int, together: int = 16) -> Iterator[list[tuple[int, int, str]]]:
+    """Pieces with their places, `together` at a time; cut at the last line end of the last tenth where there is one."""
+    batch: list[tuple[int, int, str]] = []
+    start, length = 0, len(context)
+    while start < length:
+        text = str(context[start : min(start + size, length)])
+        if start + len(text) < length and (end := text.rfind("\n", len(text) * 9 // 10)) >= 0:
+            text = text[: end + 1]
+        batch.append((start, start + len(text), text))
+        start += len(text)
+        if len(batch) == together:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

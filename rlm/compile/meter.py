@@ -1,0 +1,88 @@
+"""Write down what each call costs before the next is made, and refuse calls beyond a limit of a run or a day."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from monocontext.sessions.spending import Ledger, today
+from rlm.calls.prices import Prices, dollars
+from rlm.errors import BudgetSpent
+from rlm.models.lm import LM, Message, Reply, with_counted_usage
+
+
+class Meter:
+    """The costs of a run, and with those of other runs of a day.
+
+    Under a limit calls go one at a time, each after the costs of the one before are stored: however many are asked for
+    at once, at most one goes over it.
+    """
+
+    def __init__(self, ledger: Ledger, prices: Prices, run_dollars: float | None, day_dollars: float | None) -> None:
+        """Reads what was spent before the first call (1 GET)."""
+        self.day_dollars = day_dollars
+        self.run_dollars = run_dollars
+        self._ledger = ledger
+        self._prices = prices
+        self._spent = 0.0
+        self._unpriced = ""
+        self._lock = threading.Lock()
+        self._is_loaded = False
+
+    def over(self) -> str | None:
+        """The limit that is reached: `max_dollars_per_day` or `max_dollars`."""
+        if not self._is_loaded:
+            self._ledger.load()
+            self._is_loaded = True
+        if self.day_dollars is not None and self._ledger.spent.dollars(today()) >= self.day_dollars:
+            return "max_dollars_per_day"
+        return "max_dollars" if self.run_dollars is not None and self._spent >= self.run_dollars else None
+
+    def ask(self, call: Callable[[], Reply], messages: Sequence[Message]) -> Reply:
+        """Make a call (1 PUT). Raises `BudgetSpent`, also after a call whose price is not known, under a limit."""
+        if self.day_dollars is None and self.run_dollars is None:
+            reply = with_counted_usage(call(), messages)
+            with self._lock:
+                self.over()
+                self._add(reply)
+            return reply
+        with self._lock:
+            if reason := self.over():
+                raise BudgetSpent(f"{reason} is reached", reason=reason)
+            if self._unpriced and self.day_dollars is not None:
+                message = f"no price is known for {self._unpriced}: max_dollars_per_day cannot be kept; pass prices="
+                raise BudgetSpent(message, reason="max_dollars_per_day")
+            reply = with_counted_usage(call(), messages)
+            self._add(reply)
+            return reply
+
+    def _add(self, reply: Reply) -> None:
+        cost = dollars(reply, self._prices)
+        if cost is None:
+            self._unpriced = reply.model
+        self._spent += cost or 0.0
+        self._ledger.add(cost or 0.0)
+
+
+class Metered:
+    """A model whose calls go through a meter."""
+
+    def __init__(self, lm: LM, meter: Meter) -> None:
+        self._lm = lm
+        self._meter = meter
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+    ) -> Reply:
+        return self._meter.ask(lambda: self._lm.complete(messages, model=model, on_delta=on_delta), messages)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._lm, name)
+        if name == "with_sampling":
+            return lambda options: Metered(found(options), self._meter)
+        return found

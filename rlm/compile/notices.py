@@ -1,0 +1,51 @@
+"""Wake a watcher by HTTP: any POST of an event, by a bucket, a queue or a hook. What it says is not believed or read;
+the watcher looks at the archive."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+from monocontext.memory.access import EXPECTED, choose_token, holds_token, server_url
+
+
+class Notices:
+    """Listens while the `with` block runs, and sets `wake` at each POST with the token."""
+
+    def __init__(self, host: str, port: int, wake: threading.Event, token: str | None = None) -> None:
+        """Port 0 is any free one. Raises `AccessDenied` for a token that cannot be one, `OSError` for the address."""
+        self.token = choose_token(token, host)
+        token_expected = self.token
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 10
+
+            def do_POST(self) -> None:
+                given = self.headers.get("authorization", "").encode("latin-1", "replace")
+                if token_expected and not holds_token(given, token_expected):
+                    self.send_error(401, EXPECTED)
+                    return
+                wake.set()
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Quiet: what came of it is said by the watcher."""
+
+        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="rlm-notices", daemon=True)
+        self.url = server_url(host, self._server.server_port)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,85 @@
+"""Describe the type and size of a context, for the model and for the record of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rlm.context.excerpt import bounded_repr
+
+Kind = Literal["lazy text", "lazy list", "lazy dict", "str", "list", "dict", "nothing", "object"]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The description of a context, made without reading it: the costliest call on a lazy one is `len`."""
+
+    kind: Kind
+    type_name: str
+    length: int | None
+    """Of the whole: characters for text, items for a list, keys for a dict. None where there is no length."""
+    lines: int | None
+    """Of text."""
+    sentence: str
+    """For the model: "a str of 1,200 characters in 30 lines"."""
+    uri: str | None = None
+    """Where a lazy text lives, if it says so."""
+    offers: frozenset[str] = frozenset()
+    """The operations of a lazy text that the system prompt names, as far as it has them."""
+    access: str = ""
+    """How a lazy list or dict is read, in its own words for the model."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the metadata line of a trajectory."""
+        chars = self.length if self.kind in ("lazy text", "str") else None
+        return {"uri": self.uri, "type": self.type_name, "chars": chars, "lines": self.lines, "length": self.length}
+
+
+_NAMED_METHODS = ("chunks", "find", "grep", "lower", "search", "split", "repl_namespace")
+
+
+def describe(context: object) -> Description:
+    """Describe `context`. The lines of a plain str are counted; a lazy text is asked for `len(.lines)` only."""
+    name = type(context).__name__
+    if context is None:
+        return Description("nothing", name, None, None, "nothing: the question stands alone, and `context` is None")
+    if isinstance(context, str):
+        count = context.count("\n") + (not context.endswith("\n") and bool(context))
+        sentence = f"a {name} of {_count_nouns(len(context), 'character')} in {_count_nouns(count, 'line')}"
+        return Description("str", name, len(context), count, sentence)
+    if callable(tell := getattr(context, "describe", None)) and isinstance(context, (Mapping, Sequence)):
+        told = tell()
+        uri = str(getattr(context, "url", "")) or None
+        return Description(told["kind"], name, len(context), None, told["sentence"], uri, access=told["access"])
+    if isinstance(context, Mapping):
+        keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
+        sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"
+        return Description("dict", name, len(context), None, sentence)
+    if isinstance(context, (list, tuple)):
+        sentence = f"a {name} of {_count_nouns(len(context), 'item')}{_describe_items(context)}"
+        return Description("list", name, len(context), None, sentence)
+    if isinstance(context, Sized) and hasattr(context, "lines") and hasattr(context, "__getitem__"):
+        lines = _length(context.lines)
+        size = _count_nouns(len(context), "character") + ("" if lines is None else f" in {_count_nouns(lines, 'line')}")
+        sentence = f"a {name}: text of {size}, kept in storage and read where you look"
+        uri = next((str(u) for u in (getattr(context, "url", None), getattr(context, "uri", None)) if u), None)
+        offers = frozenset(word for word in _NAMED_METHODS if hasattr(context, word))
+        return Description("lazy text", name, len(context), lines, sentence, uri, offers)
+    return Description("object", name, _length(context), None, f"a {name}: {bounded_repr(context, 300)}")
+
+
+def _describe_items(items: Sequence[object]) -> str:
+    kinds = sorted({type(item).__name__ for item in items[:1000]})
+    lengths = [len(item) for item in items if isinstance(item, str)]
+    if lengths and len(lengths) == len(items):
+        return f", all str, {sum(lengths):,} characters together, the longest {max(lengths):,}"
+    return f", of type {', '.join(kinds)}" if kinds else ""
+
+
+def _length(value: object) -> int | None:
+    return len(value) if isinstance(value, Sized) else None
+
+
+def _count_nouns(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

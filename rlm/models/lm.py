@@ -1,0 +1,164 @@
+"""The protocol of language models, and their replies and token counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+Message = dict[str, str]
+"""`{"role": ..., "content": ...}`."""
+
+CHARACTERS_PER_TOKEN = 4
+"""For estimates: English prose and code have between 3.5 and 4.5."""
+_MOST_TOKENS = 10**9
+"""The most of one call; a larger count is invalid."""
+_MOST_DOLLARS = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDetails:
+    """Parts of a call's tokens that have a price of their own, as far as the endpoint reports them."""
+
+    cache_read: int = 0
+    """Of the input: what the cache of the provider held."""
+    cache_write: int = 0
+    """Of the input: what was written to that cache."""
+    cache_write_1h: int = 0
+    """Of the written: what is kept for an hour, for another price."""
+    reasoning: int = 0
+    """Of the output: thinking that is billed and not sent."""
+    tier: str = ""
+    """The service tier or speed that the endpoint says it charged, such as `flex`; empty for the standard one."""
+    endpoint: str = ""
+    """The URL that was asked, without secrets, or the name of the provider; empty where the model's name decides."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known; empty where nothing is."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answered call."""
+
+    text: str
+    """What the model wrote."""
+    input_tokens: int
+    """0 where the endpoint reports none."""
+    output_tokens: int
+    """0 where the endpoint reports none."""
+    model: str
+    """The name of the model in the call."""
+    dollars: float | None = None
+    """The cost that the endpoint reports; None where it reports none, and the price table decides."""
+    cached: bool = False
+    """The cache of sub-calls answered: no call was made and none is counted."""
+    estimated: bool = False
+    """The endpoint reported no tokens; see `with_counted_usage`."""
+    details: TokenDetails = field(default_factory=TokenDetails)
+
+
+class LM(Protocol):
+    """A language model. Safe for use by many threads.
+
+    Optional attributes: `model`, the default name; `prompt_characters`, what one prompt may hold; `window_tokens`, the
+    window of the model; `secrets`, strings that must not be written down; `close()`, which frees connections;
+    `sampling`, the options that it sends with each request, and `with_sampling(options)`, the same model with others.
+    """
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+    ) -> Reply:
+        """Answer a conversation, calling `on_delta` with each piece of text as it arrives.
+
+        Raises LLMError; one whose `transient` is true is worth another try. An exception of `on_delta` ends the call.
+        """
+        ...
+
+
+def estimate_tokens(messages: Sequence[Message]) -> int:
+    """The tokens of a prompt, estimated from its characters."""
+    return -(-sum(len(message["content"]) for message in messages) // CHARACTERS_PER_TOKEN)
+
+
+def sum_tokens(*reported: object) -> int:
+    """The sum of token counts from an endpoint; 0, which means unknown, if one of them is invalid.
+
+    NaN, negative numbers, `str`, bool, infinite and absurd numbers are invalid. A whole float is valid.
+    """
+    counts = [int(each) if isinstance(each, float) and each.is_integer() else each for each in reported]
+    return sum(each for each in counts if type(each) is int) if all(map(_is_count, counts)) else 0
+
+
+def reply_notes(reply: Reply) -> dict[str, Any]:
+    """The fields of a record that only some calls have: `estimated`, `token_details`."""
+    details = reply.details.to_dict()
+    return ({"estimated": True} if reply.estimated else {}) | ({"token_details": details} if details else {})
+
+
+def read_details(
+    input_tokens: int,
+    output_tokens: int,
+    *,
+    cache_read: object = None,
+    cache_write: object = None,
+    cache_write_1h: object = None,
+    reasoning: object = None,
+    tier: object = None,
+    endpoint: object = None,
+) -> TokenDetails:
+    """The details that an endpoint reports. Those that cannot be true are left out, so that no call costs less by them.
+
+    `input_tokens` and `output_tokens` include them.
+    """
+    read, written, hour, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
+    if read + written > input_tokens or hour > written:
+        read = written = hour = 0
+    return TokenDetails(
+        read, written, hour, thought if thought <= output_tokens else 0,
+        tier if isinstance(tier, str) and tier not in ("default", "standard", "auto") else "",
+        "" if endpoint is None else strip_url(str(endpoint)),
+    )  # fmt: skip
+
+
+def strip_url(url: str) -> str:
+    """A URL without user, password, query and fragment."""
+    from urllib.parse import urlsplit  # 3 ms that a model without a URL need not pay
+
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
+    """The reply with usage that a budget can count, whatever its endpoint or its `LM` reported.
+
+    Where tokens are unknown, each byte of the text sent or received counts as one: a tokenizer makes no more of it, and
+    about a quarter of that from English. Invalid dollars become unknown.
+    """
+    read, written = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
+    estimated = reply.estimated or not read or not (written or (_is_count(reply.output_tokens) and not reply.text))
+    read = read or sum(map(_bytes, (message["content"] for message in messages)))
+    written = written or _bytes(reply.text)
+    dollars = reply.dollars if is_amount(reply.dollars) else None
+    details = TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details
+    return replace(
+        reply, input_tokens=read, output_tokens=written, dollars=dollars, estimated=estimated, details=details
+    )
+
+
+def is_amount(value: object) -> bool:
+    """Whether it is a valid amount of dollars."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _MOST_TOKENS
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,23 @@
+"""Tell the standard `logging` of retries and fallbacks of a run, under the name `rlm`; silent until asked."""
+
+from __future__ import annotations
+
+import sys
+
+INFO, WARNING = 20, 30
+
+
+def log(level: int, message: str, *arguments: object) -> None:
+    """Hand one message to `logging`. A program that has not imported it pays nothing: nobody can have asked for it.
+
+    Messages name models and kinds of errors. What an endpoint said may hold names of accounts, and stays out.
+    """
+    if "logging" not in sys.modules:
+        return
+    import logging
+
+    logger = logging.getLogger("rlm")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # else `logging` prints warnings to stderr that nobody asked for
+    if logger.isEnabledFor(level):
+        logger.log(level, message, *arguments, stacklevel=2)

@@ -1,0 +1,153 @@
+"""Make a model by the name of its backend; presets pair a root model with a model of sub-calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rlm.errors import UnknownOption
+
+if TYPE_CHECKING:
+    from rlm.models.lm import LM
+    from rlm.models.sampling import Sampling
+
+PRESETS: Mapping[str, tuple[str, str, str]] = {
+    "openai": ("openai", "gpt-5", "gpt-5-mini"),
+    "anthropic": ("anthropic", "claude-sonnet-5-5", "claude-haiku-4-5"),
+}
+"""Preset -> backend, root model, model of sub-calls."""
+
+BACKENDS = ("openai", "anthropic", "claude-agent")
+
+# Endpoints that rlms knows by name; they speak OpenAI's protocol.
+_COMPATIBLE = frozenset(("vllm", "openrouter", "vercel", "litellm", "portkey", "azure_openai", "gemini"))
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Who answers in a run."""
+
+    root: LM
+    sub: LM
+    """For sub-calls; often the same object."""
+    sub_model: str | None
+    """The model to ask `sub` for; None for its default."""
+    made: tuple[LM, ...]
+    """Those that were made here, with connections to close."""
+
+
+def choose(
+    model: str | None = None,
+    sub_model: str | None = None,
+    *,
+    backend: str | None = None,
+    preset: str | None = None,
+    lm: LM | None = None,
+    sub_lm: LM | None = None,
+    sampling: Sampling | None = None,
+    sub_sampling: Sampling | None = None,
+    sub_base_url: str | None = None,
+    **connection: Any,
+) -> Models:
+    """The models of a run, by object or by name: `gpt-5`, or `anthropic:claude-opus-5-5` with its maker.
+
+    `connection` (`base_url`, `api_key`, `headers`) holds for the maker of the root, `sub_base_url` for another maker of
+    the sub-model. Sub-calls go to the root's object
+    with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another maker.
+
+    Raises UnknownOption.
+    """
+    preset_backend, preset_model, preset_sub = get_preset(preset) if preset else (None, None, None)
+    maker, name = split_maker(model) if model else (None, None)
+    maker = maker or backend or preset_backend or "openai"
+    made: list[LM] = []
+    if lm is None:
+        made.append(root := make_lm(maker, name or preset_model or _default(maker), **connection))
+    else:
+        root, maker = lm, str(getattr(lm, "backend", maker))
+    root = _sampled(root, sampling, "sampling")
+    sub_maker, sub_name = split_maker(sub_model) if sub_model else (None, None)
+    if sub_lm is not None:
+        sub, sub_name = sub_lm, sub_model
+    elif sub_name and sub_maker not in (None, maker):
+        made.append(sub := make_lm(str(sub_maker), sub_name, base_url=sub_base_url))
+        sub_name = None
+    else:
+        sub, sub_name = root, sub_name or preset_sub
+    return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(made))
+
+
+def _default(maker: str) -> str:
+    root = next((root for of, root, _ in PRESETS.values() if of == maker), None)
+    if maker == "claude-agent":
+        return PRESETS["anthropic"][1]
+    if root is None and is_known(maker):
+        raise UnknownOption(f"which model of {maker!r}? It has no default")
+    return root or ""
+
+
+def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
+    if not options:
+        return lm
+    change = getattr(lm, "with_sampling", None)
+    if not callable(change):
+        raise UnknownOption(f"{lm!r} takes no options of requests: leave out {keyword}=")
+    changed: LM = change(options)
+    return changed
+
+
+def make_lm(backend: str, model: str, **options: Any) -> LM:
+    """The model behind a backend's SDK, which is imported at the first call. An option that is None counts as not
+    given. Raises UnknownOption."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if backend == "openai" or (backend in _COMPATIBLE and "base_url" in given):
+        from rlm.models.openai import OpenAILM
+
+        return OpenAILM(model, **given)
+    if backend == "anthropic":
+        from rlm.models.anthropic import AnthropicLM
+
+        return AnthropicLM(model, **given)
+    if backend in ("claude-agent", "claude_agent"):
+        from rlm.models.claude_agent import ClaudeAgentLM
+
+        if refused := [name for name in given if name not in ("window_tokens", "prompt_characters")]:
+            raise UnknownOption(
+                f"backend 'claude-agent' uses the login of Claude Code: it takes no {', '.join(refused)}"
+            )
+        return ClaudeAgentLM(model, **given)
+    from rlm.models.any_llm import AnyLM, knows
+
+    if knows(backend):
+        return AnyLM(backend, model, **given)
+    if backend in _COMPATIBLE:
+        raise UnknownOption(
+            f"backend {backend!r} works as backend='openai' with its base_url=, or with the extra 'models'"
+        )
+    raise UnknownOption(
+        f"no backend {backend!r}; there are {', '.join(map(repr, BACKENDS))}, and those of any-llm with the extra "
+        "'models'"
+    )
+
+
+def split_maker(model: str) -> tuple[str | None, str]:
+    """Backend and name of `anthropic:claude-opus-5-5`; None where the name says no backend, as `qwen2.5:7b`."""
+    maker, colon, name = model.partition(":")
+    if not colon or not name or not maker.replace("-", "_").isidentifier():
+        return None, model
+    return (maker, name) if is_known(maker) else (None, model)
+
+
+def is_known(backend: str) -> bool:
+    """Whether `make_lm` has this backend."""
+    from rlm.models.any_llm import knows
+
+    return backend in BACKENDS or backend in _COMPATIBLE or knows(backend)
+
+
+def get_preset(name: str) -> tuple[str, str, str]:
+    """Backend, root model and sub-model of a preset. Raises UnknownOption."""
+    if name not in PRESETS:
+        raise UnknownOption(f"no preset {name!r}; there are {', '.join(map(repr, PRESETS))}")
+    return PRESETS[name]

@@ -1,0 +1,1 @@
+"""Write the prompts of the models, and parse their replies."""

@@ -1,0 +1,123 @@
+"""Write the messages to the root model, in the shapes of rlms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlm.context.description import Description
+from rlm.context.excerpt import shorten
+from rlm.models.lm import Message
+from rlm.prompts.system import system_prompt
+from rlm.runners.syntax import has_no_statement
+from rlm.trajectory.step import Cell, Step
+
+_GUARD = (
+    "The variable `context` is there already and you have seen nothing of it yet: do not assign it. Search it first: "
+    "reply with a block of code fenced as ```repl, and give no final answer yet.\n\n"
+)
+_AGAIN = "Your last reply and its output were the same as before: do something else now, such as a shorter keyword.\n\n"
+_QUERY_CHARACTERS = 300
+"""Of the question in the line that opens a later turn; the whole stands at the beginning."""
+
+NO_CODE = (
+    "Nothing was run: your reply has no block fenced as ```repl and no final answer at the start of a line. Write one, "
+    "such as:\n\n```repl\nprint(context[:1000])\n```"
+)
+NO_STATEMENT = "Nothing was run: this block holds comments only, or is empty. Write Python that looks at `context`."
+CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"
+CUT_NOT_RUN = "Not run: your reply was cut off inside this block. Send it again, shorter or in parts.\n"
+
+DRAFT = 'FINAL(answer["content"])'
+"""A cell that gives the draft of the model as the answer."""
+NEW_QUESTION = 'answer["content"], answer["ready"] = "", False'
+"""A cell that makes room for another answer."""
+
+_FORCED = (
+    "All {turns} turns are used; you will see no more output. Give your best answer now, as plain text, from what you "
+    "have found so far, and say what is uncertain about it."
+)
+
+
+def opening_messages(
+    query: str,
+    context: Description,
+    *,
+    prompt_characters: int,
+    output_limit: int,
+    children: bool = False,
+    tools: Sequence[str] = (),
+    outline: str = "",
+) -> list[Message]:
+    """The system prompt, and the question with the description of the context, and with its outline if there is one."""
+    system = system_prompt(
+        context, prompt_characters=prompt_characters, output_limit=output_limit, children=children, tools=tools
+    )
+    # The quoted form is what the rlms visualizer shows as the question of a run.
+    question = f'Answer the original query: "{query}"\n\nThe variable `context` holds {context.sentence}.'
+    if outline:
+        question += f"\n\nA few places of it, as `context.outline()` finds them:\n{outline}"
+    return [_message("system", system), _message("user", question)]
+
+
+def next_question(query: str, *, broken_off: bool = False) -> Message:
+    """The message that begins another question in the same namespace."""
+    before = "The query before was broken off; leave it. " if broken_off else ""
+    return _message(
+        "user", f'{before}Now answer another query: "{query}"\n\n`context` and your variables are as you left them.'
+    )
+
+
+def turn_message(turn: int, turns: int | None, query: str, *, has_seen: bool, again: bool = False) -> Message:
+    """The message that opens turn `turn` of `turns`, from 1. The first of a run asks to look before answering; a later
+    one says the question again, and how to finish, since a small model has forgotten both.
+
+    `again`: the last reply repeated the one before it.
+    """
+    number = f"Turn {turn}{'' if turns is None else f'/{turns}'}"
+    if turn == 1:
+        return _message("user", f"{'' if has_seen else _GUARD}{number}:")
+    short = " ".join(shorten(query, _QUERY_CHARACTERS).split())
+    text = f'{number}, for the query "{short}": the next block of code, or FINAL(your answer) when you have it.'
+    return _message("user", (_AGAIN if again else "") + text)
+
+
+def history(step: Step) -> list[Message]:
+    """The messages up to the end of a turn. One that repeats the turn before it leaves nothing behind."""
+    return list(step.prompt[:-1]) if step.repeats else [*step.prompt, *feedback(step)]
+
+
+def forced_message(turns: int) -> Message:
+    """The demand for an answer after the last turn."""
+    return _message("user", _FORCED.format(turns=turns))
+
+
+def feedback(step: Step) -> list[Message]:
+    """The messages that a turn adds to the history: the reply, and one message with output, errors and notices."""
+    numbered = len(step.cells) > 1
+    parts = [
+        f"REPL output{f' (block {i})' if numbered else ''}:\n{_format_cell(cell)}"
+        for i, cell in enumerate(step.cells, 1)
+    ]
+    if step.notice:
+        parts.append(step.notice)
+    return [_message("assistant", step.reply.text), *([_message("user", "\n\n".join(parts))] if parts else [])]
+
+
+def _format_cell(cell: Cell) -> str:
+    result = cell.result
+    parts = [part.rstrip("\n") for part in (result.stdout, result.stderr) if part]
+    if not parts:
+        parts.append(NO_STATEMENT if has_no_statement(cell.code) else "No output: use print(...) to see a value.")
+    names = [name for name in result.variables if name != "context"]
+    if names:
+        parts.append(f"REPL variables: {_format_names(names)}")
+    return "\n".join(parts)
+
+
+def _format_names(names: Sequence[str], most: int = 40) -> str:
+    newest = list(names)[-most:]
+    return (f"... and {len(names) - most} more, " if len(names) > most else "") + ", ".join(newest)
+
+
+def _message(role: str, content: str) -> Message:
+    return {"role": role, "content": content}

@@ -1,0 +1,7 @@
+"""The REPL of rlm-minimal by the names that it has there: `from rlm.repl import REPLEnv, REPLResult, Sub_RLM`."""
+
+from __future__ import annotations
+
+from rlm.compat.rlm_minimal import REPLEnv as REPLEnv
+from rlm.compat.rlm_minimal import REPLResult as REPLResult
+from rlm.compat.rlm_minimal import Sub_RLM as Sub_RLM

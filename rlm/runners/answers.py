@@ -1,0 +1,219 @@
+"""Accept the final answer of a run, given in any of three ways.
+
+- the dict: `answer["content"] = ...; answer["ready"] = True`, also by `update` or by binding `answer` anew. The cell's
+  end decides, so content that comes after `ready` counts and an exception does not lose it;
+- calls: `FINAL(value)`, `FINAL_VAR("name")`, `SUBMIT(value)` end the cell at once;
+- text in a reply without code: see `rlm.prompts.replies`; the runner looks the name of a `FINAL_VAR(name)` up here.
+
+Values without content are refused in every way: None, blank text, a placeholder, NaN, an error, an iterator, an object
+without a text of its own. The error tells the model what to write instead. Empty lists and dicts, 0 and False are
+answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping, MutableMapping
+from numbers import Number
+from typing import Any, NoReturn
+
+from rlm.context import protocol
+from rlm.errors import AnswerRefused
+from rlm.runners.claims import Claim, read_claims
+
+MOST_BYTES = 63 << 20
+"""Of an answer as UTF-8. It crosses the channel of a worker in one message, beside what its cell printed."""
+
+_PLACEHOLDERS = frozenset(("...", "answer", "context", "value", "variable_name", "your answer", "your own words"))
+"""What a model copies from the instructions where its answer belongs."""
+
+
+class FinalAnswer(BaseException):
+    """Ends the cell. No `Exception`, so that `except Exception` in the model's code lets it pass."""
+
+
+class Answers:
+    """Collects the final answer of a run."""
+
+    def __init__(self, context: object) -> None:
+        self._context = context
+        self._called: str | None = None
+        self._refused: AnswerRefused | None = None
+        self._claimed: object = None
+        self.slot: dict[str, Any] = {"content": "", "ready": False}
+        """The `answer` dict of the namespace."""
+
+    def functions(self, namespace: Mapping[str, Any]) -> dict[str, Callable[..., NoReturn]]:
+        """The calls that give an answer, by name; `namespace` is where `FINAL_VAR` looks."""
+
+        def final(value: object, sources: object = None) -> NoReturn:
+            """End the run with `value` as the answer. `sources`: pairs of characters and quotes that it rests on."""
+            self._claimed = sources
+            offer(lambda: value)
+
+        def offer(get: Callable[[], object]) -> NoReturn:
+            # Refused or not, it ends the cell: the model's own `except` must not swallow the refusal.
+            try:
+                self._called = self.text_of(get())
+            except AnswerRefused as exc:
+                self._refused = exc
+            raise FinalAnswer
+
+        def final_var(name_or_value: object, sources: object = None) -> NoReturn:
+            """End the run with the variable of this name, or with this value, as the answer. `sources` as in FINAL."""
+            self._claimed = sources
+            offer(lambda: self._value_of(name_or_value, namespace))
+
+        def submit(*values: object, **fields: object) -> NoReturn:
+            """End the run with a value, or with several fields by name, as the answer."""
+            if bool(values) == bool(fields):
+                raise TypeError("SUBMIT takes the answer either by position or by keyword")
+            given = list(values or fields.values())
+            final(given[0] if len(given) == 1 else fields or given)
+
+        calls = {"FINAL": final, "FINAL_VAR": final_var, "SUBMIT": submit}
+        for name, call in calls.items():
+            call.__name__ = call.__qualname__ = name
+        return calls
+
+    def collect(self, namespace: Mapping[str, Any]) -> str | None:
+        """The final answer at the end of a cell, or None. Raises AnswerRefused, once per offer."""
+        called, refused = self._called, self._refused
+        self._called = self._refused = None  # taken: another question may follow in this namespace
+        if called is not None:
+            return called
+        if refused is not None:
+            raise refused
+        slot = namespace.get("answer")
+        if not isinstance(slot, Mapping) or not slot.get("ready"):
+            return None
+        try:
+            return self.text_of(slot.get("content"))
+        except AnswerRefused:
+            for offered in (slot, self.slot):
+                if isinstance(offered, MutableMapping):
+                    offered["ready"] = False
+            raise
+
+    def take_claims(self, namespace: Mapping[str, Any]) -> tuple[Claim, ...]:
+        """What the answer that was just collected rests on, as the model says."""
+        given, self._claimed = self._claimed, None
+        if given is None and isinstance(slot := namespace.get("answer"), MutableMapping):
+            given = slot.pop("sources", None)
+        return read_claims(given)
+
+    def adopt(self, rebound: object) -> None:
+        """Copy what a cell bound `answer` to into the dict, so that restoring the name loses nothing."""
+        if isinstance(rebound, Mapping):
+            self.slot.update(rebound)
+        else:
+            self.slot["content"] = rebound
+
+    def text_of_variable(self, name: str, namespace: Mapping[str, Any]) -> str:
+        """The text of the variable `name`. Raises AnswerRefused."""
+        if name not in namespace:
+            raise AnswerRefused(f"there is no variable {name!r}: assign it in a cell first, or use FINAL(your answer)")
+        return self.text_of(namespace[name])
+
+    def text_of(self, value: object) -> str:
+        """`value` as the text of an answer. Raises AnswerRefused for a value without content; it says what to write."""
+        if value is self._context and value is not None:
+            raise AnswerRefused("`context` itself is no answer: give a slice such as context[a:b], or your own words")
+        if value is self.slot or (isinstance(value, dict) and value.keys() - {"sources"} == {"content", "ready"}):
+            content = value["content"]
+            if content is None or content is value or (isinstance(content, str) and not content):
+                raise AnswerRefused("`answer` holds no content yet: write FINAL(value) with the value that you found")
+            value = content
+        try:
+            why = _why_no_answer(value) or _why_items_no_answer(value)
+            text = "" if why else str(value)
+        except Exception as exc:  # model-made and lazy objects alike: any fault here is the model's to repair
+            raise AnswerRefused(
+                f"this {type(value).__name__} has no text: {type(exc).__name__}: {exc}; give a part, or your own words"
+            ) from exc
+        if why:
+            raise AnswerRefused(why)
+        check_text(text)
+        return text
+
+    def _value_of(self, name_or_value: object, namespace: Mapping[str, Any]) -> object:
+        """A str is the name of a variable if there is one, else a value if a variable has it or it is no identifier."""
+        if not isinstance(name_or_value, str):
+            return name_or_value
+        if name_or_value in namespace:
+            return namespace[name_or_value]
+        is_value = any(value is name_or_value for value in namespace.values())
+        if name_or_value.isidentifier() and not is_value:
+            raise AnswerRefused(f"there is no variable {name_or_value!r}; a literal answer is FINAL({name_or_value!r})")
+        return name_or_value
+
+
+def check_text(text: str) -> None:
+    """Raise AnswerRefused for a text that is blank, or too long for a worker to send."""
+    if not any(character.isprintable() and not character.isspace() for character in text):
+        raise AnswerRefused("an empty text is no answer: say in words what you found, or that you found nothing")
+    # At most four bytes a character; a text that is surely short enough is not encoded for its length.
+    if 4 * len(text) > MOST_BYTES and (size := len(text.encode("utf-8", "surrogatepass"))) > MOST_BYTES:
+        raise AnswerRefused(f"an answer of {size:,} bytes is too long, at most {MOST_BYTES:,}: give what was asked for")
+
+
+def check_written_answer(text: str) -> None:
+    """`check_text` for `FINAL(text)` in a reply, which refuses placeholders too."""
+    check_text(text)
+    if text.strip().lower() in _PLACEHOLDERS:
+        raise AnswerRefused(
+            f"FINAL({text.strip()}) holds no answer: write the answer itself between the parentheses, or "
+            "FINAL_VAR(variable_name) for the value of a variable"
+        )
+
+
+def _why_no_answer(value: object) -> str:
+    """Why a value is no answer; empty where it may be one. Its type decides, but for None, `...` and NaN."""
+    if value is None:
+        return (
+            "None is no answer (print(...), and a function without a return, give None): write FINAL(value), or say in "
+            'words that there is nothing, as in FINAL("not found")'
+        )
+    if value is ... or value is NotImplemented:
+        return "`...` is a placeholder: write FINAL(value) with the value that you found"
+    if isinstance(value, Number) and value != value:
+        return "NaN is no answer: look at what made it, or say in words that there is no such number"
+    return _why_no_text(value)
+
+
+def _why_no_text(value: object) -> str:
+    kind = type(value)
+    if isinstance(value, BaseException):
+        return f"an error ({kind.__name__}) is no answer: mend what raised it, or say in words what you know"
+    if isinstance(value, Awaitable | AsyncIterable):
+        return f"a {kind.__name__} is no answer: await it, and give what comes of it"
+    if isinstance(value, Iterator):
+        return f"a {kind.__name__} is no answer, its items are not made yet: write FINAL(list(...)), or join them"
+    if kind.__str__ is object.__str__ and (callable(value) or _repr(value).startswith("<")):
+        return f"a {kind.__name__} has no text of its own: call it, or give its items or attributes as text"
+    return ""
+
+
+def _repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception:  # raised again where the text is made
+        return ""
+
+
+def _why_items_no_answer(value: object) -> str:
+    """`_why_no_text` of the items of a list, tuple, set or dict; checks one item of each type."""
+    if isinstance(value, dict):
+        items: Any = value.values()
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        items = value
+    else:
+        return ""
+    kinds = {type(item): item for item in items}
+    lazy = {kind for kind, item in kinds.items() if protocol.passes_for_str(item) and not isinstance(item, str)}
+    for item in (item for item in items if lazy and type(item) in lazy):
+        if _repr(item).startswith("<"):  # else it shows its text, as a small document does
+            return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
+    for item in kinds.values():
+        if why := _why_no_text(item):
+            return f"what the {type(value).__name__} holds is no answer: {why}"
+    return ""

@@ -1,0 +1,140 @@
+"""Capture what a cell prints, apart from what other threads of the process print.
+
+`sys.stdout` belongs to the process, so replacing it for one cell would catch the output of other threads. While cells
+run, a router replaces it and looks at the writing thread: threads of cells write to their own buffer, all others to the
+stream that was there before. Not covered: file descriptor 1 itself (child processes), and library code in threads
+that a cell starts; plain `print` in such threads is caught, because the namespace has its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from rlm.context.excerpt import join_ends
+
+SLACK = 200
+"""Characters by which an output may pass its limit before it is cut: a note about what was left out is no text, and to
+cut less than the note about it takes would be no gain."""
+NOTES_CHARACTERS = 2_000
+"""The most that a runner adds to the output of a cell; printed text is not cut for it."""
+
+_thread = threading.local()
+_lock = threading.Lock()
+_cells = 0
+_hosts: dict[str, TextIO] = {}
+
+
+class Buffer:
+    """A text stream that keeps its first and last `limit` characters and counts the others: bounded memory."""
+
+    encoding = "utf-8"
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._head: list[str] = []
+        self._tail: list[str] = []
+        self._head_room = limit
+        self._tail_characters = 0
+        self._lock = threading.Lock()
+        self.total = 0
+        """Characters written so far."""
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        with self._lock:
+            self.total += len(text)
+            if self._head_room:
+                self._head.append(text[: self._head_room])
+                rest = text[self._head_room :]
+                self._head_room -= len(self._head[-1])
+            else:
+                rest = text
+            if rest:
+                self._tail.append(rest[-self._limit :])
+                self._tail_characters += len(self._tail[-1])
+                if self._tail_characters > 2 * self._limit:
+                    self._tail = ["".join(self._tail)[-self._limit :]]
+                    self._tail_characters = len(self._tail[0])
+        return len(text)
+
+    def writelines(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Nothing to do: writes arrive at once."""
+
+    def isatty(self) -> bool:
+        return False
+
+    def text(self, limit: int | None = None) -> str:
+        """The text so far; its head and tail if it is longer than `limit` (at most the buffer's own) and a little."""
+        limit = self._limit if limit is None else max(0, min(limit, self._limit))
+        with self._lock:
+            head, tail = "".join(self._head), "".join(self._tail)
+            if self.total <= min(limit + SLACK, 2 * self._limit):
+                return head + tail
+            both = head + tail
+            return join_ends(head[: limit - limit // 2], both[len(both) - limit // 2 :], self.total - limit)
+
+
+class Router:
+    """Stands in for `sys.stdout` or `sys.stderr` while cells run."""
+
+    def __init__(self, name: str, before: TextIO) -> None:
+        self._name = name
+        self.before = before
+        """The replaced stream: threads without a cell keep writing to it."""
+
+    def _target(self) -> Any:
+        return getattr(_thread, self._name, None) or self.before
+
+    def write(self, text: str) -> int:
+        return int(self._target().write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target(), name)
+
+
+@contextmanager
+def route_streams() -> Iterator[None]:
+    """Replace `sys.stdout` and `sys.stderr` by routers inside.
+
+    The thread that waits for a cell enters it, so that a cell which cannot be stopped does not keep them.
+    """
+    global _cells
+    with _lock:
+        _cells += 1
+        for name in ("stdout", "stderr"):
+            if not isinstance(stream := getattr(sys, name), Router):
+                _hosts[name] = stream
+                setattr(sys, name, Router(name, stream))
+    try:
+        yield
+    finally:
+        with _lock:
+            _cells -= 1
+            for name in ("stdout", "stderr"):
+                if not _cells and isinstance(stream := getattr(sys, name), Router):
+                    setattr(sys, name, stream.before)
+
+
+@contextmanager
+def capture_thread(out: Buffer, err: Buffer) -> Iterator[None]:
+    """Send what this thread writes to the routers to these buffers, inside."""
+    _thread.stdout, _thread.stderr = out, err
+    try:
+        yield
+    finally:
+        _thread.stdout = _thread.stderr = None
+
+
+def redirection() -> Any:
+    """The stream that a cell put in place of `sys.stdout`, as `redirect_stdout` does; None where it did not."""
+    now = sys.stdout
+    return None if isinstance(now, Router) or now is _hosts.get("stdout") else now

@@ -1,0 +1,63 @@
+"""Read what a model says its answer rests on: `FINAL(answer, sources=[(a, b), "quote"])`. Nothing is believed here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+Claim = tuple[int, int] | str | None
+"""Half-open characters of the context, a quote from it, or None for what is neither."""
+
+MOST_CLAIMS = 100
+MOST_QUOTE_CHARACTERS = 10_000
+
+
+def read_claims(sources: object) -> tuple[Claim, ...]:
+    """The claims in what the code of a cell gave. Never raises: a claim that is none is None."""
+    if _claim(sources) is not None:
+        return (_claim(sources),)
+    if not isinstance(sources, Iterable):
+        return () if sources is None else (None,)
+    claims: list[Claim] = []
+    try:
+        for each in sources:
+            claims.append(_claim(each))
+            if len(claims) == MOST_CLAIMS:
+                break
+    except Exception:  # an iterator of the model's own making
+        claims.append(None)
+    return tuple(claims)
+
+
+def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
+    """Answer and claims of what stands between the parentheses of a FINAL that was written as text."""
+    if "sources" not in inside:
+        return inside, ()
+    try:
+        call = ast.parse(f"f({inside})", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return inside, ()
+    match call:
+        case ast.Call(args=[ast.Constant(value=answer)], keywords=[ast.keyword(arg="sources", value=given)]):
+            try:
+                return str(answer), read_claims(ast.literal_eval(given))
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+                return str(answer), (None,)
+    return inside, ()
+
+
+def check_claims(value: object) -> tuple[Claim, ...]:
+    """The claims that a worker sent. Raises ValueError for what is no list of them."""
+    if not isinstance(value, list) or len(value) > MOST_CLAIMS + 1:
+        raise ValueError("no list of claims")
+    return tuple(_claim(each) for each in value)
+
+
+def _claim(value: Any) -> Claim:
+    match value:
+        case str() if len(value.strip()) > 0 and len(value) <= MOST_QUOTE_CHARACTERS:
+            return str(value)
+        case [int(start), int(stop)] if not isinstance(start, bool) and 0 <= start < stop < 2**62:
+            return int(start), int(stop)
+    return None

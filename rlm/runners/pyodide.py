@@ -1,0 +1,35 @@
+"""Find Node and the npm package `pyodide`, which the runner `wasm` needs; nothing is ever downloaded here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FOLDER = "MONOCONTEXT_PYODIDE"
+"""The variable of the environment that names the folder of the npm package."""
+HOME = "~/.monocontext"
+"""Where the error says to install it: `npm install --prefix ~/.monocontext pyodide`."""
+
+
+def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
+    """What the runner needs and this machine lacks, with the command that brings it; empty where nothing does."""
+    if not hasattr(os, "readv"):
+        return "no os.readv, which its channel needs and Windows lacks"
+    import shutil  # 2 ms that other runners need not pay
+
+    if shutil.which("node") is None:
+        return "no program 'node' here: install Node 20.12 or newer"
+    folder = find_folder(pyodide)
+    if not (folder / "pyodide.asm.wasm").is_file():
+        return (
+            f"no Pyodide in {folder}: say `npm install --prefix {HOME} pyodide`, or name the folder of that package in "
+            f"{FOLDER}"
+        )
+    return ""
+
+
+def find_folder(pyodide: str | os.PathLike[str] | None) -> Path:
+    """The folder of the npm package: the one given, the one that the environment names, or that of our home."""
+    given = pyodide or os.environ.get(FOLDER)
+    # A user without a home has none; never a folder `~` of where the program was started.
+    return Path(given or Path(os.sep, os.path.expanduser(HOME), "node_modules", "pyodide")).resolve()

@@ -1,0 +1,56 @@
+"""The protocol of runners, and the result of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from rlm.errors import RunnerUnavailable
+
+if TYPE_CHECKING:
+    from rlm.calls.subcalls import SubCall
+    from rlm.runners.claims import Claim
+
+DEFAULT_RUNNER = "confined"
+"""The runner of a run that names none: `subprocess`, or `wasm` where nothing of that confines."""
+
+
+class NothingConfines(RunnerUnavailable):
+    """This machine has none of what the runner `subprocess` confines with."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """The result of one code block."""
+
+    stdout: str = ""
+    """What it printed, shortened, and the repr of its last expression."""
+    stderr: str = ""
+    """Tracebacks and warnings; empty when all went well."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """The namespace after the cell: name -> repr of about 200 characters."""
+    calls: tuple[SubCall, ...] = ()
+    """Its sub-calls, in the order of their ends."""
+    final_answer: str | None = None
+    """The answer, if the cell gave it."""
+    execution_seconds: float = 0.0
+    """Wall clock, sub-calls included."""
+    claims: tuple[Claim, ...] = ()
+    """What the model says the answer rests on; not checked."""
+
+
+class Runner(Protocol):
+    """One namespace that code blocks run in, one after another."""
+
+    def run(self, code: str) -> CellResult:
+        """Run one block. What its code raises comes back as text; only a real Ctrl-C is raised here."""
+        ...
+
+    def variable(self, name: str) -> str:
+        """The text of a variable, for an answer. Raises AnswerRefused."""
+        ...
+
+    def close(self) -> None:
+        """End running code and free the namespace."""
+        ...

@@ -1,0 +1,155 @@
+"""Fork workers from one process that has imported what they need: 20 ms of processor time each instead of 300.
+
+A template runs no code of a model. A worker is a fork of it that confines itself as any other does, with descriptors of
+its own, so what one cell leaves behind no other worker finds. They share the layout of their memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+from rlm.runners.confine.view import FolderView
+from rlm.runners.launcher import PLAN_BYTES, command
+
+FORKED_WAYS = ("namespaces", "landlock")
+"""Of confining. The program `bwrap` starts a new Python by itself."""
+
+_Key = tuple[FolderView, tuple[str, ...]]
+_lock = threading.Lock()
+_holders = 0
+_templates: dict[_Key, Template] = {}
+
+
+@contextmanager
+def warm_workers() -> Iterator[None]:
+    """Until it is left, workers of the runner `subprocess` in this process are forked from a template."""
+    global _holders
+    with _lock:
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders -= 1
+            ended = [] if _holders else list(_templates.values())
+            if ended:
+                _templates.clear()
+        for template in ended:
+            template.close()
+
+
+def warm_template(view: FolderView, modules: tuple[str, ...]) -> Template | None:
+    """The template of workers that import these modules; None where nobody keeps workers warm."""
+    with _lock:
+        if not _holders:
+            return None
+        found = _templates.get((view, modules))
+        if found is None or not found.is_alive():
+            if found:
+                found.close()
+            found = _templates[view, modules] = Template(view, modules)
+        return found
+
+
+class Template:
+    """A process that forks. Safe for use by many threads."""
+
+    def __init__(self, view: FolderView, modules: tuple[str, ...]) -> None:
+        """Raises OSError where it cannot be started."""
+        self._owner = os.getpid()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        shown: dict[str, Any] = {"python": "", "readable": [], "links": [], "import_path": []}
+        plan = {"way": "template", "control": theirs.fileno(), "modules": modules, "view": shown, "limits": {}}
+        with theirs:
+            self._process = subprocess.Popen(
+                command(view.python, plan, view),
+                env={},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+
+    def is_alive(self) -> bool:
+        """Whether this process, and no fork of it, may use it."""
+        return os.getpid() == self._owner and self._process.poll() is None
+
+    def fork(self, plan: Mapping[str, Any], channel: int, lifeline: int) -> Forked:
+        """A launcher that carries out a plan. Raises OSError where the template is gone."""
+        message = json.dumps(plan).encode()
+        if len(message) > PLAN_BYTES:
+            raise OSError(f"a plan of {len(message):,} bytes: at most {PLAN_BYTES:,}")
+        complaints, their_complaints = os.pipe()
+        status, their_status = os.pipe()
+        try:
+            socket.send_fds(self._control, [message], [channel, lifeline, their_complaints, their_status])
+        except BaseException:
+            os.close(complaints)
+            os.close(status)
+            raise
+        finally:
+            os.close(their_complaints)
+            os.close(their_status)
+        return Forked(status, open(complaints, "rb", buffering=0))
+
+    def close(self) -> None:
+        """End it; its workers go on. Idempotent."""
+        self._control.close()
+        if os.getpid() == self._owner:
+            self._process.wait()
+
+
+class Forked:
+    """A launcher that is no child of this process, with what `Process` takes of `subprocess.Popen`."""
+
+    def __init__(self, status: int, stderr: IO[bytes]) -> None:
+        """`status`: a pipe that gets the launcher's process id, and its exit code when it ends, a line each."""
+        self.stderr = stderr
+        self.returncode: int | None = None
+        self._status: int | None = status
+        self._said = b""
+
+    @property
+    def pid(self) -> int:
+        """Of the launcher; 0 where none was forked."""
+        while b"\n" not in self._said and self._status is not None:
+            self._read()
+        return int(self._said.split()[0]) if self._said else 0
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code. Raises subprocess.TimeoutExpired."""
+        while self._status is not None:
+            poll = select.poll()
+            poll.register(self._status, select.POLLIN)
+            if not poll.poll(None if timeout is None else timeout * 1000):
+                raise subprocess.TimeoutExpired("launcher", timeout or 0.0)
+            self._read()
+        assert self.returncode is not None
+        return self.returncode
+
+    def kill(self) -> None:
+        """End a launcher that does not end by itself; its worker ends with it."""
+        if self.pid and self._status is not None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def _read(self) -> None:
+        """Read on; where there is no more, the launcher has ended. A code that was not said is that of a kill."""
+        assert self._status is not None
+        if said := os.read(self._status, 64):
+            self._said += said
+            return
+        os.close(self._status)
+        self._status = None
+        code = self._said.split()[1:]
+        self.returncode = int(code[0]) if code else -signal.SIGKILL

@@ -1,0 +1,68 @@
+"""Check and describe custom tools: functions and values that the caller adds to the namespace."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import keyword
+from collections.abc import Mapping
+from typing import Any
+
+RESERVED = frozenset(
+    ("context", "answer", "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "LLMError", "llm_query", "llm_query_batched",
+     "rlm_query", "rlm_query_batched", "history", "__builtins__", "__name__")
+)  # fmt: skip
+"""Names that a run gives itself."""
+
+
+def describe_tools(custom: Mapping[str, object] | None) -> tuple[dict[str, object], tuple[str, ...]]:
+    """The names with their objects, and a line for each that describes it to the model.
+
+    A value is the object itself or, as in rlms, `{"tool": object, "description": str}`. Raises ValueError for a name
+    that is reserved or is no Python name.
+    """
+    tools: dict[str, object] = {}
+    lines: list[str] = []
+    for name, given in (custom or {}).items():
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"a custom tool needs a Python name, not {name!r}")
+        if name in RESERVED:
+            raise ValueError(f"the name {name!r} of a custom tool is reserved")
+        described = isinstance(given, Mapping) and "tool" in given and set(given) <= {"tool", "description"}
+        tool = given["tool"] if described and isinstance(given, Mapping) else given
+        said = given.get("description") if described and isinstance(given, Mapping) else None
+        tools[name] = tool
+        lines.append(_describe_tool(name, tool, str(said) if said else None))
+    return tools, tuple(lines)
+
+
+def split_by_place(tools: Mapping[str, object], runner: str) -> tuple[dict[str, Any], str]:
+    """The tools that a runner calls in this process, and the code of a cell that makes the others where cells run.
+
+    The runner `local` takes any object by reference. Others call functions here and copy values, which must be plain
+    data. Raises ValueError for a value that is not.
+    """
+    if runner == "local":
+        return dict(tools), ""
+    values = {name: tool for name, tool in tools.items() if not callable(tool)}
+    for name, value in values.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            raise ValueError(
+                f"custom tool {name!r}, a {kind}, cannot go to runner {runner!r}: give a function"
+            ) from None
+    code = "\n".join(f"{name} = __import__('json').loads({json.dumps(value)!r})" for name, value in values.items())
+    return {name: tool for name, tool in tools.items() if callable(tool)}, code
+
+
+def _describe_tool(name: str, tool: object, description: str | None) -> str:
+    if callable(tool):
+        try:
+            signature = str(inspect.signature(tool))
+        except (TypeError, ValueError):
+            signature = "(...)"
+        about = description or (inspect.getdoc(tool) or "").split("\n\n")[0]
+        return f"`{name}{signature}`: {' '.join(about.split())}".rstrip(": ")
+    return f"`{name}`, a {type(tool).__name__}{f': {description}' if description else ''}"

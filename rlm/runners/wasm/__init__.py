@@ -1,0 +1,180 @@
+"""Run cells in CPython compiled to WebAssembly, under Node: the runner `wasm`.
+
+The worker is the one of `subprocess`, in a module that has memory and a channel and nothing else: `node.mjs` says what
+is taken from it. Node's permission model stands behind that: it reads the folder of Pyodide alone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Unpack
+
+from rlm.calls.subcalls import SubCalls
+from rlm.errors import ChannelAbuse, RunnerUnavailable
+from rlm.runners.channel import ChannelClosed, Message
+from rlm.runners.pyodide import HOME, find_folder, what_is_missing
+from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions, packages_of
+from rlm.runners.started import take_channel, wait_for_exit
+from rlm.runners.wasm.snapshot import load_snapshot
+
+MEMORY_BYTES = 2 << 30
+DISK_BYTES = 64 << 20
+_HEAP_MIB = 512
+"""Of JavaScript: Pyodide's own objects, and the names of files."""
+_LIBRARIES = ("cachetools",)
+"""Python's that a context's package imports in a worker."""
+_IMPORTED_AHEAD = ("rlm.runners.wasm.inside", "tempfile")
+"""Beside what the server of a context names."""
+_PAGE_BYTES = 64 << 10
+_PROGRAM = Path(__file__).with_name("node.mjs")
+
+
+class WasmRunner(RemoteRunner):
+    """Runs cells in a WebAssembly module."""
+
+    def __init__(
+        self,
+        context: object,
+        subcalls: SubCalls,
+        *,
+        pyodide: str | os.PathLike[str] | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        **shared: Unpack[SharedOptions],
+    ) -> None:
+        """`pyodide`: the folder of the npm package. `memory_bytes`: of the module, at most 4 GiB.
+
+        Raises RunnerUnavailable.
+        """
+        super().__init__(WasmPlace(pyodide, memory_bytes, packages_of(context)), context, subcalls, **shared)
+
+
+class WasmPlace:
+    """Starts modules."""
+
+    name = "wasm"
+
+    def __init__(self, pyodide: str | os.PathLike[str] | None, memory_bytes: int, packages: tuple[str, ...]) -> None:
+        self._pyodide = pyodide
+        self._memory_bytes = memory_bytes
+        self._packages = packages
+
+    def start(self, modules: Sequence[str] = ()) -> tuple[NodeProcess, Mapping[str, Any]]:
+        """A module that begins with a snapshot; the first of a version makes it, where it can be kept.
+
+        Raises RunnerUnavailable.
+        """
+        if lacks := what_is_missing(self._pyodide):
+            raise RunnerUnavailable(f"runner 'wasm': {lacks}")
+        node, folder = shutil.which("node") or "node", find_folder(self._pyodide)
+        archive = _pack((*self._packages, *_LIBRARIES))
+        ahead = json.dumps([*_IMPORTED_AHEAD, *modules])
+        depends_on = (
+            _version(node).encode(), (folder / "package.json").read_bytes(), _PROGRAM.read_bytes(), archive,
+            ahead.encode(),
+        )  # fmt: skip
+
+        def make() -> bytes:
+            process, (_, made) = self._launch(node, folder, {"modules": json.loads(ahead)}, archive, b"")
+            process.end()
+            return bytes(made)
+
+        kept = os.path.expanduser(HOME)  # not absolute where the user has no home
+        snapshot = load_snapshot(Path(kept, "snapshots"), depends_on, make) if os.path.isabs(kept) else b""
+        process, (hello, _) = self._launch(node, folder, {}, archive, snapshot)
+        return process, hello
+
+    def _launch(
+        self, node: str, folder: Path, given: Mapping[str, Any], archive: bytes, snapshot: bytes
+    ) -> tuple[NodeProcess, Message]:
+        """A process, and its first message. Raises RunnerUnavailable."""
+        popen = subprocess.Popen(
+            self.command(node, folder),
+            env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        process = NodeProcess(popen)
+        try:
+            process.channel.send({**given, "archive": len(archive)}, [archive, snapshot], seconds=START_SECONDS)
+            first = process.channel.receive(START_SECONDS)
+        except (ChannelClosed, ChannelAbuse):
+            first = None  # its stderr tells more
+        except BaseException:
+            process.end()
+            raise
+        if first is None:
+            raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
+        return process, first
+
+    def command(self, node: str, folder: Path) -> list[str]:
+        """The command line of Node. It holds the program itself, which needs no right to a file then."""
+        folders = (folder, folder.parent / "ws")  # which Pyodide imports under Node
+        readable = [f"--allow-fs-read={each}{os.sep}*" for each in folders]
+        return [
+            node, _permission_flag(node), *readable, "--no-warnings", "--disallow-code-generation-from-strings",
+            f"--max-old-space-size={_HEAP_MIB}", f"--wasm-max-mem-pages={self._memory_bytes // _PAGE_BYTES}",
+            "--input-type=module", "--eval", _PROGRAM.read_text("utf-8"), str(folder), str(DISK_BYTES),
+        ]  # fmt: skip
+
+
+class NodeProcess:
+    """Node with a module, and its channel."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        self._popen = popen
+        self._ended: str | None = None
+        self.channel = take_channel(popen)
+
+    def end(self, *, gone: bool = False) -> str:
+        """Kill it."""
+        if self._ended is None:
+            self.channel.close()
+            by_itself = gone and wait_for_exit(self._popen)
+            self._popen.kill()
+            said = self._popen.communicate()[1].decode("utf-8", "replace")
+            errors = [line.strip() for line in said.splitlines() if "Error" in line or "error" in line]
+            complaint = errors[-1][:300] if errors else ""
+            self._ended = (complaint or f"exit status {self._popen.returncode}") if by_itself else "ended"
+        return self._ended
+
+
+@cache
+def _version(node: str) -> str:
+    return subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _permission_flag(node: str) -> str:
+    """Node's option for its permission model, by its version. Raises RunnerUnavailable."""
+    major, minor = (int(part) for part in _version(node).lstrip("v").split(".")[:2])
+    if (major, minor) < (20, 12):
+        raise RunnerUnavailable(f"runner 'wasm': this is Node {_version(node)}: it needs 20.12 or newer")
+    is_stable = major >= 24 or (major == 22 and minor >= 13)
+    return "--permission" if is_stable else "--experimental-permission"
+
+
+@cache
+def _pack(packages: tuple[str, ...]) -> bytes:
+    """The Python files of packages as a zip archive."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:  # stored: a worker reads each file once
+        for name in packages:
+            spec = find_spec(name)
+            if spec is None or not spec.submodule_search_locations:
+                raise RunnerUnavailable(f"runner 'wasm': no package {name!r} to give to the worker")
+            home = Path(next(iter(spec.submodule_search_locations)))
+            for file in sorted(home.rglob("*.py")):
+                archive.write(file, Path(name, file.relative_to(home)).as_posix())
+    return packed.getvalue()

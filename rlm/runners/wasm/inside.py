@@ -1,0 +1,141 @@
+"""In the WebAssembly module: forget JavaScript, then run cells. Never imported by the host."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import random
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+from types import FrameType, ModuleType
+from typing import Any
+
+from rlm.runners import worker
+from rlm.runners.link import Link
+
+ABSENT = ("google_crc32c", "zstandard")
+"""Compiled libraries that check and compress what is stored; the host does that."""
+_NAP_SECONDS = 0.05
+_JAVASCRIPT = ("js", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core", "asyncio")
+"""Modules that hold objects of JavaScript; asyncio has Pyodide's event loop."""
+_plain_asyncio: dict[str, ModuleType] = {}
+"""Its modules without that loop, if they were imported ahead."""
+
+
+class OneThreadLink(Link):
+    """A link of a process with one thread, whose reads block."""
+
+    def interrupted(self) -> bool:
+        """Whether the host wants the running cell to end, as far as has been read."""
+        return self._is_interrupted
+
+
+class AskedThread(worker.MainThread):
+    """Runs cells where no timer rings: Python's steps ring the alarm some fifty times a second."""
+
+    _rings_at = 0.0
+
+    def _set_timer(self, seconds: float) -> None:
+        self._rings_at = time.monotonic() + seconds
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if time.monotonic() >= self._rings_at:
+            super()._ring(number, frame)
+
+
+class _Sleep(selectors.SelectSelector):
+    def select(self, timeout: float | None = None) -> list[Any]:
+        time.sleep(_NAP_SECONDS if timeout is None else max(0.0, min(timeout, _NAP_SECONDS)))
+        return []
+
+
+class _Absent(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        raise ImportError(f"{self.__name__} is not in the sandbox")
+
+
+def import_ahead(modules: Iterable[str]) -> None:
+    """Import what workers need, before the memory of the module is kept for them."""
+    _leave_out_absent()
+    for name in modules:
+        importlib.import_module(name)
+    patched = _take_modules(("asyncio",))
+    importlib.import_module("asyncio")
+    _plain_asyncio.update(_take_modules(("asyncio",)))
+    sys.modules.update(patched)
+
+
+def main() -> None:
+    """Run the worker over /dev/channel; from its opening on the module can ask for nothing but files and clocks."""
+    _leave_out_absent()
+    _seed_anew()
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    worker.prepare()
+    forget_javascript()
+    channel = os.open("/dev/channel", os.O_RDWR)
+    link = OneThreadLink(channel, os.dup(channel))
+    worker.main(link, AskedThread(link), {"confinement": "wasm"})
+
+
+def forget_javascript() -> None:
+    """Leave no object of JavaScript and no way to get one. Raises RuntimeError where one is left."""
+    import js  # type: ignore[import-not-found]
+
+    kind = type(js)
+    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
+    _take_modules(_JAVASCRIPT)
+    del js
+    _use_plain_asyncio()
+    for holder in gc.get_objects():  # the collector does not track the objects themselves
+        if type(holder) is dict:
+            for key in [key for key, value in list(holder.items()) if issubclass(type(value), kind)]:
+                del holder[key]
+        elif str(type(holder).__module__).startswith("_pyodide") and hasattr(holder, "__dict__"):
+            vars(holder).clear()  # its loaders of modules
+    gc.collect()
+    left = [one for one in gc.get_objects() if issubclass(type(one), kind)]
+    if left:
+        raise RuntimeError(f"objects of JavaScript are left: {left[:5]}")
+
+
+def _leave_out_absent() -> None:
+    sys.modules.update({name: _Absent(name) for name in ABSENT if name not in sys.modules})
+
+
+def _seed_anew() -> None:
+    """Seed the generators of chance: the memory of a module may be a copy that others got, too."""
+    for each in gc.get_objects():
+        if isinstance(each, random.Random):
+            each.seed()
+
+
+def _take_modules(packages: tuple[str, ...]) -> dict[str, ModuleType]:
+    """Remove the modules of packages from those that are imported."""
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in packages}
+
+
+def _use_plain_asyncio() -> None:
+    """Give asyncio, without Pyodide's patches, a loop of timers and callbacks: there are no sockets, and no threads."""
+    sys.modules.update(_plain_asyncio)
+    import asyncio
+
+    class Loop(asyncio.SelectorEventLoop):
+        def __init__(self) -> None:
+            super().__init__(_Sleep())
+
+        def _make_self_pipe(self) -> None:
+            pass
+
+        def _close_self_pipe(self) -> None:
+            pass
+
+        def _write_to_self(self) -> None:
+            pass
+
+    asyncio._set_running_loop(None)
+    asyncio.new_event_loop = asyncio.events.new_event_loop = Loop

@@ -1,0 +1,82 @@
+"""Keep the memory of a module that has imported what a worker needs: a worker begins with a copy of it.
+
+A snapshot holds public code and no context; it is made by a process that runs no code of a model, with an empty
+environment. Its name is a digest of all that it depends on, its first bytes are a digest of the rest: a damaged one is
+made anew.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+MOST_KEPT = 4
+"""Snapshots, of 31 MB each, that the folder holds: of the versions and kinds of contexts used last."""
+_SUFFIX = ".snapshot"
+_DIGEST_BYTES = sha256().digest_size
+_making = threading.Lock()
+
+
+def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[], bytes]) -> bytes:
+    """The snapshot of these inputs, made where the folder has none; empty where it cannot keep one, or none is made."""
+    name = sha256(b"".join(sha256(each).digest() for each in depends_on)).hexdigest()
+    path = folder / f"{name}{_SUFFIX}"
+    if (found := _read(path)) is not None:
+        return found
+    with _making:  # those who waited find it
+        if (found := _read(path)) is not None:
+            return found
+        if not _can_write(folder):
+            return b""
+        made = make()
+        with suppress(OSError):  # a full disk: the next start makes it again
+            _write(path, made)
+        return made
+
+
+def drop_snapshots(folder: Path, most: int = MOST_KEPT) -> None:
+    """Remove all but those used last, what a killed process left half written included."""
+    found = []
+    for path in folder.glob(f"*{_SUFFIX}"):
+        with suppress(FileNotFoundError):  # another process drops them, too
+            found.append((path.stat().st_mtime_ns, path))
+    for _, path in sorted(found, reverse=True)[most:]:
+        path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> bytes | None:
+    """What the file holds; None where it is missing or damaged."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    with suppress(OSError):  # a folder of another user
+        os.utime(path)  # it is in use
+    body = data[_DIGEST_BYTES:]
+    return body if sha256(body).digest() == data[:_DIGEST_BYTES] else None
+
+
+def _can_write(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write it whole or not at all. Raises OSError."""
+    with NamedTemporaryFile(dir=path.parent, suffix=_SUFFIX, delete=False) as file:
+        try:
+            file.write(sha256(data).digest() + data)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    drop_snapshots(path.parent)

@@ -1,0 +1,1 @@
+"""Record a run: its steps, written to a file, read back, and printed."""

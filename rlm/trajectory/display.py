@@ -1,0 +1,144 @@
+"""Print the steps and the costs of a run to stderr, and on a terminal a line about the present."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.spinner import Spinner
+from rich.syntax import Syntax
+from rich.text import Text
+
+from rlm.calls.gateway import Gateway
+from rlm.context.excerpt import make_printable, shorten
+from rlm.trajectory.completion import Completion
+from rlm.trajectory.flags import in_flags
+from rlm.trajectory.step import Step
+
+_SHOWN_CHARACTERS = 1_500
+
+
+class Display:
+    """Prints steps as they end and, on a terminal, one line about the present; nothing unless `shown`."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
+        self._console = Console(stderr=True)
+        self._gate: Gateway | None = None
+        self._live: Live | None = None
+        self._written = 0
+        self._spinner = Spinner("dots")
+
+    def __enter__(self) -> Display:
+        if self._shown and self._console.is_terminal:
+            self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+            self._live = None
+
+    def watch(self, gate: Gateway) -> None:
+        """Show the calls and costs of this gateway in the living line."""
+        self._gate = gate
+
+    def delta(self, delta: str) -> None:
+        """Count a piece of the root's reply."""
+        self._written += len(delta)
+
+    def step(self, step: Step) -> None:
+        """Print a turn that has ended."""
+        self._written = 0
+        if self._shown:
+            print_step(step, self._console)
+
+    def summary(self, completion: Completion) -> None:
+        """Print one line of costs if steps are shown; a second one when the answer was forced."""
+        if self._shown:
+            print_summary(completion, self._console)
+
+    def say(self, text: str) -> None:
+        """Print a line of the command itself."""
+        self._console.print(Text(make_printable(text, terminal=True)))
+
+    def _render(self) -> Any:
+        parts = [f"the model has written {self._written:,} characters" if self._written else "waiting"]
+        if self._gate:
+            usage = self._gate.usage
+            parts += [f"{self._gate.elapsed():.0f} s", f"{usage.calls} calls", f"{usage.tokens:,} tokens"]
+            if usage.dollars:
+                parts.append(f"${usage.dollars:.3f}")
+        self._spinner.update(text=Text(" · ".join(parts), style="dim"))
+        return self._spinner
+
+
+def print_step(step: Step, console: Console | None = None) -> None:
+    """Print one turn: the time it took, its code, what the code printed."""
+    console = console or Console(stderr=True)
+    console.rule(Text(f"turn {step.iteration}  thinking {step.thinking_seconds:.1f} s"), align="left")
+    if step.compacted:
+        console.print(Text(f"The history was long: {step.compacted} messages were shortened.", style="yellow"))
+    if not step.cells:
+        console.print(Text(_shorten(step.reply.text.strip(), console)))
+    for cell in step.cells:
+        code = make_printable(cell.code, terminal=console.is_terminal)
+        if console.is_terminal:
+            console.print(Panel(Syntax(code, "python", word_wrap=True), title="code", title_align="left"))
+        else:
+            console.print(Text(code))
+        for text, style in ((cell.result.stdout, ""), (cell.result.stderr, "red")):
+            if text:
+                console.print(Text(_shorten(text.rstrip("\n"), console), style=style))
+        console.print(
+            Text(_format_cell_cost(cell.result.execution_seconds, len(cell.result.calls), cell.io), style="dim")
+        )
+    if step.notice:
+        console.print(Text(_shorten(step.notice, console), style="yellow"))
+
+
+def _shorten(text: str, console: Console) -> str:
+    return shorten(make_printable(text, terminal=console.is_terminal), _SHOWN_CHARACTERS)
+
+
+def print_summary(completion: Completion, console: Console | None = None) -> None:
+    """Print one line of costs; a second one when the answer was forced. Names limits as flags of a command."""
+    console = console or Console(stderr=True)
+    usage = completion.usage
+    cost = "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}"
+    line = (
+        f"{completion.iterations} turns, {usage.calls} calls, {usage.input_tokens:,} tokens in, "
+        f"{usage.output_tokens:,} out, {cost}, {completion.seconds:.1f} s{_format_storage(completion.io)}"
+    )
+    console.print(Text(make_printable(line, terminal=True), style="dim"))
+    if completion.reason == "max_iterations":
+        console.print(Text("The model did not finish: this answer was forced after its last turn.", style="yellow"))
+    elif completion.reason == "repetition":
+        console.print(
+            Text("The model repeated itself until the run ended: this is the best that it had.", style="yellow")
+        )
+    elif not completion.finished:
+        line = in_flags(f"The model did not finish: {completion.reason} is reached; this is the best that it had.")
+        console.print(Text(make_printable(line, terminal=True), style="yellow"))
+    for note in completion.notes:
+        console.print(Text(make_printable(in_flags(note), terminal=True), style="dim"))
+
+
+def _format_cell_cost(seconds: float, calls: int, io: dict[str, float] | None) -> str:
+    sub_calls = f", {calls} sub-calls" if calls else ""
+    return f"ran {seconds:.2f} s{sub_calls}{_format_storage(io)}"
+
+
+def _format_storage(io: dict[str, float] | None) -> str:
+    if not io:
+        return ""
+    return (
+        f", storage: {io.get('gets', 0):,.0f} GETs, {io.get('bytes', 0):,.0f} bytes, {io.get('hits', 0):,.0f} hits, "
+        f"{io.get('ms', 0) / 1000:.2f} s waited"
+    )

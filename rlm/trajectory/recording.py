@@ -1,0 +1,214 @@
+"""Read a trajectory back, to resume or to replay a run: its turns, and every call that was paid for."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from rlm.calls.cache import call_key
+from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage
+from rlm.errors import LLMError, TrajectoryError
+from rlm.models.lm import Reply, TokenDetails, is_amount
+from rlm.runners.runner import CellResult
+from rlm.trajectory.step import Cell, Step
+from rlm.trajectory.trajectory import VERSION, partial_of
+
+_SHAPE_ERRORS = (KeyError, TypeError, AttributeError, RecursionError)
+"""Errors of reading JSON that is no trajectory."""
+
+
+class Recording:
+    """The replies of a run, each taken once. Safe for use by many threads."""
+
+    def __init__(self, lines: list[dict[str, Any]], partial: list[dict[str, Any]] | None = None) -> None:
+        """`lines` of a trajectory, and the `partial` records of a turn that was under way."""
+        if not lines or lines[0].get("type") != "metadata":
+            raise TrajectoryError("a trajectory begins with a line of type 'metadata'")
+        if lines[0].get("trajectory_version", VERSION) > VERSION:
+            raise TrajectoryError(f"this trajectory has version {lines[0]['trajectory_version']}, known is {VERSION}")
+        self.metadata = lines[0]
+        """The first line."""
+        self.iterations = lines[1:]
+        """The turns that ended."""
+        ends = [i for i, line in enumerate(self.iterations, 1) if line["final_answer"] is not None]
+        begins = [i for i, line in enumerate(self.iterations) if line.get("question")]
+        self.open = self.iterations[max([0, *ends[-1:], *begins[-1:]]) :]
+        """Those of a question that has no answer yet; an earlier question may have been broken off."""
+        self._partial = [record for record in partial or () if record["iteration"] == len(lines)]
+        self._lock = threading.Lock()
+        self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
+        self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+        records = [
+            call
+            for line in self.iterations
+            for block in line["code_blocks"]
+            for call in block["result"].get("rlm_calls", ())
+        ]
+        for record in self._partial:
+            if record["type"] == "reply" and "error" not in record:
+                self._turns[record["turn"]] = _reply(record)
+            elif record["type"] != "reply":
+                records.append(record)
+        self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in records))
+        """Models of the calls of cells, in the order of their first call."""
+        for record in sorted(records, key=lambda record: record.get("order") or 0):
+            self._calls[record.get("key") or _call_key_of(record)].append(record)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> tuple[Recording, int]:
+        """The recording of a file, and how many of its bytes are whole lines. Raises TrajectoryError."""
+        try:
+            lines, whole = _read_lines(Path(path))
+            beside = partial_of(Path(path))
+            return cls(lines, _read_lines(beside)[0] if beside.exists() else None), whole
+        except TrajectoryError:
+            raise
+        except FileNotFoundError:
+            raise TrajectoryError(f"there is no trajectory at {path}") from None
+        except (OSError, ValueError, *_SHAPE_ERRORS) as exc:
+            raise TrajectoryError(f"{path} is no trajectory: {_describe_error(exc)}") from exc
+
+    def take(self, key: str) -> Reply | None:
+        """The next recorded reply to this call; None when none is left. Raises LLMError if the call failed."""
+        with self._lock:
+            record = self._calls[key].popleft() if self._calls.get(key) else None
+        if record is None:
+            return None
+        if record.get("error"):
+            raise LLMError(record["error"])
+        return _reply(record)
+
+    def take_turn(self, turn: int) -> Reply | None:
+        """The reply of the root in this turn; None where there is none."""
+        return self._turns.get(turn)
+
+    def count_into(self, usage: Usage) -> None:
+        """Add the cost of the open question so far."""
+        count_lines(self.open, usage)
+        for record in self._partial:
+            if record["type"] != "child" and "error" not in record:
+                usage.add(_reply(record))
+
+    @property
+    def seconds(self) -> float:
+        """The duration of the turns of the open question."""
+        return sum(line.get("iteration_time") or 0.0 for line in self.open)
+
+    @property
+    def turns(self) -> int:
+        """Turns of the open question, those of its child runs included."""
+        calls = [c for line in self.open for block in line["code_blocks"] for c in block["result"].get("rlm_calls", ())]
+        return len(self.open) + sum(len(call.get("iterations", ())) for call in calls)
+
+    def steps(self) -> list[Step]:
+        """All recorded turns, as far as the loop needs them to go on. Raises TrajectoryError."""
+        try:
+            return [_step(line) for line in self.iterations]
+        except _SHAPE_ERRORS as exc:
+            raise TrajectoryError(f"a turn of this trajectory is not as it should be: {_describe_error(exc)}") from exc
+
+
+_TOTALS = ("calls", "input_tokens", "output_tokens")
+
+
+def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
+    """Add what the turns in `lines` cost, root and sub-calls."""
+    for line in lines:
+        reply = _reply_of_turn(line)
+        if reply.model:
+            cost = _amount(line.get("dollars"))
+            usage.count(
+                reply.model,
+                ModelUsage(
+                    1, reply.input_tokens, reply.output_tokens, cost, int(reply.estimated),
+                    reply.details.cache_read, reply.details.cache_write, reply.details.reasoning,
+                ),
+            )  # fmt: skip
+        for call in (call for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())):
+            if call.get("error") or call.get("cached"):
+                continue
+            for model, sums in call["usage_summary"]["model_usage_summaries"].items():
+                cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
+                calls, read, written = (_count(sums.get(f"total_{kind}")) for kind in _TOTALS)
+                own = {kind: _count(sums.get(kind)) for kind in OWN_COUNTS}
+                usage.count(model, ModelUsage(calls, read, written, cost, **own))
+
+
+def _count(recorded: object) -> int:
+    """A number of calls or tokens, 0 where there is none. Raises TrajectoryError for an invalid one."""
+    if recorded is None or (type(recorded) is int and recorded >= 0):
+        return recorded or 0
+    raise TrajectoryError(f"a trajectory counts calls and tokens, not {recorded!r}")
+
+
+def _amount(recorded: object) -> float | None:
+    """Dollars, None where unknown. Raises TrajectoryError for an invalid amount."""
+    if recorded is None or is_amount(recorded):
+        return cast("float | None", recorded)
+    raise TrajectoryError(f"a trajectory counts dollars, not {recorded!r}")
+
+
+def _describe_error(exc: Exception) -> str:
+    return f"{exc} is missing" if isinstance(exc, KeyError) else str(exc)
+
+
+def _read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The complete lines of a file, and their bytes; an incomplete last line is left out."""
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    return [json.loads(line) for line in data[:whole].splitlines() if line.strip()], whole
+
+
+def _reply(record: Mapping[str, Any]) -> Reply:
+    return Reply(
+        record["response"], _count(record.get("prompt_tokens")), _count(record.get("completion_tokens")),
+        record.get("model") or record["root_model"], _amount(record.get("dollars")),
+        estimated=record.get("estimated") is True, details=_details(record),
+    )  # fmt: skip
+
+
+def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
+    return Reply(
+        line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
+        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line),
+    )  # fmt: skip
+
+
+def _details(record: Mapping[str, Any]) -> TokenDetails:
+    recorded = record.get("token_details") or {}
+    read, write, hour, thought = (
+        _count(recorded.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")
+    )
+    return TokenDetails(read, write, hour, thought, str(recorded.get("tier", "")), str(recorded.get("endpoint", "")))
+
+
+def _call_key_of(record: Mapping[str, Any]) -> str:
+    """The key of a call in the trajectory of another writer."""
+    prompt = record["prompt"]
+    return call_key(record["root_model"], [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}])
+
+
+def _step(line: Mapping[str, Any]) -> Step:
+    cells = tuple(_cell(block) for block in line["code_blocks"])
+    seconds = line.get("iteration_time") or 0.0
+    return Step(
+        line["iteration"], tuple(line["prompt"]), _reply_of_turn(line), cells, line["final_answer"],
+        line.get("notice"), line.get("thinking_seconds") or 0.0, seconds, line.get("reason"),
+        repeats=_count(line.get("repeats")),
+    )  # fmt: skip
+
+
+def _cell(block: Mapping[str, Any]) -> Cell:
+    result = block["result"]
+    return Cell(
+        block["code"],
+        CellResult(
+            result["stdout"], result["stderr"], result["locals"], (), result.get("final_answer"),
+            result.get("execution_time") or 0.0,
+        ),
+    )  # fmt: skip

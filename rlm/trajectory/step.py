@@ -1,0 +1,60 @@
+"""One turn of the loop, as it is printed, recorded and passed to `on_step`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlm.models.lm import Message, Reply
+from rlm.runners.claims import Claim
+from rlm.runners.runner import CellResult
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One code block and the result of running it."""
+
+    code: str
+    result: CellResult
+    io: dict[str, float] | None = None
+    """The cost of reading from storage: gets, bytes, hits, ms waited. None where the context does not count."""
+    ranges: Sequence[Sequence[int]] | None = None
+    """Half-open character ranges that it read. None where the context does not say."""
+    start_seconds: float = 0.0
+    """On the clock of the run."""
+    calls_seconds: float = 0.0
+    """The part of its execution during which at least one sub-call was under way."""
+    ahead: dict[str, float] | None = None
+    """The cost of reading ahead meanwhile: gets, bytes. None where the context does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of the root model, and the code of its reply."""
+
+    iteration: int
+    """From 1; a forced answer has the number after the last turn."""
+    prompt: tuple[Message, ...]
+    """All messages of the call, copied."""
+    reply: Reply
+    cells: tuple[Cell, ...]
+    """The blocks that ran, in order; blocks after a final answer do not run."""
+    final_answer: str | None
+    notice: str | None
+    """A notice for the model: it wrote no code, or its answer was refused."""
+    thinking_seconds: float
+    """Waiting for the root model."""
+    seconds: float
+    """The whole turn."""
+    reason: str | None = None
+    """Why the run ended with this step: `answer`, `repetition`, or the keyword of a budget. None while it goes on."""
+    start_seconds: float = 0.0
+    """On the clock of the run."""
+    compacted: int = 0
+    """Messages of earlier turns that were shortened before this call."""
+    ahead: dict[str, float] | None = None
+    """The cost of reading ahead while waiting for the root: gets, bytes. None where the context does not count."""
+    claims: tuple[Claim, ...] = ()
+    """What the model says its answer rests on; not checked."""
+    repeats: int = 0
+    """How many turns in a row, up to this one, had the reply and the output of the turn before them."""

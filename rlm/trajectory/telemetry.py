@@ -1,0 +1,223 @@
+"""Tell OpenTelemetry of runs: each line of a trajectory becomes spans and metrics as soon as it is written.
+
+A program that has set up no provider of it pays one look into `sys.modules` for each question. This module needs the
+API alone (`opentelemetry-api`, extra `otel`): where spans go is the program's own choice.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from rlm.models.log import WARNING, log
+from rlm.trajectory import spans
+from rlm.trajectory.spans import Line, SpanRecord
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SCOPE = "rlm"
+_TOKEN_BOUNDS = tuple(float(4**i) for i in range(14))
+"""Of the convention: 1 to 67,108,864."""
+_SECONDS_BOUNDS = tuple(0.01 * 2**i for i in range(14))
+"""Of the convention: 0.01 to 81.92."""
+_READ_COUNTS = {
+    "rlm.read.bytes": "rlm.read.bytes", "rlm.read_ahead.bytes": "rlm.read.bytes",
+    "rlm.read.gets": "rlm.read.gets", "rlm.read_ahead.gets": "rlm.read.gets",
+}  # fmt: skip
+"""Attributes of spans -> the counter that sums them."""
+
+
+class Telemetry:
+    """Hears the lines of one run."""
+
+    def line(self, line: Line) -> None:
+        """A turn has ended."""
+
+    def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
+        """The run has ended with this line after so many turns, and read this."""
+
+
+_NOBODY = Telemetry()
+
+
+@contextmanager
+def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
+    """Tell of the run that goes on inside; its clock shows `elapsed_seconds`.
+
+    Its span is the current one inside, so that spans of HTTP clients and SDKs in this thread lie in it. An exception
+    sets its status, without the message. What providers and processors raise ends what is told, never the run.
+    """
+    if "opentelemetry.trace" not in sys.modules and "opentelemetry.metrics" not in sys.modules:
+        yield _NOBODY
+        return
+    spared = _Spared(metadata, elapsed_seconds)
+    error = None
+    try:
+        yield spared
+    except BaseException as exc:
+        error = type(exc).__name__
+        raise
+    finally:
+        spared.stop(error)
+
+
+class _Spared(Telemetry):
+    """Hands on what it hears, until something raises."""
+
+    def __init__(self, metadata: Line, elapsed_seconds: float) -> None:
+        self._failed = False
+        self._told = self._try(_begin, metadata, elapsed_seconds)
+
+    def line(self, line: Line) -> None:
+        if self._told and not self._failed:
+            self._try(self._told.line, line)
+
+    def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
+        if self._told and not self._failed:
+            self._try(self._told.end, line, turns, io)
+
+    def stop(self, error: str | None) -> None:
+        """The run is over, by an exception of this name. Its span ends whatever failed before."""
+        if self._told:
+            self._try(self._told.leave)
+            if error:
+                self._try(_set_error, self._told.span, error)
+            self._try(self._told.span.end)
+
+    def _try(self, act: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
+        try:
+            return act(*given, **named)
+        except Exception as exc:
+            if not self._failed:
+                log(WARNING, "OpenTelemetry hears no more of this run: %s", type(exc).__name__)
+            self._failed = True
+            return None
+
+
+def _begin(metadata: Line, elapsed_seconds: float) -> _Told | None:
+    """None where the program has set up no provider."""
+    from opentelemetry import trace
+
+    provider, metrics = trace.get_tracer_provider(), _Metrics.find()
+    if metrics is None and _is_of_api(provider, trace):
+        return None
+    now_ns = time.time_ns()
+    tracer = provider.get_tracer(_SCOPE)
+    name = f"invoke_agent {spans.AGENT}"
+    span = tracer.start_span(name, attributes=spans.run_attributes(metadata), start_time=now_ns)
+    return _Told(tracer, span, metadata, now_ns - int(elapsed_seconds * 1e9), metrics)
+
+
+class _Told(Telemetry):
+    def __init__(self, tracer: Tracer, span: Span, metadata: Line, began_ns: int, metrics: _Metrics | None) -> None:
+        from opentelemetry import context, trace
+
+        self._tracer = tracer
+        self.span = span
+        self._metadata = metadata
+        self._began_ns = began_ns
+        self._metrics = metrics
+        self._outside = context.attach(trace.set_span_in_context(span))
+
+    def leave(self) -> None:
+        """What was the current span before is it again."""
+        from opentelemetry import context
+
+        context.detach(self._outside)
+
+    def line(self, line: Line) -> None:
+        is_sampled = self.span.is_recording()
+        if not is_sampled and not self._metrics:
+            return
+        turn = spans.turn(line, self._metadata)
+        if is_sampled:
+            self._emit(turn, self.span)
+        if self._metrics:
+            self._metrics.count(turn)
+
+    def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
+        self.span.set_attributes(spans.end_attributes(line, turns, io))
+
+    def _emit(self, record: SpanRecord, parent: Span) -> None:
+        from opentelemetry import trace
+
+        kind = trace.SpanKind.CLIENT if record.is_call else trace.SpanKind.INTERNAL
+        span = self._tracer.start_span(
+            record.name, trace.set_span_in_context(parent), kind, record.attributes,
+            start_time=self._began_ns + int(record.start_seconds * 1e9),
+        )  # fmt: skip
+        if record.error:
+            _set_error(span, record.error)
+        for child in record.children:
+            self._emit(child, span)
+        span.end(self._began_ns + int(record.stop_seconds * 1e9))
+
+
+class _Metrics:
+    """The instruments of the program's meter provider."""
+
+    def __init__(self, meter: Any) -> None:
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage", "{token}", "Tokens of a call of a model",
+            explicit_bucket_boundaries_advisory=_TOKEN_BOUNDS,
+        )  # fmt: skip
+        self._seconds = meter.create_histogram(
+            "gen_ai.client.operation.duration", "s", "Duration of a call of a model",
+            explicit_bucket_boundaries_advisory=_SECONDS_BOUNDS,
+        )  # fmt: skip
+        self._read = {
+            "rlm.read.bytes": meter.create_counter("rlm.read.bytes", "By", "Stored bytes that runs read"),
+            "rlm.read.gets": meter.create_counter("rlm.read.gets", "{request}", "Requests of runs to storage"),
+        }
+
+    @classmethod
+    def find(cls) -> _Metrics | None:
+        """None where the program has set up no meter provider."""
+        from opentelemetry import metrics
+
+        provider = metrics.get_meter_provider()
+        return None if _is_of_api(provider, metrics) else cls(provider.get_meter(_SCOPE))
+
+    def count(self, turn: SpanRecord) -> None:
+        read: Counter[str] = Counter()
+        for record in turn.walk():
+            about = record.attributes
+            if about.get("gen_ai.operation.name") == "chat":
+                self._count_call(record)
+            for name in about.keys() & _READ_COUNTS.keys():
+                read[_READ_COUNTS[name]] += about[name]
+        for name, count in read.items():
+            self._read[name].add(count)
+
+    def _count_call(self, record: SpanRecord) -> None:
+        about = record.attributes
+        if about.get("rlm.cached"):
+            return  # no call was made
+        names = ("operation.name", "provider.name", "request.model", "response.model")
+        labels = {name: about[name] for name in (f"gen_ai.{name}" for name in names) if name in about}
+        error = {"error.type": record.error} if record.error else {}
+        self._seconds.record(record.stop_seconds - record.start_seconds, labels | error)
+        if not error and "rlm.estimated" not in about:  # the convention: no tokens that nobody reported
+            for kind in ("input", "output"):
+                self._tokens.record(about[f"gen_ai.usage.{kind}_tokens"], labels | {"gen_ai.token.type": kind})
+
+
+def _is_of_api(provider: object, api: ModuleType) -> bool:
+    """Whether it is the provider that the API has until a program sets up one: it records nothing."""
+    return type(provider).__module__.startswith(api.__name__)
+
+
+def _set_error(span: Span, kind: str) -> None:
+    from opentelemetry.trace import Status, StatusCode
+
+    span.set_status(Status(StatusCode.ERROR))
+    span.set_attribute("error.type", kind)

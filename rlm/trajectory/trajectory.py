@@ -1,0 +1,221 @@
+"""Write the record of a run as it happens: JSON lines in the shape of rlms, which its visualizer opens.
+
+One `metadata` line, then one `iteration` line per call of the root model. There are no other types of line, because
+other readers take any for an iteration; our fields are inside these. Calls within a turn go to a file beside it at
+once, `NAME.partial`. The line of the turn repeats them, and then the file is deleted. So a process that is killed at
+any moment leaves everything that it paid for. Each record is passed to the operating system at once, without fsync: a
+loss of power may lose records. `docs/rlm.md` lists the fields.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlm.calls.prices import dollars
+from rlm.calls.subcalls import SubCall
+from rlm.calls.usage import ModelUsage, Usage
+from rlm.models.lm import reply_notes, strip_url
+from rlm.trajectory.source import Source
+from rlm.trajectory.step import Cell, Step
+
+VERSION = 1
+"""The version of our fields in the metadata line; a new one breaks readers of the old."""
+
+
+class Trajectory:
+    """Collects the lines of one run, and writes each to a file as soon as it is known. Safe for many threads."""
+
+    def __init__(
+        self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        """`target`: a path that ends in `.jsonl`, replaced by each run, or a directory, which gets one file per run.
+
+        The strings of `secrets()`, called before each line, never get into the file.
+        """
+        self.records: list[dict[str, Any]] = []
+        """The lines so far."""
+        self.path: Path | None = None if target is None else _file(Path(target))
+        """The file, or None when nothing is written."""
+        self._secrets = secrets
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def begin(self, metadata: Mapping[str, Any]) -> None:
+        """Write the metadata line, to a file that is new or made empty."""
+        if self.path:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text("")
+            partial_of(self.path).unlink(missing_ok=True)
+        self._add({"type": "metadata", "timestamp": _now(), "trajectory_version": VERSION, **metadata})
+
+    def go_on(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
+        """Continue a file whose lines are known; bytes after its first `whole_bytes` are a torn line."""
+        self.records = list(records)
+        if self.path:
+            os.truncate(self.path, whole_bytes)
+            beside = partial_of(self.path)
+            if beside.exists():
+                os.truncate(beside, beside.read_bytes().rfind(b"\n") + 1)
+
+    def add(self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = ()) -> None:
+        """Write the line of one step, with the sums of `usage` so far; `question` where the step begins one, `sources`
+        where it answers."""
+        line = iteration(step, usage) | {"timestamp": _now()} | ({"question": question} if question else {})
+        line |= {"sources": [source.to_dict() for source in sources]} if sources else {}
+        self._add(line)
+        self._ended = step.reason is not None
+        if self.path:
+            with self._lock:
+                partial_of(self.path).unlink(missing_ok=True)
+
+    def write_ahead(self, record: Mapping[str, Any]) -> None:
+        """Write a call that has just ended to the file beside. One that ends after its run is not recorded."""
+        if self.path and not self._ended:
+            self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
+
+    def reopen(self) -> None:
+        """Begin another question; drop calls of an earlier one that failed."""
+        self._ended = False
+        if self.path:
+            partial_of(self.path).unlink(missing_ok=True)
+
+    def _add(self, record: dict[str, Any]) -> None:
+        self.records.append(record)
+        if self.path:
+            self._append(self.path, record)
+
+    def _append(self, path: Path, record: Mapping[str, Any]) -> None:
+        line = json.dumps(record)
+        for secret in self._secrets():
+            line = line.replace(json.dumps(secret)[1:-1], "[secret]")
+        with self._lock, path.open("ab") as file:
+            file.write(line.encode() + b"\n")
+
+
+def partial_of(path: Path) -> Path:
+    """The file beside a trajectory that holds the calls of the turn under way."""
+    return path.with_name(path.name + ".partial")
+
+
+def iteration(step: Step, usage: Usage) -> dict[str, Any]:
+    """The line of one step."""
+    return {
+        "type": "iteration",
+        "iteration": step.iteration,
+        "prompt": [dict(message) for message in step.prompt],
+        "response": step.reply.text,
+        "code_blocks": [{"code": cell.code, "result": _result(cell)} for cell in step.cells],
+        "final_answer": step.final_answer,
+        "iteration_time": round(step.seconds, 6),
+        "reason": step.reason,
+        "notice": step.notice,
+        "start_seconds": round(step.start_seconds, 6),
+        "thinking_seconds": round(step.thinking_seconds, 6),
+        "model": step.reply.model,
+        "prompt_tokens": step.reply.input_tokens,
+        "completion_tokens": step.reply.output_tokens,
+        "dollars": dollars(step.reply, usage.prices),
+        "compacted": step.compacted,
+        **({"repeats": step.repeats} if step.repeats else {}),
+        "ahead": None if step.ahead is None else dict(step.ahead),
+        **reply_notes(step.reply),
+        "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
+                   "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
+    }  # fmt: skip
+
+
+def run_metadata(
+    *, root_model: str, backend: str, base_url: str | None, runner: str, max_iterations: int | None,
+    runner_options: Mapping[str, Any], context: object, max_depth: int = 1, **ours: object,
+) -> dict[str, Any]:  # fmt: skip
+    """The fields of the metadata line. A base URL is stripped of user, password and query."""
+    backend_kwargs: dict[str, Any] = {"model_name": root_model}
+    if base_url is not None:
+        backend_kwargs["base_url"] = strip_url(str(base_url))
+    return {
+        "root_model": root_model,
+        "max_depth": max_depth,
+        "max_iterations": max_iterations,
+        "backend": backend,
+        "backend_kwargs": backend_kwargs,
+        "environment_type": runner,
+        "environment_kwargs": dict(runner_options),
+        "other_backends": None,
+        "context": context,
+        **ours,
+    }
+
+
+def _result(cell: Cell) -> dict[str, Any]:
+    calls = cell.result.calls
+    costs = [call.dollars for call in calls if call.error is None]
+    known = [cost for cost in costs if cost is not None]
+    result: dict[str, Any] = {
+        "stdout": cell.result.stdout,
+        "stderr": cell.result.stderr,
+        "locals": dict(cell.result.variables),
+        "execution_time": round(cell.result.execution_seconds, 6),
+        "rlm_calls": [_call(call) for call in calls],
+        "final_answer": cell.result.final_answer,
+        "start_seconds": round(cell.start_seconds, 6),
+        "prompt_tokens": sum(call.input_tokens for call in calls),
+        "completion_tokens": sum(call.output_tokens for call in calls),
+        "dollars": sum(known) if len(known) == len(costs) else None,
+        "seconds": {
+            "executing": round(cell.result.execution_seconds, 6),
+            "waiting_for_calls": round(cell.calls_seconds, 6),
+            "waiting_for_storage": None if cell.io is None or "ms" not in cell.io else cell.io["ms"] / 1000,
+        },
+        "ahead": None if cell.ahead is None else dict(cell.ahead),
+        "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
+    }
+    if cell.io is not None:
+        result["io"] = dict(cell.io)
+    return result
+
+
+def _call(call: SubCall) -> dict[str, Any]:
+    """The record of a sub-call, with usage twice: rlms writes the summary, its viewer reads the plain fields."""
+    details = call.details
+    used = ModelUsage(
+        1, call.input_tokens, call.output_tokens, None, int(call.estimated),
+        details.cache_read, details.cache_write, details.reasoning,
+    ).to_dict()  # fmt: skip
+    summary = call.child["usage"] if call.child else {"model_usage_summaries": {call.model: used}}
+    record: dict[str, Any] = {
+        "root_model": call.model,
+        "prompt": call.prompt,
+        "response": call.response,
+        "execution_time": round(call.execution_seconds, 6),
+        "prompt_tokens": call.input_tokens,
+        "completion_tokens": call.output_tokens,
+        "usage_summary": summary,
+        "dollars": call.dollars,
+        "start_seconds": round(call.start_seconds, 6),
+        "cached": call.cached,
+        "key": call.key,
+        "order": call.order,
+    }
+    if call.child:
+        record |= {"iterations": call.child["iterations"], "reason": call.child["reason"]}
+    if details.to_dict():
+        record["token_details"] = details.to_dict()
+    return record | ({"error": call.error} if call.error else {})
+
+
+def _file(target: Path) -> Path:
+    if target.suffix == ".jsonl" and not target.is_dir():
+        return target
+    return target / f"rlm_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{os.urandom(4).hex()}.jsonl"
+
+
+def _now() -> str:
+    from datetime import datetime
+
+    return datetime.now().isoformat()

@@ -1,0 +1,184 @@
+"""`python -m benchmarks quality`: exact answers, scores that mean something, runs that go on, one text in two forms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.quality import arms, compare, report, running
+from benchmarks.quality.families import FAMILIES, make
+from benchmarks.quality.haystack import Sources, build
+from benchmarks.quality.loaders import BadData, load
+from benchmarks.quality.questions import Planted, Question, Rule
+from benchmarks.quality.running import BadPlan, Plan, run
+from benchmarks.quality.scoring import score
+
+SIZE = 200_000
+PLAN = Plan(sizes_bytes=(SIZE,), each=2, runner="local", window_tokens=20_000)
+
+
+def said(*lines: object) -> None:
+    """Nobody listens."""
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """A small tree: files of some thousand characters, each with a function that one other calls."""
+    root = tmp_path_factory.mktemp("tree")
+    for number in range(12):
+        filler = "".join(f"def filler_{number}_{k}():\n    return {k}\n\n\n" for k in range(80))
+        called = f"def helper_number_{number}():\n    return {number}\n\n\n"
+        caller = f"def caller_number_{number}():\n    return helper_number_{number}()\n"
+        (root / f"module_{number}.py").write_text(filler + called + caller)
+    return Sources(root)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, sources: Sources) -> Any:
+    out = tmp_path_factory.mktemp("out")
+    return out, run(PLAN, out, said, sources)
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer", "given", "expected"),
+    [
+        ("text", "L204", " l204. ", 1.0), ("text", "L204", "the room is L204", 0.0), ("text", "L204", None, 0.0),
+        ("number", "1234", "1,234", 1.0), ("number", "12", "**12**", 1.0), ("number", "12", "12 or 13", 0.0),
+        ("number", "12", "13", 0.0), ("count", "12", "14", 0.75**2), ("count", "12", "twelve", 0.0),
+        ("set", "Lima, Oslo", "Oslo\nLima", 1.0), ("set", "Lima, Oslo", "Lima, Oslo, Riga", 0.0),
+    ],
+)  # fmt: skip
+def test_scores(rule: Rule, answer: str, given: str | None, expected: float) -> None:
+    assert isclose(score(Question("q", "f", "exact", "?", answer, rule, (), ()), given), expected)
+
+
+def test_questions_stay_and_only_the_haystack_grows(sources: Sources) -> None:
+    questions = make(tuple(FAMILIES), 2, 0, sources)
+    assert questions == make(tuple(FAMILIES), 2, 0, sources)
+    assert len({question.id for question in questions}) == 2 * len(FAMILIES)
+    planted = [each for question in questions for each in question.evidence]
+    for size in (SIZE, 3 * SIZE):
+        text = "".join(build(size, planted, sources))
+        assert size - 500 <= len(text.encode()) <= size
+        assert all(text.count(each.text) == 1 for each in planted)
+
+
+def test_evidence_stands_where_it_belongs(sources: Sources) -> None:
+    text = "".join(build(SIZE, [Planted("first\n", 0.0), Planted("middle\n", 0.5), Planted("last\n", 1.0)], sources))
+    assert text.startswith("first\n")
+    assert text.endswith("last\n")
+    assert abs(text.index("middle\n") / len(text) - 0.5) < 0.05
+
+
+def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: Any) -> None:
+    _, outcome = ran
+    by_arm = {arm: {row["question"]: row for row in outcome.rows if row["arm"] == arm} for arm in arms.ARMS}
+    assert {arm: len(rows) for arm, rows in by_arm.items()} == {
+        "rlm": 12, "rlm-str": 12, "rlms": 0, "prompt": 12, "search": 12,
+    }  # fmt: skip
+    assert all(row["right"] for arm in ("rlm", "rlm-str") for row in by_arm[arm].values())
+    for question, row in by_arm["rlm"].items():
+        assert compare.parting(row["transcript"], by_arm["rlm-str"][question]["transcript"]) == ""
+        assert (row["turns"], row["refused"], row["identical"], row["reason"]) == (2, 0, 0, "answer")
+        assert 0 < row["bytes_read"] < SIZE
+    assert [row["bytes_read"] for row in by_arm["rlm-str"].values()] == [None] * 12
+
+
+def test_a_prompt_holds_the_beginning_alone(ran: Any) -> None:
+    _, outcome = ran
+    right = {row["question"]: row["right"] for row in outcome.rows if row["arm"] == "prompt"}
+    assert right["needle-0"]
+    assert not right["two-hop-0"]
+
+
+def test_the_report_has_each_part(ran: Any) -> None:
+    out, outcome = ran
+    text = report.write(out, outcome).read_text()
+    assert "| rlm, 0.2 MB | 12 of 12 (100 %) |" in text
+    assert "| rlm-str, 0.2 MB | 2 of 2 | 2 of 2 |" in text, "no percentage of two"
+    assert "- 0.2 MB: the same replies and outputs in 12 of 12" in text
+    assert "- rlms at 200,000 bytes: it needs --rlms-python" in text
+
+
+def test_a_run_goes_on_and_asks_nothing_twice(tmp_path: Path, sources: Sources) -> None:
+    plan = replace(PLAN, arms=("rlm",), families=("needle", "counting"))
+    heard: list[str] = []
+
+    def stop(line: str) -> None:
+        heard.append(line)
+        if len(heard) == 3:  # the estimate and two runs
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, tmp_path, stop, sources)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("[0-9]*/*/*.json")}
+    assert len(kept) == 2
+    assert len(run(plan, tmp_path, said, sources).rows) == 4
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    with pytest.raises(BadPlan, match="holds runs of another plan, whose seed is 0"):
+        run(replace(plan, seed=1), tmp_path, said, sources)
+
+
+def test_the_cap_ends_a_run_and_is_said(tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arms, "answer", lambda *given: arms.Run("x", "answer", dollars=0.4))
+    plan = replace(PLAN, arms=("search",), families=("needle",), each=5, max_dollars=1.0)
+    heard: list[str] = []
+    outcome = run(plan, tmp_path, heard.append, sources)
+    assert (len(outcome.rows), outcome.unasked) == (3, 2)
+    assert "a cap of $1.00" in heard[0]
+    assert len(run(replace(plan, max_dollars=1.3), tmp_path, said, sources).rows) == 4
+
+
+def test_an_estimate_has_a_price_where_one_is_known() -> None:
+    line = running.estimate(replace(PLAN, model="openai:gpt-5"), [(SIZE, "rlm", 10), (SIZE, "prompt", 10)])
+    assert line.startswith("20 runs, about 310,000 tokens in and 28,000 out: about $0.67, no cap")
+    assert "no price is known" in running.estimate(PLAN, [(SIZE, "rlm", 10)])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arms": ("rlm", "magic")}, "no arm is called 'magic'"),
+        ({"families": ("x",)}, "no family is called 'x'"),
+        ({"model": "nobody-knows-it", "max_dollars": 1.0}, "no price is known for nobody-knows-it"),
+    ],
+)
+def test_a_bad_plan_is_said_before_anything_is_asked(tmp_path: Path, change: Any, message: str) -> None:
+    with pytest.raises(BadPlan, match=message):
+        run(replace(PLAN, **change), tmp_path, said)
+
+
+def test_pairs() -> None:
+    same = compare.pair([True] * 8 + [False] * 2, [True] * 8 + [False] * 2)
+    assert (same.p, same.interval, same.only_first) == (1.0, (0.0, 0.0), 0)
+    apart = compare.pair([True] * 10, [False] * 9 + [True])
+    assert (apart.only_first, apart.only_second) == (9, 0)
+    assert isclose(apart.p, 2 / 2**9)
+    assert 0.5 < apart.interval[0] <= 0.9 <= apart.interval[1] <= 1.0
+    assert (compare.share(3, 9), compare.share(3, 10)) == ("3 of 9", "3 of 10 (30 %)")
+
+
+def test_other_benchmarks_are_read_from_files(tmp_path: Path) -> None:
+    rows = [{"context_window_text": "rows", "question": "How many?", "answer": "[7]"},
+            {"context_window_text": "rows", "question": "Which?", "answer": "['spam']"}]  # fmt: skip
+    (tmp_path / "oolong.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = load(f"oolong={tmp_path / 'oolong.jsonl'}", 5)
+    assert [(each.answer, each.rule) for each in found] == [("7", "count"), ("spam", "text")]
+    talk = {"session_1": [{"speaker": "Ada", "text": "I moved to Lima."}], "session_1_date_time": "May"}
+    asked = [{"question": "Where?", "answer": "Lima"}, {"question": "Never said"}]
+    (tmp_path / "locomo.json").write_text(json.dumps([{"conversation": talk, "qa": asked}]))
+    (only,) = load(f"locomo={tmp_path / 'locomo.json'}", 5)
+    assert only.evidence[0].text == "Session 1, May\nAda: I moved to Lima.\n"
+    (tmp_path / "a_prompt.txt").write_text("history")
+    (tmp_path / "a_expected_output.txt").write_text("end")
+    assert load(f"locodiff={tmp_path}", 5)[0].answer == "end"
+    (tmp_path / "broken.jsonl").write_text("{}")
+    with pytest.raises(BadData, match=r"broken.jsonl is no data of oolong: KeyError"):
+        load(f"oolong={tmp_path / 'broken.jsonl'}", 5)
+    with pytest.raises(BadData, match="--data is NAME=PATH"):
+        load("nothing", 5)

@@ -1,0 +1,124 @@
+"""Documents on the command line: tables as documents, lists of them, one of them, searches in some of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ran import Cli
+
+ROWS = [
+    {"id": "a", "text": "alpha\n", "year": 2001},
+    {"id": 7, "text": "seven\nneedle"},
+    {"id": "é", "text": "", "tags": ["x", None]},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in" / "src").mkdir(parents=True)
+    (tmp_path / "in" / "a.txt").write_text("=== FILE: forged ===\nneedle one\n")
+    (tmp_path / "in" / "src" / "b.py").write_text("needle two\nplain")
+    (tmp_path / "in" / "src" / "c.py").write_text("no hit here\n")
+    return tmp_path / "in"
+
+
+def listed(cli: Cli, place: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in cli("ls-documents", place, "--json").fine().out.splitlines()]
+
+
+def test_json_lines(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n\n" for row in ROWS))
+    cli("upload", tmp_path / "d.jsonl", tmp_path / "ctx", "--documents", "jsonl", "--name-field", "id").fine()
+    rows = listed(cli, tmp_path / "ctx")
+    assert [row["name"] for row in rows] == ["a", "7", "é"]
+    assert [row["metadata"] for row in rows] == [{"year": 2001}, {}, {"tags": ["x", None]}]
+    assert cli("cat", tmp_path / "ctx", "--document", "7").fine().out == "seven\nneedle"
+    assert cli("ls-documents", tmp_path / "ctx", "a*").fine().out.split() == ["6", "1", "a"]
+    assert cli("info", tmp_path / "ctx", "--json").json["documents"] == 3
+    cli("cat", tmp_path / "ctx", "--document", "none").refused("holds no document named 'none'")
+    (tmp_path / "more.jsonl").write_text('{"text": "more"}\n')
+    cli("append", tmp_path / "more.jsonl", tmp_path / "ctx", "--documents", "jsonl").fine()
+    assert [row["name"] for row in listed(cli, tmp_path / "ctx")] == ["a", "7", "é", "0"]
+
+
+def test_csv(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text('body,who\n"one\ntwo",x\nthree,y\n')
+    cli("upload", tmp_path / "d.csv", tmp_path / "ctx", "--documents", "csv", "--text-field", "body").fine()
+    rows = listed(cli, tmp_path / "ctx")
+    assert [(row["name"], row["metadata"]) for row in rows] == [("0", {"who": "x"}), ("1", {"who": "y"})]
+    assert cli("cat", tmp_path / "ctx", "--document", "0").fine().out == "one\ntwo"
+
+
+def test_parquet(cli: Cli, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"text": ["one", "two"], "n": [1, 2], "id": ["p", "q"]})
+    parquet.write_table(table, tmp_path / "d.parquet")
+    cli("upload", tmp_path / "d.parquet", tmp_path / "ctx", "--documents", "parquet", "--name-field", "id").fine()
+    assert [(row["name"], row["metadata"]) for row in listed(cli, tmp_path / "ctx")] == [
+        ("p", {"n": 1}),
+        ("q", {"n": 2}),
+    ]
+    (tmp_path / "bad.parquet").write_text("no table")
+    cli("upload", tmp_path / "bad.parquet", tmp_path / "no", "--documents", "parquet").refused(
+        "bad.parquet: not Parquet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("jsonl", '{"text": "a"}\n{"words": "b"}\n', "in:2: no field 'text'; its fields are words"),
+        ("jsonl", '{"text": "a"}\n{"text": 5}\n', "in:2: field 'text' is no text, but int: '5'"),
+        ("jsonl", '{"text": "a"}\n\n[1]\n', "in:3: a row is a JSON object, not list"),
+        ("jsonl", '{"text": "a"}\n{"text', "in:2: not JSON"),
+        ("jsonl", '{"text": "a\\ud800"}\n', "document '0': a lone surrogate U+D800"),
+        ("csv", "text,b\nx,1\ny,2,3\n", "in:3: more fields than the first line names"),
+        ("csv", "a,b\nx,1\n", "in:2: no field 'text'; its fields are a, b"),
+        ("csv", 'text\n"open\n', "in:2: not CSV in UTF-8"),
+    ],
+)
+def test_bad_rows_are_one_line_and_publish_nothing(cli: Cli, tmp_path: Path, kind: str, text: str, said: str) -> None:
+    (tmp_path / "in").write_text(text)
+    cli("upload", tmp_path / "in", tmp_path / "ctx", "--documents", kind).refused(said)
+    cli("info", tmp_path / "ctx").refused("no context")
+
+
+def test_doubled_names_are_refused_where_asked(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text('{"text": "a", "id": "x"}\n{"text": "b", "id": "x"}\n')
+    options = ("--documents", "jsonl", "--name-field", "id")
+    cli("upload", tmp_path / "in", tmp_path / "ctx", *options, "--unique").refused(
+        "documents 0 and 1 are both named 'x'"
+    )
+    cli("info", tmp_path / "ctx").refused("no context")
+    cli("upload", tmp_path / "in", tmp_path / "ctx", *options).fine()
+    cli("upload", tmp_path / "none", tmp_path / "no", *options).refused("none: no such file")
+    cli("upload", tmp_path / "in", tmp_path / "no", "--documents", "xml").misused("jsonl, csv, parquet")
+    cli("upload", tmp_path / "in", tmp_path / "no", "--unique").misused("go with --documents")
+
+
+def test_grep_names_documents_and_no_forged_header(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "ctx"
+    cli("upload", folder, place).fine()
+    assert [row["name"] for row in listed(cli, place)] == ["a.txt", "src/b.py", "src/c.py"]
+    assert cli("grep", "-l", "needle", place).fine().out == "a.txt\nsrc/b.py\n"
+    assert cli("grep", "needle", place, "--documents", "src/*.py").fine().out == "needle two\n"
+    rows = [json.loads(line) for line in cli("grep", "needle", place, "--json").fine().out.splitlines()]
+    assert [row["document"] for row in rows] == ["a.txt", "src/b.py"]
+    found = cli("grep", "FILE", place, "--documents", "*").fine().out
+    assert found == "=== FILE: forged ===\n"  # the header lines between documents are not searched
+    assert cli("grep", "needle", place, "--documents", "c*").code == 1
+    cli("grep", "-v", "needle", place, "--documents", "*").misused("--invert-match")
+
+
+def test_an_upload_follows_no_link_out_of_its_tree(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.txt").write_text("outside\n")
+    (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
+    said = cli("upload", folder, tmp_path / "ctx")
+    assert said.code == 0
+    assert "link.txt (leads out" in said.err
+    assert "link.txt" not in [row["name"] for row in listed(cli, tmp_path / "ctx")]
+    cli("upload", folder, tmp_path / "with", "--follow-links").fine()
+    assert cli("cat", tmp_path / "with", "--document", "link.txt").fine().out == "outside\n"

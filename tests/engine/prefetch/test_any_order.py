@@ -1,0 +1,109 @@
+"""Thoughts, hints, reads and time in any order: equal to the `str`, and the books balance at every step."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from monocontext.engine.fetch.scheduler import Scheduler
+from monocontext.engine.prefetch import Kind
+
+from .model import CHARACTERS, FRAME, LINE, Model, text
+
+places = st.integers(0, CHARACTERS - 1)
+widths = st.sampled_from([1, 300, FRAME, 5 * FRAME, 40 * FRAME])
+
+
+class AnyOrder(RuleBasedStateMachine):
+    model: Model
+
+    @initialize(mode=st.sampled_from(["all", "code", "history"]), frames=st.sampled_from([0, 12, 100, 1000]))
+    def open(self, mode: str, frames: int) -> None:
+        self.model = Model(mode, cache_bytes=frames * FRAME)
+        self.held: list[Any] = []
+
+    @rule(start=places, width=widths)
+    def read(self, start: int, width: int) -> None:
+        assert self.model.context[start : start + width] == text()[start : start + width]
+
+    @rule(
+        start=places, width=st.sampled_from([300, 3 * FRAME]), step=st.sampled_from([1, -1, 3]), count=st.integers(2, 8)
+    )
+    def walk(self, start: int, width: int, step: int, count: int) -> None:
+        for k in range(count):
+            at = max(start + k * step * width, 0)
+            assert self.model.context[at : at + width] == text()[at : at + width]
+
+    @rule(line=st.integers(0, CHARACTERS // LINE - 1), backward=st.booleans())
+    def find(self, line: int, backward: bool) -> None:
+        needle = f"line {line:08d} "
+        found = self.model.context.rfind(needle) if backward else self.model.context.find(needle)
+        assert found == line * LINE
+
+    @rule(start=places, width=widths, kind=st.integers(0, 4))
+    def hint(self, start: int, width: int, kind: int) -> None:
+        code = [
+            f"context[{start}:{start + width}]",
+            f"for at in range({start}, len(context), {width + 1}):\n    context[at : at + {width + 1}]",
+            f"context.find('line {start % 1000:08d}')",
+            "[line for line in context.splitlines() if 'end' in line]",
+            "import re\nre.findall(r'line 0000\\d+ of', context)",
+        ][kind]
+        self.model.context.hint(f"Now:\n```repl\n{code}\n```\n")
+
+    @rule(start=places, width=widths)
+    def runs(self, start: int, width: int) -> None:
+        self.model.kit.transform(ast.parse(f"x = context[{start}:{start + width}]"))
+
+    @rule(pairs=st.lists(st.tuples(places, widths), max_size=5))
+    def prefetch(self, pairs: list[tuple[int, int]]) -> None:
+        self.model.context.prefetch([(start, start + width) for start, width in pairs])
+
+    @rule()
+    def think(self) -> None:
+        held = self.model.context.thinking()
+        held.__enter__()
+        self.held.append(held)
+
+    @rule()
+    def stop_thinking(self) -> None:
+        if self.held:
+            self.held.pop().__exit__(None, None, None)
+
+    @rule(seconds=st.sampled_from([0.01, 0.2, 3.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.model.workers.pass_time(seconds)
+
+    @invariant()
+    def books_balance(self) -> None:
+        if not hasattr(self, "model"):
+            return
+        ahead, cache = self.model.reader.ahead, self.model.reader.cache
+        scheduler: Scheduler = self.model.reader.fetcher.scheduler
+        ledger = ahead.ledger
+        for kind in Kind:
+            sizes = [entry.size_bytes for entry in ledger._entries[kind].values()]
+            assert ledger.outstanding_bytes[kind] == sum(sizes) <= ledger.share_bytes[kind]
+        assert sum(ledger.outstanding_bytes.values()) <= max(ledger.share_bytes.values())
+        assert ahead._under_way_bytes == sum(ahead._under_way.values())
+        assert all(number in scheduler for number in ahead._under_way)
+        assert cache.used_bytes <= cache.capacity_bytes
+        assert cache.expected_bytes == sum(size for _, size in cache._expected.values())
+        assert all(key in ledger for key in cache._expected)
+        assert scheduler.ahead_running <= scheduler.pressure.maximum // 2
+
+    def teardown(self) -> None:
+        if hasattr(self, "model"):
+            self.model.workers.pass_time(60)
+            scheduler = self.model.reader.fetcher.scheduler
+            assert (scheduler.running, scheduler.reserved_bytes, scheduler.ahead_running) == (0, 0, 0)
+            assert self.model.reader.ahead._under_way == {}
+            assert str(self.model.context) == text()
+
+
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=20)

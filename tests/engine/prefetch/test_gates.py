@@ -1,0 +1,246 @@
+"""What reading ahead must show, to the millisecond and the GET."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from monocontext.engine.prefetch import Kind
+
+from .model import CHARACTERS, FRAME, LATENCY_SECONDS, LINE, Model, text
+
+MODES = ["all", "code", "history", "off"]
+
+
+def zooms(seed: int, count: int = 24) -> list[tuple[int, int]]:
+    random = Random(seed)
+    starts = [random.randrange(CHARACTERS - 10_000) for _ in range(count)]
+    return [(start, start + random.choice((500, 2_000, 5_000))) for start in starts]
+
+
+@pytest.mark.parametrize("mode", ["all", "code"])
+def test_literal_zooms_never_wait(mode: str) -> None:
+    model = Model(mode)
+    for start, stop in zooms(1):
+        assert model.writes(f"piece = context[{start}:{stop}]\nprint(len(piece), piece[:100])") == 0.0
+        assert model.names["piece"] == text()[start:stop]
+    stats = model.context.stats
+    assert model.moved_bytes <= 1.3 * stats.bytes_used
+    assert stats.prefetch.precision >= 0.85
+    assert stats.gets == 1 + stats.prefetch.gets  # the root
+
+
+def test_literal_zooms_wait_a_round_trip_each_without() -> None:
+    model = Model("off")
+    waits = [model.writes(f"piece = context[{start}:{stop}]") for start, stop in zooms(1)]
+    assert sum(waits) >= 24 * LATENCY_SECONDS
+    assert model.context.stats.prefetch.gets == 0
+
+
+def test_eight_scans_that_take_turns_in_a_small_cache() -> None:
+    """Each reads 20 pieces of two frames and a half; eight windows of a few pieces are more than the cache holds."""
+
+    def scans(mode: str) -> tuple[Model, float]:
+        model = Model(mode, cache_bytes=64 * FRAME)
+        worst = watch(model)
+        size, pieces = FRAME * 5 // 2, 20
+        for k in range(pieces):
+            for scan in range(8):
+                at = scan * (CHARACTERS // 8) + k * size
+                assert model.context[at : at + size] == text()[at : at + size]
+        assert not worst
+        return model, model.waited
+
+    without, waited_without = scans("off")
+    ahead, waited = scans("history")
+    assert ahead.gets <= without.gets + 8  # a window each may be open at the end
+    assert waited <= 0.6 * waited_without
+    assert ahead.moved_bytes <= 1.1 * without.moved_bytes
+
+
+def watch(model: Model) -> list[str]:
+    """What broke the budget, at any step of the books."""
+    broken: list[str] = []
+    ahead = model.reader.ahead
+    ledger, cache = ahead.ledger, model.reader.cache
+    expect = ledger.expect
+
+    def checked(*arguments: object) -> None:
+        expect(*arguments)
+        for kind, size_bytes in ledger.outstanding_bytes.items():
+            if size_bytes > ledger.share_bytes[kind]:
+                broken.append(f"{kind}: {size_bytes}")
+        if cache.used_bytes > cache.capacity_bytes or cache.expected_bytes > max(ledger.share_bytes.values()):
+            broken.append(repr(cache))
+
+    ledger.expect = checked
+    return broken
+
+
+WALKS: dict[str, Callable[[int], int]] = {
+    "forward": lambda k: k * 3 * FRAME,
+    "backward": lambda k: CHARACTERS - (k + 1) * 3 * FRAME,
+    "stride": lambda k: k * 11 * FRAME + 777,
+    "stride backward": lambda k: CHARACTERS - 5000 - k * 11 * FRAME,
+    "pieces of a frame": lambda k: k * 3 * FRAME // 4,
+    "pieces of a frame backward": lambda k: CHARACTERS - (k + 1) * 3 * FRAME // 4,
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_walks_are_recognised(name: str) -> None:
+    walk = WALKS[name]
+    width = 3 * FRAME // 4 if "pieces" in name else 3 * FRAME if "stride" not in name else 1000
+
+    def wait(mode: str) -> tuple[float, Model]:
+        model = Model(mode)
+        for k in range(40):
+            at = walk(k)
+            assert model.context[at : at + width] == text()[at : at + width]
+        return model.waited, model
+
+    without, _ = wait("off")
+    waited, model = wait("history")
+    assert waited < 0.6 * without
+    assert model.context.stats.prefetch.precision > 0.6
+
+
+def test_thinking_between_the_pieces_of_a_walk_hides_them_all() -> None:
+    """Two reads make a walk; whoever thinks after that waits no more."""
+    model = Model("history")
+    waits = []
+    for k in range(20):
+        before = model.waited
+        _ = model.context[k * 50_000 : (k + 1) * 50_000]
+        waits.append(model.waited - before)
+        model.ask("think of it")
+    assert waits[2:] == [0.0] * 18
+    assert model.moved_bytes <= 1.1 * model.context.stats.bytes_used + 3 * 50_000
+
+
+def test_random_reads_are_not_harmed() -> None:
+    random = Random(7)
+    places = [random.randrange(CHARACTERS - 4_000) for _ in range(300)]
+
+    def read(mode: str) -> Model:
+        model = Model(mode, cache_bytes=100 * FRAME)
+        for at in places:
+            model.ask("where next", 0.5)
+            assert model.context[at : at + 300] == text()[at : at + 300]
+        return model
+
+    without, ahead = read("off"), read("all")
+    assert ahead.waited <= 1.02 * without.waited
+    assert ahead.moved_bytes <= 1.02 * without.moved_bytes + 2 * FRAME  # and the head and the tail
+
+
+def test_a_bisection_takes_half_of_its_round_trips() -> None:
+    """No model thinks in between. Which way it goes is data; both ways of the next step come along."""
+
+    def search(mode: str, goal: int) -> Model:
+        model = Model(mode)
+        low, high = 0, CHARACTERS
+        while high - low > FRAME:
+            middle = (low + high) // 2
+            assert model.context[middle : middle + 20] == text()[middle : middle + 20]
+            low, high = (middle, high) if middle < goal else (low, middle)
+        return model
+
+    for goal in Random(11).sample(range(CHARACTERS), 4):
+        without, ahead = search("off", goal), search("all", goal)
+        assert ahead.waited <= 0.7 * without.waited  # six of nine: the first and the last go alone
+        frames = sum(map(ahead.reader.holds, range(CHARACTERS // FRAME)))
+        assert frames * FRAME <= 2 * ahead.context.stats.bytes_used
+
+
+def test_chunks_with_sub_calls_wait_for_nothing() -> None:
+    code = "for at in range(0, len(context), 500_000):\n    llm_query(context[at : at + 500_000])"
+    waited = {mode: Model(mode).writes(code) for mode in MODES}
+    assert waited["all"] <= 0.01
+    assert waited["code"] <= 0.01
+    assert waited["off"] > 16 * LATENCY_SECONDS
+    assert waited["history"] < 0.5 * waited["off"]
+
+
+def test_a_batch_of_chunks_costs_its_transfer_at_most() -> None:
+    code = "parts = [context[at : at + 100_000] for at in range(0, len(context), 100_000)]"
+    model = Model("all")
+    assert model.writes(code) <= 0.1
+    assert model.names["parts"] == [text()[at : at + 100_000] for at in range(0, CHARACTERS, 100_000)]
+    assert model.moved_bytes == CHARACTERS
+
+
+def test_a_search_is_asked_and_its_first_candidates_are_there() -> None:
+    model = Model("all")
+    assert model.writes("at = context.find('line 00200000')\nprint(context[at - 300 : at + 1200])") == 0.0
+    assert model.names["at"] == text().find("line 00200000")
+    assert model.writes("import re\nm = re.search(r'line 00123456 \\w+', context)") == 0.0
+    assert model.names["m"].start() == 123456 * LINE
+    assert model.moved_bytes <= 12 * FRAME
+    assert Model("off").writes("at = context.find('line 00200000')") >= 2 * LATENCY_SECONDS
+
+
+def test_windows_around_hits_come_while_the_model_thinks() -> None:
+    """The window reaches into the frame behind, which no search has read."""
+    at = 301 * FRAME - 5 * LINE
+    needle = text()[at : at + 13]
+    waits = {}
+    for mode in ("history", "off"):
+        model = Model(mode)
+        model.runs(f"at = context.find({needle!r})")
+        model.ask("what is around it")
+        waits[mode] = model.runs("piece = context[at - 300 : at + 1200]")
+        assert model.names["piece"] == text()[at - 300 : at + 1200]
+    assert waits == {"history": 0.0, "off": pytest.approx(LATENCY_SECONDS, abs=0.01)}
+
+
+def test_head_and_tail_are_there_before_the_first_block() -> None:
+    for mode in ("all", "history"):
+        model = Model(mode)
+        model.ask("what is in it", 1.0)
+        assert model.runs("print(context[:3000], context[-500:])") == 0.0
+        assert model.gets == 3
+
+
+def test_lines_are_addresses_too() -> None:
+    model = Model("all")
+    assert model.writes("piece = context.lines[100_000:100_100]\ntail = context.lines[-5:]") == 0.0
+    assert "".join(model.names["piece"]) == text()[100_000 * LINE : 100_100 * LINE]
+
+
+def test_a_wrong_hint_costs_bounded_bytes_and_no_result() -> None:
+    model = Model("all", cache_bytes=100 * FRAME)
+    worst = watch(model)
+    model.writes("for at in range(0, len(context), 50_000):\n    print(context[at : at + 50_000])", runs=False)
+    assert model.moved_bytes <= 50 * FRAME + 2 * FRAME
+    spent = model.moved_bytes
+    assert model.writes("print(context[5_000_000:5_001_000])") == 0.0  # what nobody read makes room
+    assert model.moved_bytes <= spent + 2 * FRAME
+    assert not worst
+    ledger = model.reader.ahead.ledger
+    assert ledger.outstanding_bytes[Kind.KNOWN] == 0
+
+
+def test_a_loop_leaves_room_for_the_slice_after_it() -> None:
+    code = "for at in range(0, len(context), 50_000):\n    print(context[at : at + 50_000])"
+    model = Model("all", cache_bytes=100 * FRAME)
+    assert model.writes(f"{code}\nx = context[7_000_000:7_001_000]", runs=False) == 0.0
+    assert model.reader.holds(7_000_000 // FRAME)
+
+
+def test_demand_does_not_wait_behind_speculation_when_a_cell_starts() -> None:
+    """The model is done before what was guessed has come; a read elsewhere takes what it takes alone, but for its
+    share of the link."""
+    model = Model("all")
+    model.context.prefetch([(0, CHARACTERS // 2)])
+    model.workers.pass_time(0.01)
+    assert model.reader.fetcher.scheduler.running > 0
+    before = model.workers.now()
+    assert model.context[6_000_000:6_000_100] == text()[6_000_000:6_000_100]
+    alone = LATENCY_SECONDS + FRAME / 90e6
+    link = (CHARACTERS // 2) / 100e6
+    assert model.workers.now() - before <= alone + link
+    model.workers.pass_time(5)
+    assert model.reader.fetcher.scheduler.running == 0

@@ -1,0 +1,285 @@
+"""Reading ahead in real use: threads, forks, closing, options, and what model code gives it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pickle
+import re
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from engine.counted import stored, wait_until_idle
+from monocontext import Monocontext, append, publish
+from monocontext.testing import CountingStore, SimulatedWorkers, SlowStore
+from rlm import RLM, ScriptedLM
+
+TEXT = "".join(f"line {i:04d}\n" for i in range(100))  # 10 characters each
+FRAME = 100
+
+
+def opened(**options: object) -> tuple[Monocontext, CountingStore]:
+    store = CountingStore(stored(TEXT, frame_bytes=FRAME))
+    return Monocontext.open(store, **options), store  # type: ignore[call-overload, no-any-return]
+
+
+def within_seconds(ready: Callable[[], bool], seconds: float = 60.0) -> bool:
+    end = time.monotonic() + seconds
+    while not ready():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+@pytest.mark.parametrize("mode", ["on", "", None, True])
+def test_a_mode_that_is_none(mode: object) -> None:
+    with pytest.raises(ValueError, match="prefetch is 'all', 'code', 'history' or 'off', not"):
+        opened(prefetch=mode)
+
+
+def test_opening_fetches_nothing_ahead() -> None:
+    context, store = opened()
+    time.sleep(0.02)
+    assert len(store.log) == 1
+    assert str(context.stats.prefetch) == "0 of the GETs ahead, 0 bytes, 100 % of them used, 0 adopted, 0 cancelled"
+
+
+def test_prefetch_returns_at_once_and_what_it_names_is_there() -> None:
+    context, store = opened()
+    context.prefetch([(150, 450), (900, 10**9), (0, 0)])
+    assert within_seconds(lambda: context.stats.prefetch.gets == 5)
+    wait_until_idle(context)
+    before = len(store.log)
+    assert context[150:450] == TEXT[150:450]
+    assert context[900:] == TEXT[900:]
+    assert len(store.log) == before
+    stats = context.stats
+    assert (stats.gets, stats.prefetch.gets) == (6, 5)
+    assert "5 of the GETs ahead, 500 bytes, 100 % of them used" in str(stats)
+
+
+BAD: list[object] = [[(5, 2)], [(-1, 5)], [5], [(1, 2, 3)], [("a", "b")], [(0.0, 1.0)], [None]]
+
+
+@pytest.mark.parametrize("ranges", BAD)
+def test_prefetch_of_what_is_no_range(ranges: list[tuple[int, int]]) -> None:
+    context, store = opened()
+    with pytest.raises(ValueError, match="prefetch takes pairs of characters"):
+        context.prefetch(ranges)
+    assert len(store.log) == 1
+
+
+def test_prefetch_of_a_view_counts_from_its_start() -> None:
+    context, _ = opened(prefetch="code")
+    part = context.view(500, 800)
+    part.prefetch([(100, 200)])
+    assert within_seconds(lambda: context._reader.holds(6))  # type: ignore[union-attr]
+    assert part[100:200] == TEXT[600:700]
+    assert context.stats.prefetch.bytes_used == FRAME
+
+
+@pytest.mark.parametrize("delta", ["", "```python\n", "context[", "\x00\ud800", "]" * 1000, "```\n```repl\ndef f(:\n"])
+def test_hint_takes_anything(delta: str) -> None:
+    context, _ = opened()
+    with context.thinking():
+        for piece in (delta, *delta):
+            context.hint(piece)
+    assert context[:10] == TEXT[:10]
+
+
+def test_hint_on_a_text_that_is_derived_or_closed() -> None:
+    context, _ = opened()
+    low = context.view(10, 900).lower()
+    assert isinstance(low, str)
+    context.close()
+    with context.thinking():
+        context.hint("```repl\nprint(context[300:400])\n```")
+    context.prefetch([(0, 10)])
+
+
+def test_off_is_off() -> None:
+    context, store = opened(prefetch="off")
+    kit = context.repl_namespace()
+    with context.thinking():
+        context.hint("```repl\nprint(context[300:400])\n```\n")
+        context.prefetch([(0, 1000)])
+    kit.transform(ast.parse("print(context[500:600])"))
+    time.sleep(0.02)
+    assert len(store.log) == 1
+
+
+def test_without_threads_nothing_is_read_ahead() -> None:
+    context, store = opened(threads=False)
+    with context.thinking():
+        context.hint("```repl\nprint(context[300:400])\n```\n")
+        context.prefetch([(0, 1000)])
+    assert len(store.log) == 1
+    assert [context[at : at + 100] for at in range(0, 1000, 100)] == [TEXT[at : at + 100] for at in range(0, 1000, 100)]
+    assert context.stats.prefetch.gets == 0
+
+
+def test_one_connection_is_left_to_callers() -> None:
+    workers = SimulatedWorkers(lambda request: 1.0, max_running=1)
+    context, store = opened(workers=workers)
+    context.prefetch([(0, 1000)])
+    assert len(store.log) == 1
+    assert context[500:510] == TEXT[500:510]
+    assert workers.now() == 1.0
+
+
+def test_a_block_is_read_just_before_it_runs() -> None:
+    context, store = opened(prefetch="code")
+    kit = context.repl_namespace()
+    kit.transform(ast.parse("a = context[310:390]\nb = context[710:790]"))
+    assert within_seconds(lambda: context.stats.prefetch.gets == 2)
+    wait_until_idle(context)
+    assert context[310:390] + context[710:790] == TEXT[310:390] + TEXT[710:790]
+    assert (len(store.log), context.stats.prefetch.precision) == (3, 1.0)
+
+
+def test_thinking_is_entered_again_and_by_many_threads() -> None:
+    context, _ = opened()
+    held = context.thinking()
+
+    def think() -> None:
+        for _ in range(50):
+            with held, context.thinking(), held:
+                context.hint("```repl\nx = context[200:300]\n```\n")
+
+    threads = [threading.Thread(target=think) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not context._reader.ahead.think.is_thinking  # type: ignore[union-attr]
+    assert context[200:300] == TEXT[200:300]
+
+
+def test_closing_drops_what_is_queued_and_leaves_no_thread() -> None:
+    before = threading.active_count()
+    slow = SlowStore(stored(TEXT, frame_bytes=FRAME), 0.05)
+    context = Monocontext.open(slow)
+    context.prefetch([(0, 1000)])
+    context.close()
+    assert within_seconds(lambda: threading.active_count() <= before)
+    ahead = context._reader.ahead  # type: ignore[union-attr]
+    assert (len(ahead.ledger), ahead._under_way_bytes, ahead._plans) == (0, 0, [])
+
+
+def test_a_child_of_a_fork_reads_on(recwarn: pytest.WarningsRecorder) -> None:
+    slow = SlowStore(stored(TEXT, frame_bytes=FRAME), 0.05)
+    context = Monocontext.open(slow)
+    context.prefetch([(0, 1000)])
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            with context.thinking():
+                context.hint("```repl\nprint(context[300:400])\n```\n")
+            code = 0 if context[100:900] == TEXT[100:900] else 2
+            wait_until_idle(context)
+        finally:
+            os._exit(code)
+    assert context[100:900] == TEXT[100:900]
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_failure_ahead_is_nobodys_until_somebody_asks() -> None:
+    class Broken(CountingStore):
+        broken = True
+
+        def get_range(self, key, start, length, *, etag=None):  # type: ignore[no-untyped-def]
+            if self.broken and key.startswith("segments/"):
+                raise OSError("no way")
+            return super().get_range(key, start, length, etag=etag)
+
+    store = Broken(stored(TEXT, frame_bytes=FRAME))
+    context = Monocontext.open(store)
+    context.prefetch([(0, 1000)])
+    wait_until_idle(context)
+    assert len(context._reader.ahead.ledger) == 0  # type: ignore[union-attr]
+    with pytest.raises(OSError, match="no way"):
+        _ = context[0:10]
+    store.broken = False
+    assert context[0:1000] == TEXT
+
+
+def test_a_pickle_reads_ahead_as_the_original(tmp_path: os.PathLike[str]) -> None:
+    publish(TEXT, tmp_path, frame_bytes=FRAME)
+    again = pickle.loads(pickle.dumps(Monocontext.open(tmp_path, prefetch="history")))
+    assert again._opened.prefetch == "history"
+
+
+def test_after_refresh_hints_are_of_the_new_text() -> None:
+    store = stored(TEXT, frame_bytes=FRAME)
+    context = Monocontext.open(store, prefetch="code")
+    context.hint("```repl\nx = context[-10:]\n```\n")
+    append(TEXT, store)
+    context.refresh()
+    with context.thinking():
+        context.hint("```repl\nx = context[-10:]\n```\n")
+    assert within_seconds(lambda: context._reader.holds(19))  # type: ignore[union-attr]
+    assert context[-10:] == TEXT[-10:]
+
+
+def test_without_thinking_a_reply_begins_after_code_has_run() -> None:
+    context, _ = opened(prefetch="code")
+    ledger = context._reader.ahead.ledger  # type: ignore[union-attr]
+    for at in (100, 500):
+        context.hint(f"```repl\nx = context[{at}:{at + 300}]\n```\n")
+        wait_until_idle(context)
+        assert len(ledger) == 3
+        assert context[at : at + 10] == TEXT[at : at + 10]
+    assert len(ledger) == 2  # of the second reply
+
+
+def test_a_run_of_rlm_needs_no_setting() -> None:
+    """The second reply looks where the first has found something: what names hold tells where that is."""
+    context, _ = opened()
+    held = []
+
+    def ask(messages: object) -> str:
+        held.append(context._reader.ahead.think.is_thinking)  # type: ignore[union-attr]
+        wait_until_idle(context)
+        return replies.pop(0)
+
+    code = ["at = context.find('line 0042')", "print(context[at + 300 : at + 350])"]
+    replies = [*(f"```repl\n{block}\nprint(1)\n```" for block in code), "FINAL(done)"]
+    rlm = RLM(lm=ScriptedLM(ask), sub_lm=ScriptedLM(str))
+    assert rlm.completion("q", context=context).answer == "done"
+    assert held == [True] * 3
+    stats = context.stats
+    assert stats.gets == 1 + stats.prefetch.gets  # the root: all else was on its way before it was asked for
+    assert context.stats.prefetch.bytes_used > 0
+
+
+def test_what_names_hold_after_a_cell_tells_where_the_next_looks() -> None:
+    context, _ = opened(prefetch="code")
+    kit = context.repl_namespace()
+    kit.ran({"at": 420, "context": context, "other": object()})
+    with context.thinking():
+        context.hint("```repl\nprint(context[at + 300 : at + 350])\n")
+    assert within_seconds(lambda: context._reader.holds(7))  # type: ignore[union-attr]
+    kit.transform(ast.parse("print(context[at + 500 : at + 550])"))
+    assert within_seconds(lambda: context._reader.holds(9))  # type: ignore[union-attr]
+    assert context.stats.prefetch.gets == 2
+
+
+def test_hint_costs_little(capsys: pytest.CaptureFixture[str]) -> None:
+    """Processor time, of a reply whose tokens name no address. The limit is ten times what it takes."""
+    context, _ = opened()
+    words = re.findall(r"\S+ ", "The text seems to be a log, so `x = y + 1` will not do, and I look again at it. ")
+    costs = []
+    with context.thinking():
+        for word in words * 20:
+            began = time.thread_time()
+            context.hint(word)
+            costs.append(time.thread_time() - began)
+    median = sorted(costs)[len(costs) // 2]
+    with capsys.disabled():
+        print(f"\nhint: {1e6 * median:.1f} us a token at the median (noisy)", end=" ")
+    assert median < 200e-6

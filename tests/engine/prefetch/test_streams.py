@@ -1,0 +1,166 @@
+"""Where reads go on, read by read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+
+from monocontext.engine.prefetch import Read, Streams
+from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, Ahead
+
+FRAMES = 1000
+FRAME = 100
+ROOM = 1 << 40
+
+
+def read(start: int, stop: int) -> Read:
+    return Read(start, stop, start // FRAME, (stop - 1) // FRAME)
+
+
+def streams() -> Streams:
+    return Streams(FRAMES * FRAME, FRAMES)
+
+
+def fed(known: Streams, reads: Iterable[tuple[int, int]], *, waited: bool = True, room: int = ROOM) -> list[Ahead]:
+    """What the last of these reads brings."""
+    found: list[Ahead] = []
+    for start, stop in reads:
+        found = known.read(read(start, stop), waited, lambda: room)
+    return found
+
+
+def places(found: list[Ahead]) -> list[tuple[int, int]]:
+    return [(one.start, one.stop) for one in found]
+
+
+def test_nothing_on_first_touch() -> None:
+    known = streams()
+    assert fed(known, [(0, 250)]) == []
+    assert fed(known, [(50_000, 50_250)]) == []
+    assert len(known) == 0
+
+
+def test_the_read_after_two_that_meet() -> None:
+    known = streams()
+    found = fed(known, [(0, 250), (250, 500)])
+    assert places(found) == [(500, 750)]
+    assert not found[0].in_frames
+
+
+def test_backward() -> None:
+    assert places(fed(streams(), [(5000, 5250), (4750, 5000)])) == [(4500, 4750)]
+
+
+def test_short_reads_walk_by_frames() -> None:
+    """What lies in a frame at hand is not seen: the second read that is seen reaches into the next frame."""
+    found = fed(streams(), [(0, 30), (90, 120)])
+    assert [(one.start, one.stop, one.in_frames) for one in found] == [(2, 3, True)]
+    back = fed(streams(), [(970, 1000), (890, 920)])
+    assert [(one.start, one.stop, one.in_frames) for one in back] == [(7, 8, True)]
+
+
+def test_frames_beside_each_other_need_three() -> None:
+    known = streams()
+    assert fed(known, [(10, 20), (110, 120)]) == []
+    assert places(fed(known, [(215, 220)])) == [(3, 4)]
+
+
+def test_a_stride_needs_three() -> None:
+    known = streams()
+    assert fed(known, [(7, 17), (1007, 1017)]) == []
+    assert places(fed(known, [(2007, 2017)])) == [(3007, 3017)]
+    assert places(fed(streams(), [(9007, 9017), (8007, 8017), (7007, 7017)])) == [(6007, 6017)]
+
+
+def test_it_grows_only_when_the_reader_waited_and_by_what_was_read() -> None:
+    known = streams()
+    fed(known, [(at, at + 250) for at in range(0, 2500, 250)], waited=False)
+    [stream] = known._streams.values()
+    assert (stream.reads_ahead, len(stream.ahead)) == (0, 0)
+    for at in range(2500, 10_000, 250):
+        known.read(read(at, at + 250), True, lambda: ROOM)
+        assert len(stream.ahead) <= max(1, stream.reads // 4)
+    assert stream.reads_ahead == MOST_AHEAD
+    size = len(stream.ahead)
+    known.read(read(10_000, 10_250), False, lambda: ROOM)
+    assert len(stream.ahead) in (size, size + 1)
+
+
+def test_room_is_never_exceeded_and_a_part_is_nothing() -> None:
+    known = streams()
+    assert fed(known, [(0, 250), (250, 500)], room=249) == []
+    assert places(fed(known, [(500, 750)], room=300)) == [(750, 1000)]
+
+
+def test_sixteen_streams_that_take_turns() -> None:
+    known = streams()
+    for k in range(6):
+        for one in range(STREAMS):
+            at = one * 6000 + one * one * 7 + k * 250
+            found = known.read(read(at, at + 250), True, lambda: ROOM)
+            if k:
+                assert (at + 250, at + 500) in places(found) or k > 1
+    assert len(known) <= STREAMS
+    assert all(stream.is_walk for stream in list(known._streams.values())[-STREAMS:])
+
+
+def test_scans_at_equal_distances_are_scans() -> None:
+    """Taken together they look like a stride."""
+    known = streams()
+    for k in range(4):
+        for one in range(8):
+            at = one * 10_000 + k * 250
+            known.read(read(at, at + 250), True, lambda: ROOM)
+    assert sum(stream.is_walk for stream in known._streams.values()) == 8
+
+
+def test_what_was_not_used_makes_it_careful() -> None:
+    known = streams()
+    fed(known, [(at, at + 250) for at in range(0, 10_000, 250)])
+    [(name, stream)] = known._streams.items()
+    before = stream.reads_ahead
+    known.unused([name])
+    assert stream.reads_ahead == before // 2
+    assert not stream.ahead
+
+
+def test_thinking_gives_each_stream_its_next_reads() -> None:
+    known = streams()
+    fed(known, [(0, 250), (250, 500), (500, 750), (750, 1000)] * 1, waited=False)
+    fed(known, [(50_000, 50_250), (49_750, 50_000)], waited=False)
+    assert places(known.think(2, lambda: ROOM)) == [(49_500, 49_750), (1000, 1250)]
+    assert known.think(2, lambda: ROOM) == []  # given out already
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_at_the_ends_of_the_text_it_ends(direction: int) -> None:
+    known = streams()
+    ends = [99_250, 99_500, 99_750] if direction > 0 else [500, 250, 0]
+    assert fed(known, [(at, at + 250) for at in ends]) == []
+
+
+def test_random_reads_are_no_streams() -> None:
+    random = Random(5)
+    known = Streams(800 * 262_144, 800)
+    asked = 0
+    for _ in range(1000):
+        start = random.randrange(800 * 262_144 - 2000)
+        one = Read(start, start + 2000, start // 262_144, (start + 1999) // 262_144)
+        asked += len(known.read(one, True, lambda: ROOM))
+    assert asked <= 10
+
+
+def test_a_bisection_has_two_places_to_go_on() -> None:
+    search = streams()
+    assert search.halves(5_000) == ()
+    fed(search, [(5_000, 5_010)])
+    assert search.halves(7_500) == (6_250, 8_750)
+    assert search.halves(2_490) == (1_235, 3_745)  # a record off
+    assert search.halves(9_000) == search.halves(5_100) == ()
+    fed(search, [(7_500, 7_510)])
+    assert search.halves(6_250) == (5_625, 6_875)
+    assert search.halves(10_000) == ()  # a walk
+    fed(search, [(start, start + 10) for start in (6_250, 6_875, 7_187, 7_031)])
+    assert search.halves(7_109) == ()  # within a frame

@@ -1,0 +1,328 @@
+"""A text over a served reader equals the text over the reader itself; what no `ServedReader` asks is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import monocontext.regex as mre
+from monocontext import Monocontext, publish
+from monocontext.engine.frame import FrameText
+from monocontext.engine.remote import ReaderServer, ServedReader, wire
+from monocontext.engine.remote.frame_cache import FrameCache
+from monocontext.engine.remote.server import _FramePass
+from monocontext.errors import ContextClosed, NotPicklable
+from monocontext.text import served_text
+
+TEXT = "".join(f"Line {i}: é needle{i % 997} 🎉 words\r\n" if i % 50 else f"line {i} \x85 ΑΣ\n" for i in range(9000))
+
+
+class Wire:
+    """Carries requests to a server in this process, and counts them."""
+
+    def __init__(self, server: ReaderServer) -> None:
+        self.server = server
+        self.requests: list[dict[str, Any]] = []
+
+    def __call__(self, request: bytes) -> bytes:
+        self.requests.append(json.loads(request))
+        return self.server.answer(request)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["filters", "no-filters"])
+def stored(request: pytest.FixtureRequest) -> Iterator[Monocontext]:
+    place = f"memory://served-{request.param}"
+    publish([TEXT], place, frame_bytes=8192, filters=request.param)
+    with Monocontext.open(place, materialize_limit=4000) as context:
+        yield context
+
+
+@pytest.fixture
+def served(stored: Monocontext) -> Monocontext:
+    return served_text(Wire(stored.serve()))
+
+
+OPERATIONS: dict[str, Callable[[Any], object]] = {
+    "len": len,
+    "item": lambda t: (t[0], t[-1], t[12345]),
+    "stepped": lambda t: t[10:9000:7],
+    "backwards": lambda t: t[-1:-900:-1],
+    "find": lambda t: [t.find(n) for n in ("needle996", "absent", "\r\n", "🎉", "")],
+    "find from": lambda t: t.find("needle5", 100_000, 200_000),
+    "rfind": lambda t: [t.rfind(n) for n in ("needle996", "absent", "Line 1:", "🎉 w")],
+    "count": lambda t: [t.count(n) for n in ("needle77", "e", "absent", "s\r\nL")],
+    "in": lambda t: ("needle5 " in t, "absent" in t),
+    "lower": lambda t: (t.lower().count("line 7"), t.lower()[400:420], t.upper().find("NEEDLE990")),
+    "split": lambda t: (len(t.split("\n")), t.split("\n")[77], list(t.split("needle996"))[3]),
+    "splitlines": lambda t: (len(t.splitlines()), t.splitlines()[40]),
+    "words": lambda t: sum(map(len, t.split())),
+    "partition": lambda t: [len(p) for p in t.partition("needle500")],
+    "replace": lambda t: t.replace("needle", "x").count("x9"),
+    "strip": lambda t: len(t.strip()),
+    "starts": lambda t: (t.startswith("line"), t.endswith("words\r\n"), t.isascii(), t.islower()),
+    "iterate": lambda t: sum(1 for _ in zip(t, range(20_000), strict=False)),
+    "equal": lambda t: (t == TEXT, t != TEXT[:-1]),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_gives_what_it_gives_on_a_str(name: str, served: Monocontext) -> None:
+    assert OPERATIONS[name](served) == OPERATIONS[name](TEXT)
+    assert OPERATIONS[name](served) == OPERATIONS[name](TEXT)  # from what is at hand
+
+
+def test_slices_anywhere(served: Monocontext) -> None:
+    rng = random.Random(3)
+    for _ in range(400):
+        start = rng.randrange(len(TEXT))
+        stop = start + rng.choice([0, 1, 50, 1000, 3999])
+        assert served[start:stop] == TEXT[start:stop]
+
+
+def test_a_slice_that_is_large_is_whole(stored: Monocontext) -> None:
+    context = Monocontext.open(stored.url)
+    text = served_text(Wire(context.serve()))
+    assert text[5 : len(TEXT) - 5] == TEXT[5:-5]
+    assert str(text) == TEXT
+
+
+def test_lines_grep_chunks_and_patterns(stored: Monocontext, served: Monocontext) -> None:
+    assert [served.lines[i] for i in (0, 7, -1)] == [stored.lines[i] for i in (0, 7, -1)]
+    assert served.lines[100:140] == stored.lines[100:140]
+    assert list(served.grep("needle99[0-5] ")) == list(stored.grep("needle99[0-5] "))
+    assert "".join(served.chunks(5000)) == TEXT
+    for pattern in (r"needle99\d", r"(?i)LINE 8\d:", r"ΑΣ\n", r"absent"):
+        assert [m.span() for m in mre.finditer(pattern, served)] == [m.span() for m in mre.finditer(pattern, stored)]
+
+
+def test_a_view_has_its_part_and_no_more(stored: Monocontext) -> None:
+    view = stored.view(20_001, 60_003)
+    wire_to = Wire(view.serve())
+    text = served_text(wire_to)
+    mine = TEXT[20_001:60_003]
+    assert len(text) == len(mine)
+    assert "".join(text.chunks(1000)) == mine
+    assert text.count("needle77") == mine.count("needle77")
+    assert text.rfind("Line") == mine.rfind("Line")
+    assert text.lines[3] == view.lines[3]
+    for at in (20_000, 60_003, 0):
+        with pytest.raises(wire.BadRequest):
+            wire_to(wire.request("frame", character=at))
+    _, body = wire.split_answer(wire_to(wire.request("frame", character=20_001)))
+    assert mine.startswith(str(body, "utf-8"))
+
+
+def test_a_derived_text_is_derived_there(stored: Monocontext) -> None:
+    for derived, expected in (
+        (stored.lower(), TEXT.lower()),
+        (stored.upper().view(5, 9_000), TEXT.upper()[5:9_000]),
+        (stored.lower().replace("needle", "x"), TEXT.lower().replace("needle", "x")),
+    ):
+        text = served_text(Wire(derived.serve()))  # type: ignore[attr-defined]
+        assert len(text) == len(expected)
+        assert "".join(text.chunks(3000)) == expected
+    with pytest.raises(NotPicklable):
+        (stored + "x").serve()  # type: ignore[attr-defined]
+
+
+def test_what_is_at_hand_costs_no_request(served: Monocontext, stored: Monocontext) -> None:
+    asked = Wire(stored.serve())
+    text = served_text(asked)
+    assert len(asked.requests) == 1
+    for _ in range(4):
+        text[1000:1100]
+    assert [request["op"] for request in asked.requests] == ["open", "read", "frame"]
+    passed = len(asked.requests)
+    text.count("absent needle")
+    assert len(asked.requests) - passed <= 12
+    passed = len(asked.requests)
+    assert "".join(text.chunks(9000)) == TEXT
+    text.find("needle5", 5000)
+    assert len([r for r in asked.requests[passed:] if r["op"] in ("pass", "next", "read", "frame")]) == 0
+
+
+def test_a_pass_that_is_given_up_ends_on_the_host(stored: Monocontext) -> None:
+    server = stored.serve()
+    text = served_text(Wire(server))
+    for _ in range(5):
+        next(iter(text))
+    text.stats  # noqa: B018 - any request tells
+    assert not server._passes
+
+
+def test_closing_does_not_wait_for_storage() -> None:
+    """A worker that was ended in the middle of a pass must not keep its host waiting as long as storage does."""
+    asked, go_on, let_go = threading.Event(), threading.Event(), threading.Event()
+
+    def stalled() -> Iterator[FrameText]:
+        try:
+            asked.set()
+            assert go_on.wait(60)
+            yield from ()
+        finally:
+            let_go.set()
+
+    one = _FramePass(stalled(), lambda text: text)
+    taker = threading.Thread(target=one.take, args=(1,))
+    taker.start()
+    assert asked.wait(60)
+    one.close()
+    assert not let_go.is_set()  # the pass is still in the middle: closing did not wait for it
+    go_on.set()
+    taker.join(60)
+    assert let_go.is_set()
+    assert one.take(1) == ([], False)
+
+
+def test_a_pass_that_is_given_up_lets_go_of_its_frames(stored: Monocontext) -> None:
+    let_go: list[bool] = []
+
+    def frames() -> Iterator[FrameText]:
+        try:
+            yield from stored._reader.frames(0, len(TEXT))  # type: ignore[union-attr]
+        finally:
+            let_go.append(True)
+
+    one = _FramePass(frames(), lambda text: text)
+    taken, more = one.take(1)
+    assert (len(taken), more, let_go) == (1, True, [])
+    one.close()
+    assert let_go == [True]
+    assert one.take(1) == ([], False)
+    one.close()
+
+
+def test_many_passes_at_once_all_go_to_their_end(stored: Monocontext) -> None:
+    wire_to = Wire(stored.serve())
+    readers = [ServedReader(wire_to, cache_bytes=0) for _ in range(70)]
+    passes = [reader.frames(0, len(TEXT)) for reader in readers]
+    pieces: list[list[bytes]] = [[] for _ in passes]
+    more = True
+    while more:
+        more = False
+        for one, into in zip(passes, pieces, strict=True):
+            text = next(one, None)
+            if text is not None:
+                into.append(text.data)
+                more = True
+    assert {b"".join(into) for into in pieces} == {TEXT.encode()}
+
+
+def test_statistics_are_the_hosts(stored: Monocontext, served: Monocontext) -> None:
+    assert served.stats.gets == stored.stats.gets
+    assert (served.url, served.generation, repr(served)) == (stored.url, stored.generation, repr(stored))
+    served.find("needle996 🎉")
+    assert served.stats.search.looked_at == stored.stats.search.looked_at
+
+
+def test_texts_made_real_in_the_worker_count_at_the_host(stored: Monocontext, served: Monocontext) -> None:
+    before = stored.stats.real.texts
+    assert served.view(0, 100)._materialize() == TEXT[:100]
+    assert served.stats.real.texts == stored.stats.real.texts == before + 1
+    assert stored.stats.real.bytes == len(TEXT[:100].encode())
+
+
+@pytest.mark.parametrize("sizes", [5, [-1], ["a"], [1 << 70], [True]])
+def test_sizes_that_are_none_are_refused(sizes: object, stored: Monocontext) -> None:
+    with pytest.raises(wire.BadRequest, match="texts made real"):
+        stored.serve().answer(wire.request("stats", real=sizes))
+
+
+def test_explain_says_that_the_host_asks(served: Monocontext) -> None:
+    assert "served by another process" in str(served.explain("needle5"))
+
+
+def test_errors_are_the_same_errors() -> None:
+    publish([TEXT], "memory://served-closed", frame_bytes=8192)
+    context = Monocontext.open("memory://served-closed")
+    text = served_text(Wire(context.serve()))
+    context.close()
+    with pytest.raises(ContextClosed, match="memory://served-closed is closed"):
+        text[100_000:100_010]
+
+
+def test_closing_the_served_text_leaves_the_hosts_open(stored: Monocontext, served: Monocontext) -> None:
+    served.close()
+    with pytest.raises(ContextClosed):
+        served[50_000:50_010]
+    assert stored[0:4] == TEXT[:4]
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"op": 5}',
+        b'{"op": "close"}',
+        b'{"op": "__init__"}',
+        b'{"op": "read"}',
+        b'{"op": "read", "start": -1, "stop": 5}',
+        b'{"op": "read", "start": 0, "stop": 999999999999}',
+        b'{"op": "read", "start": true, "stop": 5}',
+        b'{"op": "read", "start": 0.0, "stop": 5}',
+        b'{"op": "read", "start": 9, "stop": 5}',
+        b'{"op": "frame", "character": 99999999999}',
+        b'{"op": "pass", "start": 0, "stop": 5, "bytes": 999999999}',
+        b'{"op": "pass", "start": 0, "stop": 5, "bytes": 5, "runs": [[3, 1]]}',
+        b'{"op": "pass", "start": 0, "stop": 5, "bytes": 5, "runs": [[0, 99999]]}',
+        b'{"op": "pass", "start": 0, "stop": 5, "bytes": 5, "runs": "x"}',
+        b'{"op": "next", "pass": 0, "bytes": 5}',
+        b'{"op": "candidates", "start": 0, "stop": 5, "need": ["literal", 5]}',
+        b'{"op": "candidates", "start": 0, "stop": 5, "need": ["all", []]}',
+        b'{"op": "record", "frame": -1}',
+        b'{"op": "stats", "ended": [[]]}',
+        b'{"op": "stats", "looked_at": -5, "hits": 0}',
+        b'{"op": "line_of", "character": "x"}',
+        b'{"op": "read", "start": ' + b"9" * 5000 + b"}",
+        b"[" * 100_000,
+        b'{"op": "stats", "x": "' + b"y" * (1 << 20) + b'"}',
+    ],
+    ids=range(28),
+)
+def test_what_no_reader_asks_is_refused(stored: Monocontext, request_bytes: bytes) -> None:
+    with pytest.raises(wire.BadRequest):
+        stored.serve().answer(request_bytes)
+
+
+def test_a_need_that_nests_without_end_is_refused(stored: Monocontext) -> None:
+    need: Any = ["literal", "x", 0, 0, 0]
+    for _ in range(100):
+        need = ["all", [need]]
+    with pytest.raises(wire.BadRequest):
+        stored.serve().answer(wire.request("candidates", need=need, start=0, stop=5))
+
+
+def test_ready_means_that_no_request_goes_to_storage(tmp_path: Any) -> None:
+    publish([TEXT], str(tmp_path / "c"), frame_bytes=8192)
+    context = Monocontext.open(str(tmp_path / "c"))
+    server = context.serve()
+    ask = wire.request("read", start=1000, stop=1100)
+    assert not server.ready(ask)
+    server.answer(ask)
+    gets = context.stats.gets
+    assert server.ready(ask)
+    server.answer(ask)
+    assert context.stats.gets == gets
+
+
+def test_the_shelf_keeps_within_its_bytes(stored: Monocontext) -> None:
+    reader = ServedReader(Wire(stored.serve()))
+    texts = list(reader.frames(0, len(TEXT)))
+    shelf = FrameCache(3 * texts[0].size_bytes + 2000)
+    for text in texts:
+        shelf.put(text)
+        assert shelf._texts.currsize <= shelf.capacity_bytes
+    assert shelf.at(0) is None
+    last = texts[-1]
+    assert shelf.at(last.frame.start) is last
+    assert shelf.covering(texts[-2].frame.start + 1, last.frame.stop) == texts[-2:]
+    assert shelf.by_number([last.frame.number]) == [last]
+    assert shelf.by_number([0, last.frame.number]) is None

@@ -1,0 +1,255 @@
+"""What `logging` is told: retries, resumed bodies, second requests, refusals, and reads that are left to boto3."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, append, publish
+from monocontext.engine.fetch.fetcher import _place
+from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.errors import StoreFailure
+from monocontext.memory import Memory
+from monocontext.memory.files import MemoryFiles
+from monocontext.stores import log, open_store
+from monocontext.stores.disk import cache as disk_cache
+from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import Blob
+from monocontext.testing import FaultyStore, SimulatedWorkers, WrappedStore, flip_byte
+from monocontext.testing.faults import LosingStore
+from tests.stores.http.object_server import GOOD, ObjectServer, Turn, error
+
+from .test_hedging import TEXT as SEGMENTS
+from .test_hedging import Script, opened
+from .test_pressure import TEXT, many, refused
+
+DATA = random.Random(5).randbytes(300_000)
+
+
+@pytest.fixture(autouse=True)
+def told(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    log.emit()  # what other tests left behind
+    caplog.set_level("DEBUG", "monocontext")
+    caplog.clear()
+    yield
+    log.emit()
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    log.emit()
+    assert {record.name for record in caplog.records} <= {"monocontext"}
+    return [f"{record.levelname} {record.getMessage()}" for record in caplog.records]
+
+
+def test_a_request_that_is_sent_again(caplog: pytest.LogCaptureFixture) -> None:
+    with ObjectServer(DATA, error(503, "SlowDown"), Turn(reset=True)) as server:
+        open_store("s3://bucket/ctx", endpoint=server.endpoint).get("a")
+        first, second = lines(caplog)
+    assert first.startswith("INFO ctx/a of 127.0.0.1: HTTP 503 SlowDown; sent again in 0.")
+    assert second == "DEBUG ctx/a of 127.0.0.1: the server closed an idle connection; sent again"
+
+
+def test_a_body_that_is_resumed(caplog: pytest.LogCaptureFixture) -> None:
+    with ObjectServer(DATA, Turn(cut_at=50_000), Turn(cut_at=0), GOOD) as server:
+        open_store("s3://bucket/ctx", endpoint=server.endpoint).get_range("a", 1000, 200_000)
+        told = lines(caplog)
+    assert len(told) == 2
+    assert "closed after 50,000 of 200,000 bytes; resumed in " in told[0]
+    assert "closed after 0 of 150,000 bytes; resumed in " in told[1]
+
+
+def test_what_is_sent_again_at_once_with_its_cause_removed(caplog: pytest.LogCaptureFixture) -> None:
+    with ObjectServer(DATA, error(403, "RequestTimeTooSkewed", Date="Sun, 22 Nov 2026 10:00:00 GMT")) as server:
+        open_store("s3://bucket/ctx", endpoint=server.endpoint).get("a")
+    assert lines(caplog) == ["INFO ctx/a of 127.0.0.1: HTTP 403 RequestTimeTooSkewed; sent again, its cause removed"]
+
+
+def test_reads_of_botocore(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "false")
+    with ObjectServer(DATA) as server:
+        open_store("s3://bucket/ctx", endpoint=server.endpoint).get("a")
+    (only,) = (line for line in lines(caplog) if "botocore" in line)
+    assert only == "INFO botocore is asked how to read from bucket: AWS_USE_FIPS_ENDPOINT is set"
+
+
+def test_a_body_that_boto3_reads_again(caplog: pytest.LogCaptureFixture) -> None:
+    with ObjectServer(DATA, Turn(cut_at=10)) as server:
+        store = open_store("s3://bucket/ctx", endpoint=server.endpoint, transport="boto3")
+        assert store.get("a").data == DATA
+    assert lines(caplog) == ["INFO s3://bucket/ctx/a: the body was cut; boto3 reads it again"]
+
+
+def test_a_late_request(caplog: pytest.LogCaptureFixture) -> None:
+    context, _ = opened(Script(n50=5.0))
+    caplog.clear()
+    assert context[:10] == SEGMENTS[:10]
+    (only,) = lines(caplog)
+    assert only.startswith("DEBUG segments/")
+    assert only.endswith(" asked for twice")
+    assert context.stats.hedges == 1
+
+
+def test_a_store_that_asks_for_less(caplog: pytest.LogCaptureFixture) -> None:
+    burst = {*range(1, 13)}
+    store = FaultyStore(many(60), lambda number, request: refused if number in burst else None)
+    context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 1.0, max_running=8))
+    assert context[:6000] == TEXT[:6000]
+    told = lines(caplog)
+    assert [line.partition(" asks for fewer requests: ")[2] for line in told] == ["4 at once now", "2 at once now"]
+    assert all(line.startswith("WARNING ") for line in told)
+
+
+def test_a_handler_may_read_the_text_that_it_prints(caplog: pytest.LogCaptureFixture) -> None:
+    """Its lock is held meanwhile, and the thread that carries the read has something to tell: it must not wait."""
+    failed: list[int] = []
+
+    def fail(blob: Blob) -> Blob:
+        log.note(log.INFO, "from a thread that carries requests")
+        failed.append(1)
+        return blob
+
+    class Lazy:
+        def __str__(self) -> str:
+            return context[:6000]
+
+    context = Monocontext.open(FaultyStore(many(60), lambda number, request: fail if number else None))
+    logging.getLogger("monocontext").warning("%s", Lazy())
+    assert failed
+    assert f"WARNING {TEXT[:6000]}" in lines(caplog)
+    assert "INFO from a thread that carries requests" in lines(caplog)
+
+
+def test_no_secret_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAmine")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secretmine")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "tokenmine")
+    moved = Turn(307, b"", {"Location": "/elsewhere?X-Amz-Signature=signedmine"})
+    turns = [moved, error(503, "SlowDown"), Turn(cut_at=5), Turn(stall_at=3), *[error(500, "InternalError")] * 4]
+    with ObjectServer(DATA, *turns) as server:
+        with pytest.raises(StoreFailure):
+            open_store("s3://bucket/ctx", endpoint=server.endpoint).get("a")
+        assert len(lines(caplog)) == len(server.asked) - 1
+    assert "mine" not in "\n".join(lines(caplog))
+
+
+def test_silent_unless_asked() -> None:
+    """Nothing on stderr by default, warnings neither; and a program without `logging` is told nothing, nor later."""
+    code = """
+import sys
+from monocontext.stores import log
+assert "logging" not in sys.modules
+log.note(log.WARNING, "a")
+import logging
+log.emit()
+log.note(log.WARNING, "b")
+log.emit()
+logging.basicConfig(format="%(levelname)s %(threadName)s %(message)s")
+log.note(log.INFO, "c")
+log.note(log.WARNING, "d %s", 1)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "WARNING MainThread d 1\n")
+
+
+def test_bytes_that_came_damaged(caplog: pytest.LogCaptureFixture) -> None:
+    context = Monocontext.open(FaultyStore(many(60), [None, flip_byte(5)]), prefetch="off")
+    caplog.clear()
+    assert context[:100] == TEXT[:100]
+    (only,) = lines(caplog)
+    assert only.startswith("INFO segments/")
+    assert " came damaged: bytes 0 to " in only
+
+
+def test_a_query_may_sign_a_url_and_is_not_told() -> None:
+    request = RangeRequest("https://host/a?X-Amz-Signature=mine", 3, 9, ())
+    assert _place(request) == ("https://host/a", 3, 9)
+
+
+@pytest.mark.filterwarnings("ignore:nothing is kept")
+def test_a_cache_on_disk_that_cannot_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(disk_cache, "write_block", fail)
+    disk = disk_cache.DiskCache(tmp_path)
+    for number in range(3):
+        disk.keep(f"name {number}", 0, Blob(b"data", "etag", 4))
+    assert lines(caplog) == [f"WARNING nothing is kept in {tmp_path} from now on: No space left on device"]
+
+
+def test_a_cache_on_disk_without_room(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = shutil.disk_usage(tmp_path)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    disk = disk_cache.DiskCache(tmp_path)
+    for number in range(3):
+        disk.keep(f"name {number}", 0, Blob(b"data", "etag", 4))
+    assert lines(caplog) == [f"INFO no room in {tmp_path}: nothing is kept there for 30 s"]
+
+
+def test_a_file_of_the_cache_that_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    disk = disk_cache.DiskCache(tmp_path)
+    disk.keep("name", 0, Blob(b"data", "etag", 4))
+    (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    kept.write_bytes(kept.read_bytes()[:-1] + b"?")
+    assert disk.find("name", 0, 4) is None
+    assert lines(caplog) == [f"INFO {kept} is damaged: removed, and read from the store"]
+
+
+def test_writers_who_meet(caplog: pytest.LogCaptureFixture) -> None:
+    class Slower(WrappedStore):
+        """Somebody else appends before the first root of this one is there."""
+
+        met = False
+
+        def put(self, key: str, data: Any, **condition: Any) -> str:
+            if key.startswith("generations/") and not self.met:
+                self.met = True
+                append("theirs\n", self.store)
+            return super().put(key, data, **condition)
+
+    store = MemoryStore("met")
+    publish("first\n", store)
+    append("ours\n", Slower(store))
+    assert str(Monocontext.open(store)) == "first\ntheirs\nours\n"
+    assert lines(caplog) == [f"INFO {store.url}: someone else wrote generation 2; begun anew on 2"]
+
+
+def test_a_write_whose_reply_was_lost(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore("lost")
+    publish("first\n", LosingStore(store))
+    told = lines(caplog)
+    assert told
+    assert all(line.startswith(f"INFO {store.url}/") for line in told)
+    assert all(line.endswith(" is written: only the reply to that was lost") for line in told)
+
+
+def test_an_edit_of_a_memory_that_meets_another(caplog: pytest.LogCaptureFixture) -> None:
+    memory = Memory(MemoryStore("edited"))
+    files = MemoryFiles(memory)
+    files.create("/memories/a", "one two")
+    put, met = memory.put, list[int]()
+
+    def slower(path: str, *given: Any, **condition: Any) -> Any:
+        if not met:
+            met.append(1)
+            put(path, "one two three")
+        return put(path, *given, **condition)
+
+    memory.put = slower  # type: ignore[method-assign]
+    files.str_replace("/memories/a", "two", "2")
+    assert memory["/memories/a"] == "one 2 three"
+    assert lines(caplog) == ["INFO /memories/a was written in between; edited again"]

@@ -1,0 +1,158 @@
+"""Round trips on a virtual clock, where each request takes one: what a first second is made of."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from benchmarks.first_second import (
+    NEEDLE,
+    Look,
+    SlowRoot,
+    find,
+    gigabyte,
+    head,
+    rounds,
+    seconds_on_the_wire,
+    text,
+    window,
+)
+from monocontext import Monocontext, publish
+from monocontext import regex as re
+from monocontext.engine.fetch.link import FIRST_WAVE_BYTES, Link, wave_bytes
+from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock
+from tests.engine.counted import memory
+
+pytestmark = pytest.mark.usefixtures("stores_are_measured")
+
+
+@cache
+def stored(size: int) -> MemoryStore:
+    store = memory()
+    publish(text(size), store)
+    return store
+
+
+@cache
+def large() -> Store:
+    return gigabyte()
+
+
+LATENCIES = pytest.mark.parametrize("seconds", [0.01, 0.05, 0.15])
+
+
+@LATENCIES
+def test_10_kilobytes_take_one_round(texts_in_roots: None, seconds: float) -> None:
+    store = memory()
+    publish(text(10_000), store)
+    assert rounds(store, str, find, window, seconds=seconds) == ([1, 0, 0, 0], 1)
+
+
+@LATENCIES
+def test_5_megabytes_take_one_round_where_they_were_written_at_once(texts_in_roots: None, seconds: float) -> None:
+    store = memory()
+    publish(text(5_000_000), store, filters=False)
+    assert rounds(store, head, find, window, seconds=seconds) == ([1, 0, 0, 0], 1)
+
+
+@LATENCIES
+@pytest.mark.parametrize(("size", "gets"), [(5_000_000, 3), (20_000_000, 9)])
+def test_5_and_20_megabytes_apart_from_their_root_take_two(size: int, gets: int, seconds: float) -> None:
+    taken, asked = rounds(stored(size), find, window, seconds=seconds)
+    assert taken == [1, 1, 0]
+    assert asked <= gets
+
+
+@LATENCIES
+def test_a_gigabyte_takes_three(seconds: float, texts_in_roots: None) -> None:
+    taken, asked = rounds(gigabyte(), head, find, window, seconds=seconds)
+    assert taken == [1, 0, 2, 0]
+    assert asked <= 22
+
+
+@pytest.mark.parametrize(
+    ("look", "most"),
+    [
+        (lambda c: c.find(NEEDLE, 5_000_000), 2),
+        (lambda c: c.view(5_000_000, 1_000_000_000).find(NEEDLE), 2),
+        (lambda c: NEEDLE in c, 2),
+        (lambda c: c.count(NEEDLE), 2),
+        (lambda c: re.search(NEEDLE + r"\d*", c), 2),
+        (lambda c: next(c.grep(NEEDLE)), 2),
+        (lambda c: list(c.grep("(?i)" + NEEDLE)), 2),
+        (lambda c: c.find("this is not there"), 1),
+        (lambda c: c.lower().find(NEEDLE.lower()), 2),
+    ],
+)
+def test_a_search_asks_for_index_pages_beside_its_rows(look: Look, most: int) -> None:
+    taken, _ = rounds(large(), look)
+    assert taken[1] <= most
+
+
+@pytest.mark.parametrize("megabytes", [0.1, 1, 5, 15, 18, 20])
+def test_no_text_is_read_whole_any_quicker(texts_in_roots: None, megabytes: float) -> None:
+    """At 150 ms and 90 MB/s, from opening to the window around what `find` found."""
+    ours, whole, _ = seconds_on_the_wire(round(megabytes * 1e6))
+    assert ours <= 1.05 * whole
+
+
+def test_a_near_store_is_asked_for_no_more_than_before() -> None:
+    """A memory is so near that filters are asked first, and no page that may not be needed."""
+    counting = CountingStore(large())
+    with Monocontext.open(counting) as context:
+        context.find("this is not there")
+        assert not [request for request in counting.log if request.key.startswith("index/")]
+    counting = CountingStore(stored(20_000_000))
+    with Monocontext.open(counting) as context:
+        find(context)
+        assert counting.bytes_read < context._reader.manifest.stored_bytes / 4  # type: ignore[union-attr]
+
+
+def test_no_wave_takes_more_than_a_quarter_of_the_cache() -> None:
+    clock = VirtualClock()
+    store = CountingStore(SlowRoot(stored(20_000_000), clock, 0.15))
+    workers = SimulatedWorkers(lambda request: 0.15, clock)
+    context = Monocontext.open(store, workers=workers, hedge=None, cache_bytes=80 << 20)
+    find(context)
+    assert store.bytes_read < context._reader.manifest.stored_bytes / 4  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("round_trip", "speed", "expected"),
+    [
+        (None, None, 0),
+        (0.0, None, 0),
+        (0.0005, 1e9, 0),
+        (0.01, None, FIRST_WAVE_BYTES),
+        (0.15, None, 15_000_000),
+        (0.15, 90e6, 13_500_000),
+        (0.01, 90e6, 900_000),
+        (0.05, 2e6, 100_000),
+        (0.002, 1e9, 2_000_000),
+    ],
+)
+def test_what_one_wave_carries(round_trip: float | None, speed: float | None, expected: int) -> None:
+    assert wave_bytes(round_trip, speed) == expected
+
+
+def test_a_thin_link_is_noticed() -> None:
+    """After a transfer of 2 MiB a wave is as large as what this link carries in a round trip."""
+    taken, _ = rounds(stored(20_000_000), find, bytes_per_second=10e6)
+    assert taken[1] > 1
+    link = Link(0.1)
+    assert link.carries(9 << 20)
+    clock = VirtualClock()
+    context = Monocontext.open(
+        SlowRoot(stored(20_000_000), clock, 0.1),
+        workers=SimulatedWorkers(lambda request: 0.1 + request.stored_bytes / 2e6, clock),
+        hedge=None,
+    )
+    context[1_000_000:17_000_000]
+    measured = context._reader.fetcher.link  # type: ignore[union-attr]
+    assert measured.round_trip_seconds == pytest.approx(0.1)
+    assert measured.bytes_per_second is not None
+    assert 2e6 <= measured.bytes_per_second <= 16e6
+    assert not measured.carries(9 << 20)

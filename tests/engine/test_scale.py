@@ -1,0 +1,89 @@
+"""Texts of many terabytes: roots, requests and bytes are exact (docs/scale.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.growth_scale import FRAME, LINE, NEEDLE, SimulatedExecutor, simulated, text_of
+from monocontext import Monocontext
+from monocontext.format.manifest import ROOT_KEY
+from monocontext.testing import CountingStore, virtual_context
+
+pytestmark = pytest.mark.slow  # 6 s, of which the virtual store takes most
+
+DIRECTORY, PAGE = "dir", "idx"
+
+
+def kinds(store: CountingStore) -> list[str]:
+    """What was asked for, in order."""
+    return [request.key.rpartition(".")[2] for request in store.log]
+
+
+def test_100_terabytes_open_with_one_request() -> None:
+    frames = 10**14 // len(FRAME)
+    store = CountingStore(virtual_context(frames, FRAME))
+    assert store.store.head(ROOT_KEY).size_bytes <= 16_000
+    context = Monocontext.open(store, workers=simulated())
+    assert store.gets == 1
+    assert len(context) == frames * len(FRAME)
+    store.reset()
+    at = frames // 3 * len(FRAME)
+    assert context[at : at + 50] == LINE[:50]
+    assert kinds(store) == [DIRECTORY, PAGE, "seg"]
+    assert store.bytes_read < 500_000
+    context = Monocontext.open(store, workers=simulated())
+    store.reset()
+    assert context.lines[frames * 1000] == LINE
+    assert kinds(store) == [DIRECTORY, PAGE, "seg"]
+
+
+@pytest.fixture(scope="module")
+def text() -> tuple[CountingStore, list[int]]:
+    """3 TB with filters, and three needles."""
+    made, places = text_of(3)
+    return CountingStore(made), places
+
+
+def test_the_root_of_3_terabytes(text: tuple[CountingStore, list[int]]) -> None:
+    assert text[0].store.head(ROOT_KEY).size_bytes <= 24_000
+
+
+def test_a_find_asks_each_filter_once(text: tuple[CountingStore, list[int]]) -> None:
+    store, [first, *_] = text
+    context = Monocontext.open(store, workers=simulated())
+    store.reset()
+    assert context.find(NEEDLE) // len(FRAME) == first
+    filters = -(-(3 * 10**12 // len(FRAME)) // (1 << 16))
+    asked = kinds(store)
+    assert asked.count(DIRECTORY) == -(-(filters - 8) // 64) + 1, "those of the filters, and one of pages"
+    assert asked.count("flt") <= 16 * filters
+    assert asked.count("seg") <= 2
+    store.reset()
+    assert context.find(NEEDLE) // len(FRAME) == first
+    assert store.gets == 0, "answers are remembered"
+
+
+def test_a_grep_by_64_workers_asks_each_filter_once(text: tuple[CountingStore, list[int]]) -> None:
+    store, places = text
+    context = Monocontext.open(store, workers=simulated())
+    store.reset()
+    executor = SimulatedExecutor(store, 64)
+    hits = [hit.offset // len(FRAME) for hit in context.grep(NEEDLE, fixed=True, executor=executor)]
+    assert hits == places
+    filters = -(-(3 * 10**12 // len(FRAME)) // (1 << 16))
+    asked = kinds(store)
+    assert asked.count("flt") <= 16 * filters
+    assert asked.count("json") == 4, "one root for each part: three directories and the last filters"
+    assert store.bytes_read < 50e6
+    assert executor.seconds < 1
+
+
+def test_a_part_of_the_text_asks_its_own_filters(text: tuple[CountingStore, list[int]]) -> None:
+    store, places = text
+    context = Monocontext.open(store, workers=simulated())
+    store.reset()
+    middle = places[1] * len(FRAME)
+    assert NEEDLE in context[middle - 10**9 : middle + 10**9]
+    asked = kinds(store)
+    assert asked.count("flt") <= 2 * 16 * 64
+    assert asked.count(DIRECTORY) <= 4

@@ -1,0 +1,137 @@
+"""Text that came with its root: read by many threads, after a fork, behind a server, and when it is damaged."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from monocontext import Monocontext, append, publish
+from monocontext.engine.text_in_root import TextInRoot
+from monocontext.errors import ContextClosed
+from monocontext.format.generations import find_root
+from monocontext.stores.memory import MemoryStore
+from monocontext.testing import CountingStore
+from tests.engine.counted import memory, wait_until_idle
+
+pytestmark = pytest.mark.usefixtures("texts_in_roots")
+
+TEXT = "".join(f"line {number:04d} é漢\n" for number in range(3000))
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    store = memory()
+    publish(TEXT, store, frame_bytes=1000, segment_bytes=4000)
+    return store
+
+
+def test_many_threads_read_it_at_once(store: MemoryStore) -> None:
+    counting = CountingStore(store)
+    with Monocontext.open(counting, cache_bytes=20_000) as context, ThreadPoolExecutor(8) as threads:
+
+        def look(number: int) -> bool:
+            at = number * 37 % len(TEXT)
+            needle = f"line {number % 3000:04d}"
+            return context[at : at + 3000] == TEXT[at : at + 3000] and context.find(needle) == TEXT.find(needle)
+
+        assert all(threads.map(look, range(200)))
+        wait_until_idle(context)
+    assert counting.gets == 1
+
+
+def test_no_crew_is_hired_for_it(store: MemoryStore) -> None:
+    with Monocontext.open(store) as context:
+        assert context.find("nothing of the kind") == -1
+        assert context._reader.fetcher.workers._crew is None  # type: ignore[union-attr]
+
+
+def test_no_thread_is_started_to_fetch_or_decode_it(store: MemoryStore) -> None:
+    before = set(threading.enumerate())
+    with Monocontext.open(store) as context:
+        assert list(context.splitlines()) == TEXT.splitlines()
+        assert context.count("é") == 3000
+        started = {thread.name for thread in set(threading.enumerate()) - before}
+        assert not [name for name in started if name.startswith(("monocontext_", "monocontext-decode"))]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_a_fork_reads_it(store: MemoryStore) -> None:
+    with Monocontext.open(store) as context:
+        assert context[:10] == TEXT[:10]
+        child = os.fork()
+        if not child:
+            os._exit(0 if str(context) == TEXT else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert str(context) == TEXT
+
+
+def test_a_store_that_answers_nothing_more_is_not_missed(store: MemoryStore) -> None:
+    with Monocontext.open(store) as context:
+        for info in list(store.list("segments/")):
+            store.delete(info.key)
+        assert str(context) == TEXT
+
+
+def test_a_refresh_takes_the_copies_of_the_newer_root(store: MemoryStore) -> None:
+    with Monocontext.open(store) as context:
+        assert context[-5:] == TEXT[-5:]
+        append("more\n", store)
+        assert context[-5:] == TEXT[-5:]
+        context.refresh()
+        assert context[-10:] == (TEXT + "more\n")[-10:]
+        assert str(context) == TEXT + "more\n"
+        assert context.generation == 2
+    with Monocontext.open(store, generation=1) as old:
+        assert str(old) == TEXT
+
+
+def test_a_closed_text_gives_nothing_of_its_root(store: MemoryStore) -> None:
+    large = memory()
+    publish(TEXT * 400, large, codec="raw", filters=False)
+    assert find_root(large).manifest.head
+    for place in (store, large):
+        context = Monocontext.open(place)
+        context.close()
+        for look in (lambda c: c[:10], lambda c: c[-10:], lambda c: c.lines[1:2], str):
+            with pytest.raises(ContextClosed):
+                look(context)
+
+
+def test_ranges_that_the_root_does_not_have_come_from_the_store(store: MemoryStore) -> None:
+    counting = CountingStore(store)
+    root = find_root(store).manifest
+    reader = TextInRoot(counting, root)
+    [key] = {info.key for info in list(store.list("segments/"))[:1]}
+    size = store.head(key).size_bytes
+    whole = store.get(key).data
+    assert reader.get_range(key, 3, size - 5).data == whole[3 : size - 2]
+    assert reader.get_range(key, 0, size).in_root
+    assert counting.gets == 0
+    reader.forget(key, 0, size)
+    assert reader.get_range(key, 0, size).data == whole
+    assert reader.get_range(root.pages[0].key, 0, 8).data == b"MCPAGE\0\1"
+    assert counting.gets == 2
+
+
+def test_lines_at_the_ends_of_a_larger_text() -> None:
+    text = TEXT * 400
+    store = memory()
+    publish(text, store, codec="raw", filters=False)
+    counting = CountingStore(store)
+    lines = text.splitlines(keepends=True)
+    with Monocontext.open(counting) as context:
+        assert context.lines[:20] == "".join(lines[:20])
+        assert context.lines[-20:] == "".join(lines[-20:])
+        assert context.lines[3] == lines[3].rstrip("\n") or context.lines[3] == lines[3]
+        assert context[5] == text[5]
+        assert counting.gets == 1
+        middle = len(lines) // 2
+        assert context.lines[middle : middle + 3] == "".join(lines[middle : middle + 3])
+        ends = context._reader.ends  # type: ignore[union-attr]
+        for at in (0, 1, ends.head_stop - 1, ends.head_stop, ends.head_stop + 1, ends.tail_start - 1, ends.tail_start):
+            assert context._reader.line_of(at) == text.count("\n", 0, at)  # type: ignore[union-attr]
+            assert context[at : at + 40] == text[at : at + 40]
+        assert context[ends.head_stop - 3 : ends.head_stop + 3] == text[ends.head_stop - 3 : ends.head_stop + 3]

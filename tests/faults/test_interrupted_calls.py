@@ -1,0 +1,67 @@
+"""Interrupts at random moments of calls of models: no budget stays reserved, nobody waits for ever, clocks stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from random import Random
+
+import pytest
+
+from rlm import Budget, ScriptedLM, SubCache, Usage
+from rlm.calls.gateway import Gateway
+from rlm.calls.subcalls import SubCalls
+
+from .interrupting import WAYS, Interrupted, Interrupter, Watchdog
+from .test_interrupts import in_thread, running_threads
+
+
+def campaign(way: str, interrupts: int, seed: int) -> None:
+    random, interrupter, dog = Random(seed), Interrupter(way, seed), Watchdog()
+    usage = Usage()
+    gate = Gateway(usage, Budget(calls=10**9), cache=SubCache())
+    calls = SubCalls(ScriptedLM(str.upper), usage, gate=gate)
+    with interrupter.ready(), dog.watching():
+        while interrupter.struck < interrupts:
+            number = random.randrange(1 << 30)
+            prompts = [f"a{number + i}" for i in range(random.randrange(1, 20))]
+            with dog.limit():
+                if random.random() < 0.5:
+                    found = interrupter.strike(lambda: calls.llm_query(prompts[0]), "one")  # noqa: B023
+                    assert found in (Interrupted, prompts[0].upper())
+                else:
+                    found = interrupter.strike(lambda: calls.llm_query_batched(prompts), "batch")  # noqa: B023
+                    assert found in (Interrupted, [prompt.upper() for prompt in prompts])
+            with dog.limit():
+                assert calls.llm_query_batched(prompts) == [prompt.upper() for prompt in prompts]
+    end = time.monotonic() + 30
+    while gate.under_way or calls.is_waiting:
+        assert time.monotonic() < end, (gate.under_way, calls.is_waiting)
+        time.sleep(0.01)
+    waited = calls.waited_seconds
+    time.sleep(0.02)
+    assert calls.waited_seconds == waited, "the clock of a cell would stand still"
+
+
+def interrupted(way: str, interrupts: int, seed: int) -> None:
+    before = running_threads()
+    if way == "signal":
+        campaign(way, interrupts, seed)
+    else:
+        in_thread(lambda: campaign(way, interrupts, seed))
+    end = time.monotonic() + 30
+    while running_threads() > before:
+        assert time.monotonic() < end, threading.enumerate()
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_interrupted_call_leaves_nothing_behind(way: str) -> None:
+    interrupted(way, 25, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_thousand_interrupted_calls_leave_nothing_behind(way: str) -> None:
+    interrupted(way, 340, seed=2)

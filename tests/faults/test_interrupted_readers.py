@@ -1,0 +1,191 @@
+"""Interrupts at random moments of readers beside the usual one: with a cache on disk, hedged, of DeepRecurse, served.
+
+What comes after an interrupt is right, as in `test_interrupts`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.engine.remote.frame_cache import FrameCache
+from monocontext.stores import open_store
+from monocontext.stores.disk.block_file import TEMPORARY
+from monocontext.stores.memory import forget
+from monocontext.testing import S3StandIn
+from monocontext.testing.profiles import Profile, ProfilePart
+from monocontext.text import served_text
+from monocontext.text.deeprecurse import open_deeprecurse_lines
+
+from .gauges import open_sockets
+from .interrupting import WAYS, Interrupted, Interrupter, Watchdog
+from .test_interrupts import READS, TEXT, assert_nothing_left, descriptors, in_thread, running_threads
+
+Reads = dict[str, Callable[[Any, Random], Any]]
+ALL_LINES = TEXT.splitlines(keepends=True)
+
+
+def _lines(text: Any, start: int, stop: int) -> str:
+    return "".join(ALL_LINES[start:stop]) if text is TEXT else str(text[start:stop])
+
+
+LINE_READS: Reads = {
+    "lines": lambda text, random: _lines(text, at := random.randrange(4_000), at + random.randrange(1, 50)),
+    "many lines": lambda text, random: _lines(text, at := random.randrange(2_000), at + 1_500),
+    "all lines": lambda text, random: list(ALL_LINES if text is TEXT else text),
+}
+
+
+@contextmanager
+def disk_cached(threads: bool, folder: Path) -> Iterator[Any]:
+    """The cache takes no more than half of the text: room is made all the time."""
+    with S3StandIn({}) as server:
+        url = server.url("ctx")
+        publish(TEXT, url, store_options={"endpoint": server.endpoint}, codec="raw", frame_bytes=4_000)
+        place = folder / "kept"
+        options: dict[str, Any] = {"endpoint": server.endpoint, "threads": threads, "cache_bytes": 60_000}
+        with Monocontext.open(url, **options, cache_dir=place, cache_dir_bytes=100_000) as context:
+            yield context
+            assert not context._opened.disk._making_room.locked()  # type: ignore[union-attr]
+        left = [name for _, _, names in os.walk(place) for name in names if name.startswith(TEMPORARY)]
+        assert len(left) <= 1, left  # of what was struck twice, in giving its file up
+
+
+@contextmanager
+def hedged(threads: bool, folder: Path) -> Iterator[Any]:
+    """A tenth of the requests are late."""
+    uneven = Profile("uneven", (ProfilePart(0.9, 0.0015, 0.0), ProfilePart(0.1, 0.03, 0.0)))
+    with S3StandIn({}, latency=uneven) as server:
+        url = server.url("ctx")
+        publish(
+            TEXT, url, store_options={"endpoint": server.endpoint}, codec="raw", frame_bytes=4_000, segment_bytes=20_000
+        )
+        with Monocontext.open(
+            url, endpoint=server.endpoint, threads=threads, cache_bytes=60_000, hedge="p95"
+        ) as context:
+            yield context
+            random = Random(7)
+            for _ in range(2_000 if threads else 0):
+                if context.stats.hedges:
+                    break
+                at = random.randrange(80_000)
+                assert context[at : at + 10] == TEXT[at : at + 10]
+            assert bool(context.stats.hedges) == threads
+
+
+@contextmanager
+def deeprecurse(threads: bool, folder: Path) -> Iterator[Any]:
+    name = f"interrupted-{time.time_ns()}"
+    store = open_store(f"memory://{name}")
+    rows, at = [], 0
+    for number, start in enumerate(range(0, len(ALL_LINES), 100)):
+        piece = ALL_LINES[start : start + 100]
+        key = f"segment_{number:06d}.log"
+        store.put(key, "".join(piece).encode())
+        rows.append({"segment": key, "start_line": at, "line_count": len(piece)})
+        at += len(piece)
+    store.put("manifest.json", json.dumps(rows).encode())
+    lines = open_deeprecurse_lines(store, cache_bytes=60_000, threads=threads)
+    try:
+        yield lines
+    finally:
+        lines.close()
+        forget(name)
+
+
+@contextmanager
+def served(threads: bool, folder: Path) -> Iterator[Any]:
+    name = f"interrupted-{time.time_ns()}"
+    publish(TEXT, f"memory://{name}", codec="raw", frame_bytes=4_000)
+    with Monocontext.open(f"memory://{name}", threads=threads) as context:
+        text = served_text(context.serve().answer)
+        text._reader._shelf = FrameCache(30_000)
+        yield text
+    forget(name)
+
+
+KINDS: dict[str, tuple[Callable[[bool, Path], Any], Reads]] = {
+    "disk cache": (disk_cached, READS),
+    "hedged": (hedged, READS),
+    "deeprecurse": (deeprecurse, LINE_READS),
+    "served": (served, READS),
+}
+
+
+def campaign(text: Any, reads: Reads, way: str, interrupts: int, seed: int) -> str:
+    random, interrupter, dog = Random(seed), Interrupter(way, seed), Watchdog()
+    tried = 0
+    with interrupter.ready(), dog.watching():
+        while interrupter.struck < interrupts:
+            tried += 1
+            assert tried < 50 * interrupts, f"{interrupter.struck} of {tried} struck"
+            name, where = random.choice(list(reads)), random.randrange(1 << 30)
+            try:
+                found = interrupter.strike(lambda: reads[name](text, Random(where)), name)  # noqa: B023
+                assert found is Interrupted or found == reads[name](TEXT, Random(where))
+                with dog.limit():
+                    after = random.choice(list(reads))
+                    assert reads[after](text, Random(where)) == reads[after](TEXT, Random(where)), after
+            except BaseException as error:
+                error.add_note(f"seed {seed}, try {tried}, {interrupter.struck} struck, {name}")
+                raise
+    return f"{way}, seed {seed}: {interrupter.struck} struck of {tried}, slowest next read {dog.slowest:.2f} s"
+
+
+def interrupted(kind: str, way: str, threads: bool, interrupts: int, seed: int, folder: Path) -> None:
+    opened, reads = KINDS[kind]
+    before = running_threads(), open_sockets(), descriptors()
+
+    def run() -> str:
+        with opened(threads, folder) as text:
+            return campaign(text, reads, way, interrupts, seed)
+
+    print(run() if way == "signal" else in_thread(run))
+    assert_nothing_left(*before)
+
+
+@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_next_read_is_right(kind: str, way: str, threads: bool, tmp_path: Path) -> None:
+    interrupted(kind, way, threads, 15, 1, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_next_read_is_right_after_a_thousand(kind: str, way: str, threads: bool, tmp_path: Path) -> None:
+    interrupted(kind, way, threads, 45, 2, tmp_path)
+
+
+def test_frames_at_hand_are_right_after_an_interrupt() -> None:
+    """Of what is at hand each frame is found by number and by character, and its bytes are counted."""
+    interrupter = Interrupter("call", 5)
+    publish(TEXT, "memory://interrupted-frames", codec="raw", frame_bytes=200)
+    with Monocontext.open("memory://interrupted-frames") as context:
+        frames = list(context._reader.frames(0, len(TEXT), eager=True))  # type: ignore[union-attr]
+    forget("interrupted-frames")
+    random = Random(5)
+    for _ in range(300):
+        shelf = FrameCache(3_000)
+        some = random.sample(frames, 30)
+        assert interrupter.strike(lambda: [shelf.put(one) for one in some], "put")  # noqa: B023
+        for one in random.sample(frames, 30):
+            shelf.put(one)
+            assert shelf.at(one.frame.start) is one
+            assert shelf.by_number([one.frame.number]) == [one]
+        assert shelf._texts.currsize == sum(one.size_bytes for one in shelf._texts.values()) <= 3_000
+        assert shelf._texts.starts == sorted(shelf._texts)
+        assert sorted(shelf._texts.numbers.values()) == shelf._texts.starts
+    assert interrupter.struck > 100

@@ -1,0 +1,272 @@
+"""Interrupts at random moments of reads, searches, opens and appends: what comes after them is right, and soon.
+
+A read that is interrupted may have registered what it would fetch, counted bytes, taken a connection. The next read
+must find none of it in its way.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, append, publish, regex
+from monocontext.engine.fetch import fetcher
+from monocontext.stores.memory import forget
+from monocontext.testing import S3StandIn, SeaweedServer
+
+from .gauges import at_rest, open_sockets, pool
+from .interrupting import WAYS, Interrupted, Interrupter, Watchdog
+
+TEXT = "".join(f"line {number} of é漢😀 {number * 7919 % 100_003:x}\n" for number in range(4_000))
+PIECE = "appended line {}\n"
+
+READS: dict[str, Callable[[Any, Random], Any]] = {
+    "slice": lambda text, random: _slice(text, random, 200),
+    "long slice": lambda text, random: _slice(text, random, 60_000),
+    "scan": lambda text, random: "".join(text.chunks(9_000)) if isinstance(text, Monocontext) else text,
+    "iterate": lambda text, random: sum(1 for _ in zip(text, range(3_000), strict=False)),
+    "find": lambda text, random: text.find(f"line {random.randrange(5_000)} of"),
+    "count": lambda text, random: text.count("of é"),
+    "regex": lambda text, random: [m.span() for m in regex.finditer(rf"line {random.randrange(99)}\d of", text)],
+    "lines": lambda text, random: [text.splitlines()[random.randrange(4_000)] for _ in range(5)],
+}
+
+
+def _slice(text: Any, random: Random, most: int) -> str:
+    start = random.randrange(len(TEXT))
+    return str(text[start : start + random.randrange(1, most)])
+
+
+class Place:
+    """Where a context lies, in one kind of store."""
+
+    def __init__(self, url: str, **options: Any):
+        self.url = url
+        self.options = options
+        publish(TEXT, url, store_options=options, codec="raw", frame_bytes=4_000, segment_bytes=40_000)
+        publish(TEXT[:1000], self._growing, store_options=options)
+        self.grown = TEXT[:1000]
+
+    @property
+    def _growing(self) -> str:
+        return f"{self.url}-growing"
+
+    def open(self, **more: Any) -> Monocontext:
+        context = Monocontext.open(self.url, **self.options, **more)
+        assert isinstance(context, Monocontext)
+        return context
+
+    def append(self, piece: str) -> None:
+        append(piece, self._growing, store_options=self.options)
+
+    def check_grown(self, piece: str, is_certain: bool) -> None:
+        """The text has grown by a piece, or not at all if that is not certain."""
+        with Monocontext.open(self._growing, **self.options) as context:
+            found = str(context.refresh()[:])  # the copy of the root may lag behind what was committed
+        wanted = [self.grown + piece] if is_certain else [self.grown, self.grown + piece]
+        assert found in wanted, (found[len(self.grown) :], piece, is_certain)
+        self.grown = found
+
+
+@contextmanager
+def placed(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    if kind == "memory":
+        name = f"interrupts-{time.time_ns()}"
+        try:
+            yield Place(f"memory://{name}/ctx")
+        finally:
+            forget(name)
+    elif kind == "directory":
+        yield Place(f"{tmp_path}/ctx")
+    elif kind == "http":
+        with S3StandIn({}) as server:
+            yield Place(server.url("ctx"), endpoint=server.endpoint)
+    else:
+        server: SeaweedServer = request.getfixturevalue("seaweed")
+        yield Place(server.url(f"interrupts-{time.time_ns()}"), endpoint=server.endpoint)
+
+
+def running_threads() -> int:
+    """Threads that have begun: CPython 3.11 lists one that was struck before that for ever."""
+    return sum(thread.is_alive() for thread in threading.enumerate())
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
+def campaign(place: Place, way: str, interrupts: int, seed: int, threads: bool) -> str:
+    """Interrupt work so many times; each time what comes next is right. What was done, in a line."""
+    random = Random(seed)
+    interrupter, dog = Interrupter(way, seed), Watchdog()
+    tried = 0
+    with interrupter.ready(), dog.watching():
+        context = place.open(threads=threads, cache_bytes=60_000)
+        while interrupter.struck < interrupts:
+            tried += 1
+            assert tried < 50 * interrupts, f"{interrupter.struck} of {tried} struck"
+            name = random.choice([*READS, *READS, *READS, "open", "append"])
+            try:
+                with dog.limit(measured=False):
+                    struck(place, context, interrupter, name, random)
+                with dog.limit():
+                    assert_right(context, random.choice(list(READS)), random)
+            except BaseException as error:
+                error.add_note(f"seed {seed}, try {tried}, {interrupter.struck} struck, {name}")
+                raise
+            if random.random() < 0.02:
+                context.close()
+                context = place.open(threads=threads, cache_bytes=60_000)
+        assert_rested(context)
+        context.close()
+    about = f"{way}, threads={threads}, seed {seed}: {interrupter.struck} struck of {tried}"
+    return f"{about}, slowest next read {dog.slowest:.2f} s"
+
+
+def struck(place: Place, context: Monocontext, interrupter: Interrupter, name: str, random: Random) -> None:
+    """Interrupt something; what is not hit in time is right."""
+    where = random.randrange(1 << 30)
+    if name == "open":
+        interrupter.strike(lambda: _open_and_read(place, context._opened.threads), name)  # type: ignore[union-attr]
+    elif name == "append":
+        piece = PIECE.format(where)
+        done = interrupter.strike(lambda: place.append(piece), name)
+        place.check_grown(piece, done is not Interrupted)
+    else:
+        found = interrupter.strike(lambda: READS[name](context, Random(where)), name)
+        assert found is Interrupted or found == READS[name](TEXT, Random(where))
+
+
+def assert_right(context: Monocontext, name: str, random: Random) -> None:
+    where = random.randrange(1 << 30)
+    assert READS[name](context, Random(where)) == READS[name](TEXT, Random(where)), name
+
+
+def _open_and_read(place: Place, threads: bool) -> None:
+    with place.open(threads=threads) as context:
+        context[:10]
+
+
+def assert_rested(context: Monocontext) -> None:
+    reader: Any = context._reader
+    end = time.monotonic() + 60
+    while reader.under_way() != (0, 0) or not at_rest(reader):
+        assert time.monotonic() < end, f"still under way: {reader!r} {reader.fetcher.scheduler._by_key}"
+        time.sleep(0.01)
+    gc.collect()
+    sockets = pool(context)
+    assert sockets is None or not sockets.lent
+
+
+def in_thread(work: Callable[[], Any]) -> Any:
+    """What `work` gives in a thread of its own."""
+    given: list[Any] = []
+
+    def run() -> None:
+        try:
+            given.append((work(), None))
+        except BaseException as error:
+            given.append((None, error))
+
+    thread = threading.Thread(target=run, name="struck", daemon=True)
+    thread.start()
+    thread.join()
+    value, error = given[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def interrupted(place: AbstractContextManager[Place], way: str, threads: bool, interrupts: int, seed: int) -> None:
+    before = running_threads(), open_sockets(), descriptors()
+    with place as here:
+        run = partial(campaign, here, way, interrupts, seed, threads)
+        print(run() if way == "signal" else in_thread(run))
+    assert_nothing_left(*before)
+
+
+@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["memory", "directory", "http"])
+def test_what_comes_after_an_interrupt_is_right(
+    kind: str, way: str, threads: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    interrupted(placed(kind, tmp_path, request), way, threads, 10, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["memory", "directory", "http", "seaweedfs"])
+def test_five_thousand_interrupts(
+    kind: str, way: str, threads: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if kind == "seaweedfs":
+        request.getfixturevalue("seaweed")
+    interrupted(placed(kind, tmp_path, request), way, threads, 210, seed=2)
+
+
+def test_an_interrupt_leaves_no_lock_locked() -> None:
+    """What `change` relies on: at each call and return of a change, but for what a profiler alone can do."""
+    interrupter = Interrupter("call", 3)
+    for _ in range(300):
+        state = Counter()
+        interrupter.strike(lambda: [state.step() for _ in range(5)], "steps")  # noqa: B023
+        assert in_thread(lambda: (state.lock.acquire(blocking=False), state._inside.locked())) == (True, False)  # noqa: B023
+    assert interrupter.struck > 50
+
+
+change: Any = fetcher.change
+"""For the class below, too."""
+
+
+class Counter:
+    """Two numbers that are equal when no change is under way."""
+
+    def __init__(self) -> None:
+        self.lock, self._inside, self._is_torn = threading.RLock(), threading.Lock(), False
+        self.one = self.other = 0
+
+    @change
+    def step(self) -> None:
+        assert self.one == self.other
+        self.one += len([1])
+        self.other += len([1])
+
+    def _begin_anew(self) -> None:
+        self.one = self.other = 0
+
+
+def test_a_change_that_was_cut_short_is_noticed() -> None:
+    state = Counter()
+
+    @change
+    def torn(state: Counter) -> None:
+        state.one += 1
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        torn(state)
+    state.step()
+    assert (state.one, state.other) == (1, 1)
+
+
+def assert_nothing_left(threads: int, sockets: int, files: int) -> None:
+    end = time.monotonic() + 60
+    while True:
+        gc.collect()
+        if running_threads() <= threads and open_sockets() <= sockets and descriptors() <= files:
+            return
+        assert time.monotonic() < end, (threading.enumerate(), open_sockets(), sockets, descriptors(), files)
+        time.sleep(0.05)

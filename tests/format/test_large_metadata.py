@@ -1,0 +1,196 @@
+"""What is read whole has a bound: a root, an entry's head, a lease of a gigabyte is refused by name, not downloaded."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sessions.agents import session_id, small
+
+import monocontext.format.generations
+from monocontext import Monocontext, append, publish
+from monocontext.errors import ContextTooLarge, DamagedData
+from monocontext.format.generations import generation_key
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
+from monocontext.format.refs import FILTER_KIND, FilterRef, PageRef
+from monocontext.memory import Memory
+from monocontext.sessions import Sessions, SessionStore, upload_session
+from monocontext.sessions.readers import recognize_session
+from monocontext.stores import open_store
+from monocontext.stores.local import LocalStore
+from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import Blob, Store, get_bounded
+from monocontext.testing import CountingStore, S3StandIn, WrappedStore
+from monocontext.text.deeprecurse import open_deeprecurse_lines
+from rlm.compile.lease import Lease
+from rlm.compile.state import load
+
+HUGE_BYTES = 1 << 30
+
+
+def huge(store: LocalStore, key: str) -> None:
+    """A file without blocks: it takes no room on the disk, and 1 GiB in memory."""
+    path = Path(store.url.removeprefix("file://")) / key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.truncate(HUGE_BYTES)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "place")
+
+
+def test_a_limit_of_a_whole_object(any_store: Store) -> None:
+    any_store.put("a", b"0123456789")
+    assert any_store.get("a", most_bytes=10).data == b"0123456789"
+    for most_bytes in (0, 9):
+        with pytest.raises(DamagedData, match=f"/a is too large .*: 10 bytes, at most {most_bytes}"):
+            any_store.get("a", most_bytes=most_bytes)
+    assert any_store.get("a").data == b"0123456789"
+
+
+@pytest.mark.parametrize("transport", ["own", "boto3"])
+def test_nothing_of_it_is_downloaded(transport: str) -> None:
+    with S3StandIn({"a": bytes(64 << 20), "b": b"small"}) as server:
+        with closing(open_store(server.url(), endpoint=server.endpoint, transport=transport)) as store:
+            with pytest.raises(DamagedData, match="67,108,864 bytes, at most 1,000"):
+                store.get("a", most_bytes=1000)
+            assert server.counts["GET"] == 1
+            assert store.get("b", most_bytes=1000).data == b"small"
+        assert server.bytes_sent < 64 << 20
+
+
+@pytest.mark.parametrize("key", [ROOT_KEY, generation_key(2)])
+def test_a_root(folder: LocalStore, key: str) -> None:
+    publish("text\n", folder)
+    append("more\n", folder)
+    huge(folder, key)
+    counted = CountingStore(folder)
+    generation = None if key == ROOT_KEY else 2
+    with pytest.raises(DamagedData, match=f"{key} is too large to be what it should be: 1,073,741,824 bytes"):
+        Monocontext.open(counted, generation=generation)
+    assert counted.bytes_read == 0
+    if key == ROOT_KEY:  # a copy: the next writer takes the newest generation, and repairs it
+        append("and more\n", folder)
+        with Monocontext.open(folder) as context:
+            assert str(context) == "text\nmore\nand more\n"
+
+
+def test_unknown_fields_are_not_parsed() -> None:
+    root = b'{"format": 1, "x": "' + b"x" * MOST_ROOT_BYTES + b'"}'
+    with pytest.raises(DamagedData, match=r"here: a root of 67,108,88\d bytes, at most 67,108,864"):
+        Manifest.from_bytes(root, "here")
+
+
+def test_no_writer_commits_a_root_that_no_reader_takes(folder: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish("text\n", folder)
+    monkeypatch.setattr(monocontext.format.generations, "MOST_ROOT_BYTES", 100)
+    with pytest.raises(ContextTooLarge, match=r"a root of .* bytes, and readers take 100"):
+        publish("text\n", open_store(f"memory://{uuid.uuid4().hex}"))
+    monkeypatch.undo()
+    with Monocontext.open(folder) as context:
+        assert str(context) == "text\n"
+
+
+def test_the_bound_has_room_for_100_000_pages_and_their_filters() -> None:
+    """107 TB of text; a filter covers 16 pages in at most 128 parts (2 ** 18 rows of 8 KiB in objects of 16 MiB)."""
+    most, name = 2**49, "f" * 32
+    page = PageRef(name, 10**6, 2**32 - 1, most, most, most, most)
+    ref = FilterRef(FILTER_KIND, "unicode-15.1-lower", most, 2**16, 18, 4096, 100, 100, (name,) * 128, 2**32 - 1)
+    few = len(Manifest(1, name, "", (page,) * 16, filters=(ref,)).to_bytes())
+    more = len(Manifest(1, name, "", (page,) * 32, filters=(ref,) * 2).to_bytes())
+    assert 100_000 // 16 * (more - few) < MOST_ROOT_BYTES * 0.9
+
+
+def test_a_manifest_of_lines(folder: LocalStore) -> None:
+    huge(folder, ROOT_KEY)
+    for ask in (lambda: open_deeprecurse_lines(folder), lambda: Monocontext.open(folder, unit="lines")):
+        with pytest.raises(DamagedData, match=f"{ROOT_KEY} is too large"):
+            ask()
+
+
+def test_an_entry_of_a_memory(folder: LocalStore) -> None:
+    memory = Memory(folder)
+    memory.put("k", "v")
+    (info,) = folder.list()
+    head = b"monocontext-memory 1 %08d\n" % 90_000_000
+    folder.put(info.key, head + b"[" * 1000)
+    path = Path(folder.url.removeprefix("file://")) / info.key
+    os.truncate(path, HUGE_BYTES)
+    counted = CountingStore(folder)
+    with pytest.raises(DamagedData, match="90,000,000 bytes, at most 1,081,344 in an object of 1,073,741,824"):
+        Memory(counted).list()
+    assert counted.bytes_read == 2048
+
+
+def test_long_values_and_keys_have_room_for_their_heads(folder: LocalStore) -> None:
+    memory = Memory(folder)
+    key, value = "\U0001f600" * 80, "é" * (8 << 20)
+    memory.put(key, value, metadata={"é" * 300: "x"})
+    memory.put("k", "", metadata={"é" * 300: "x"})
+    assert Memory(folder).get(key) == value
+    assert [entry.value_bytes for entry in Memory(folder).entries()] == [0, len(value.encode())]
+
+
+def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:
+    file = recognize_session(small(1).write(tmp_path))
+    upload_session(folder, file, project="proj")
+    names = {
+        f"transcripts/proj/{session_id(1)}/session.json": lambda: upload_session(folder, file, project="proj"),
+        "summaries/sessions/p/s.json": lambda: SessionStore(folder)._list_summaries("p"),
+        "compiled/proj/state.json": lambda: load(folder, "compiled/proj/state.json"),
+    }
+    for name, ask in names.items():
+        huge(folder, name)
+        with pytest.raises(DamagedData, match=f"{name} is too large"):
+            ask()
+    with pytest.raises(DamagedData, match=r"session\.json is too large"):
+        Sessions(folder).project("proj").sessions()
+
+
+def test_a_lease_of_nobody(folder: LocalStore) -> None:
+    huge(folder, "lease")
+    with Lease(folder, "lease", "me") as lease:
+        assert lease.is_held, "whoever wrote that can hold nothing"
+
+
+@pytest.fixture
+def session_json(folder: LocalStore, tmp_path: Path) -> Callable[[str, str], None]:
+    upload_session(folder, recognize_session(small(1).write(tmp_path)), project="proj")
+    path = Path(folder.url.removeprefix("file://")) / f"transcripts/proj/{session_id(1)}/session.json"
+
+    def change(before: str, after: str) -> None:
+        text = path.read_text()
+        assert before in text
+        path.write_text(text.replace(before, after, 1))
+
+    return change
+
+
+@pytest.mark.parametrize("told", ["Infinity", "NaN", "1e999", "[" * 5000 + "]" * 5000, "{}"])
+def test_numbers_of_a_session_that_are_none(
+    folder: LocalStore, session_json: Callable[[str, str], Any], told: str
+) -> None:
+    session_json('"frames": [\n    [\n', f'"frames": [\n    [{told},\n')
+    with pytest.raises(DamagedData, match=r"session\.json is no session"):
+        Sessions(folder).project("proj").sessions()
+
+
+def test_a_store_of_an_earlier_release_needs_no_bound() -> None:
+    """Users wrote stores whose `get` takes a key alone; what comes is counted then."""
+
+    class Older(WrappedStore):
+        def get(self, key: str) -> Blob:  # type: ignore[override]
+            return self.store.get(key)
+
+    store = MemoryStore("older")
+    publish("some text\n", store)
+    assert Monocontext.open(Older(store))[:4] == "some"
+    with pytest.raises(DamagedData, match="expected at most 3 bytes, found"):
+        get_bounded(Older(store), "manifest.json", 3)

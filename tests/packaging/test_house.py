@@ -1,0 +1,23 @@
+"""The picture of the house on our pages is what the import contracts say."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+HOUSE = runpy.run_path(str(TOP / "docs" / "house.py"))
+
+
+@pytest.mark.parametrize("name", HOUSE["PAGES"])
+def test_a_page_shows_the_house_of_today(name: str) -> None:
+    page = (TOP / name).read_text("utf-8")
+    assert page == HOUSE["page_with"](HOUSE["picture"](), page), "run: python docs/house.py --write"
+
+
+def test_every_room_says_what_it_does() -> None:
+    for container in ("monocontext", "rlm"):
+        for layer in HOUSE["layers"](container):
+            assert all(HOUSE["purpose"](container, name) for name in layer)

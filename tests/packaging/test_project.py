@@ -1,0 +1,84 @@
+"""What the project says of itself in several places agrees: commands, versions, workflows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import monocontext
+import rlm
+
+CHECKOUT = Path(__file__).parents[2]
+ROOTS = ["monocontext", "rlm", "benchmarks", "tests", "docs", "examples"]
+PAGES = [
+    "AGENTS.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "rlm/README.md",
+    "SECURITY.md",
+    *(str(page.relative_to(CHECKOUT)) for page in sorted(CHECKOUT.glob("docs/**/*.md"))),
+]
+
+
+def make(*arguments: str) -> str:
+    command = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+
+
+def targets() -> set[str]:
+    (line,) = re.findall(r"^\.PHONY: (.+)$", (CHECKOUT / "Makefile").read_text("utf-8"), re.M)
+    return set(line.split())
+
+
+def test_make_help_has_a_line_for_each_target() -> None:
+    shown = dict(line.split(maxsplit=1) for line in make("help").splitlines())
+    assert set(shown) == targets()
+    assert all(shown.values())
+
+
+def test_make_alone_prints_the_help() -> None:
+    assert make() == make("help")
+
+
+def test_both_packages_and_the_changelog_name_the_same_release() -> None:
+    log = (CHECKOUT / "CHANGELOG.md").read_text("utf-8")
+    releases = re.findall(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", log, re.M)
+    assert monocontext.__version__ == rlm.__version__ == releases[0]
+    assert "0.1.0" in releases[1:]
+    assert set(re.findall(r"^## (.+?)(?: \(.*)?$", log, re.M)) - {"Unreleased"} == set(releases)
+
+
+@pytest.mark.parametrize(("project", "package"), [("pyproject.toml", "monocontext"), ("rlm/pyproject.toml", "rlm")])
+def test_a_version_is_written_once(project: str, package: str) -> None:
+    told = tomllib.loads((CHECKOUT / project).read_text("utf-8"))
+    assert "version" not in told["project"]
+    assert told["tool"]["setuptools"]["dynamic"]["version"] == {"attr": f"{package}.__version__"}
+
+
+def test_ci_runs_every_python_that_we_support() -> None:
+    classifiers = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
+    supported = re.findall(r"Python :: (3\.\d+)", " ".join(classifiers))
+    workflow = (CHECKOUT / ".github/workflows/ci.yml").read_text("utf-8")
+    (matrix,) = re.findall(r"python: \[(.+)\]", workflow)
+    assert re.findall(r"[\d.]+", matrix) == supported
+    assert "run: .ci/run" in workflow
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_that_a_page_names_are_there(page: str) -> None:
+    text = (CHECKOUT / page).read_text("utf-8")
+    folder = (CHECKOUT / page).parent
+    links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    named = re.findall(r"`((?:monocontext|rlm|tests|benchmarks|docs|examples)/[\w./-]*)`", text)
+    modules = re.findall(r"`([\w/]+\.py)`", text)
+    commands = re.findall(r"python -m (benchmarks[.\w]*)", text)
+    assert [link for link in links if link and not (folder / link).exists()] == []
+    assert [name for name in named if not (CHECKOUT / name).exists()] == []
+    found = {str(file.relative_to(CHECKOUT)) for top in ROOTS for file in (CHECKOUT / top).rglob("*.py")}
+    assert [name for name in modules if not any(f"/{file}".endswith(f"/{name}") for file in found)] == []
+    assert [name for name in commands if find_spec(name) is None] == []

@@ -1,0 +1,96 @@
+"""The documentation site has a page for each public package, and each public name says what it is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+from tests.test_public_paths import PUBLIC
+
+CHECKOUT = Path(__file__).parents[2]
+SHOWN = {
+    name
+    for page in (CHECKOUT / "docs" / "reference").glob("*.md")
+    for name in re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.M)
+}
+ELSEWHERE = {"rlm.interpreter": "rlm"}
+"""Modules whose names are shown where users import them from."""
+STARTED = {"monocontext.cli", "monocontext.sessions.hook", "monocontext.sessions.worker"}
+STARTED |= {"monocontext.text", "rlm.runners.launcher", "rlm.runners.indexed"}
+"""Modules that are started as commands, or by other processes of ours, and are imported by nobody."""
+NEEDS = {"monocontext.memory.langgraph_store", "monocontext.memory.anthropic_tool", "monocontext.dspy"}
+"""Modules, or their names, that import what may not be here."""
+
+
+def documented() -> list[tuple[str, str]]:
+    """Each public name, with the module that users import it from."""
+    modules = sorted((set(PUBLIC) | SHOWN) - STARTED - NEEDS)
+    return [
+        (module, name)
+        for module in modules
+        for name in sorted({*PUBLIC.get(module, ()), *getattr(import_module(module), "__all__", ())})
+    ]
+
+
+def test_each_public_module_has_a_page() -> None:
+    assert [name for name in PUBLIC if name not in SHOWN | STARTED | set(ELSEWHERE)] == []
+    assert [name for name, where in ELSEWHERE.items() if where not in SHOWN] == []
+
+
+def test_each_public_name_says_what_it_is() -> None:
+    values = {(module, name): getattr(import_module(module), name) for module, name in documented()}
+    callables = {each: value for each, value in values.items() if inspect.isroutine(value) or inspect.isclass(value)}
+    assert len(callables) > 100
+    assert [each for each, value in callables.items() if not inspect.getdoc(value)] == []
+
+
+@pytest.mark.parametrize(
+    "module", ["monocontext", "monocontext.aio", "monocontext.memory", "monocontext.sessions", "rlm"]
+)
+def test_each_method_says_what_it_does(module: str) -> None:
+    classes = [value for name in import_module(module).__all__ if inspect.isclass(value := _get(module, name))]
+    told = {
+        f"{each.__name__}.{name}": inspect.getdoc(getattr(each, name))
+        for each in classes
+        for name, value in vars(each).items()
+        if not name.startswith("_") and isinstance(value, (FunctionType, property, classmethod, staticmethod))
+    }
+    assert told
+    assert [name for name, doc in told.items() if not doc] == []
+
+
+def _get(module: str, name: str) -> object:
+    return getattr(import_module(module), name)
+
+
+def test_each_page_is_in_the_menu() -> None:
+    menu = (CHECKOUT / "mkdocs.yml").read_text("utf-8")
+    pages = {str(page.relative_to(CHECKOUT / "docs")) for page in (CHECKOUT / "docs").rglob("*.md")}
+    assert pages == set(re.findall(r"([\w./-]+\.md)$", menu, re.M))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("mkdocs") is None, reason="no mkdocs here: `make site` brings it")
+def test_it_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown = "".join(page.read_text("utf-8") for page in (tmp_path / "reference").rglob("*.html"))
+    missing = [
+        f"{module}.{name}"
+        for module, name in documented()
+        if f'id="{ELSEWHERE.get(module, module)}.{name}"' not in shown
+        and getattr(re, name, module) is not _get(module, name)  # Python documents its flags
+    ]
+    assert missing == [], missing
+    commands = (tmp_path / "reference" / "commands" / "index.html").read_text("utf-8")
+    assert "monocontext memory" in commands
+    assert "rlm summarize" in commands

@@ -1,0 +1,389 @@
+"""Budgets over the whole tree, prices, and what comes back when one is spent."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from rlm import RLM, Budget, LLMError, ModelUsage, Reply, ScriptedLM, Usage
+from rlm.calls.gateway import Gateway
+from rlm.calls.prices import dollars
+from rlm.errors import BudgetSpent, TrajectoryError
+
+
+def repl(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+MANY = repl("answer['content'] = 'a draft'\nfor i in range(50):\n    last = llm_query(f'q{i}')\n    print(last)")
+
+
+@pytest.mark.parametrize("way", ["keyword", "budget", "batch"])
+def test_calls_never_go_over_root_and_sub_calls_together(way: str) -> None:
+    sub = ScriptedLM(str.upper)
+    limit: dict[str, Any] = {"budget": Budget(calls=5)} if way == "budget" else {"max_calls": 5}
+    code = repl("llm_query_batched([str(i) for i in range(50)])") if way == "batch" else MANY
+    completion = RLM(lm=ScriptedLM([code] * 9), sub_lm=sub, **limit).completion("q", "text")
+    assert (completion.finished, completion.reason, completion.iterations) == (False, "max_calls", 1)
+    assert len(sub.calls) == 4
+    assert completion.usage.calls == 5
+    assert "max_calls is reached" in completion.trajectory[-1]["code_blocks"][0]["result"]["stderr"]
+    assert completion.trajectory[-1]["reason"] == "max_calls"
+
+
+def test_the_best_partial_answer_is_the_draft_then_what_was_said_never_words_of_the_library() -> None:
+    def partial(*replies: str) -> str:
+        lm = ScriptedLM([*replies, *["nothing"] * 9])
+        return RLM(lm=lm, sub_lm=ScriptedLM(str.upper), max_calls=3).completion("q", "text").answer
+
+    assert partial(MANY) == "a draft"
+    assert partial("first", "second", "third thought") == "third thought"
+    assert partial("A thought.", repl("x = 1"), repl("1 / 0")) == "A thought."
+    asked = "for i in range(9): {}llm_query(f'q{{i}}'){}"
+    for code in (asked.format("print(", ")"), asked.format("x = ", ""), "x = 1", "1 / 0", "# nothing", "context = 1"):
+        assert partial(*[repl(code)] * 3) == "", code
+    assert partial("FINAL_VAR(unknown)", "FINAL()", "FINAL(answer)") in ("", "FINAL()")
+
+
+def test_code_that_catches_the_spent_budget_may_still_answer() -> None:
+    code = repl(
+        "got = llm_query_batched([str(i) for i in range(9)], return_exceptions=True)\n"
+        "FINAL([g for g in got if isinstance(g, str)])"
+    )
+    completion = RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(lambda prompt: "x"), max_calls=4).completion("q", "text")
+    assert (completion.answer, completion.reason, completion.finished) == ("['x', 'x', 'x']", "answer", True)
+
+
+def test_tokens() -> None:
+    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(lambda p: "x" * 4000), max_tokens=5_000).completion(
+        "q", "t"
+    )
+    assert (completion.reason, completion.answer) == ("max_tokens", "a draft")
+    assert 5_000 <= completion.usage.tokens < 6_100
+
+
+def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
+    lm = ScriptedLM([MANY], model="mine")
+    priced = RLM(lm=lm, sub_lm=ScriptedLM(lambda p: "x" * 4000, model="sub"), max_cost=0.0105,
+                 prices={"mine": (0, 0), "sub": (0, 1.0)}).completion("q", "t")  # fmt: skip
+    assert priced.reason == "max_dollars"
+    assert priced.cost == pytest.approx(0.011)
+    assert priced.notes == ()
+    assert priced.usage.models["sub"] == ModelUsage(11, 11, 11_000, pytest.approx(0.011))
+    unknown = RLM(lm=ScriptedLM(["FINAL(1)"])).completion("q", "t")
+    assert unknown.cost is None
+    assert unknown.notes == ("no price is known for scripted: the cost is not known; pass prices=",)
+    assert unknown.usage.to_dict()["total_cost"] is None
+    assert "no price known for scripted" in repr(unknown.usage)
+
+
+def test_the_price_table() -> None:
+    assert dollars(Reply("", 1_000_000, 100_000, "gpt-5-2025-08-07"), {}) == pytest.approx(1.25 + 1.0)
+    assert dollars(Reply("", 1_000_000, 0, "gpt-5-nano"), {}) == pytest.approx(0.05)
+    assert dollars(Reply("", 1, 1, "gpt-55"), {}) is None
+    assert dollars(Reply("", 1, 1, "anything", dollars=0.5), {}) == 0.5
+    usage = Usage({"gpt-5": (0, 0)})
+    usage.add(Reply("", 1_000_000, 0, "gpt-5"))
+    assert usage.dollars == 0
+    usage.add(Reply("", 1, 0, "x"))
+    assert (usage.dollars, usage.unpriced) == (None, ("x",))
+
+
+def test_seconds_end_a_run_between_calls_in_a_cell_and_in_mid_stream() -> None:
+    def slow(prompt: str) -> str:
+        time.sleep(0.05)
+        return "x"
+
+    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(slow), max_seconds=0.3).completion("q", "t")
+    assert (completion.reason, completion.answer) == ("max_seconds", "a draft")
+    loop = RLM(lm=ScriptedLM([repl("answer['content'] = 'kept'\nwhile True: pass")]), max_seconds=0.3).completion(
+        "q", "t"
+    )
+    assert (loop.reason, loop.answer) == ("max_seconds", "kept")
+
+    class Streaming(ScriptedLM):
+        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Reply:
+            for _ in range(1000):
+                time.sleep(0.01)
+                on_delta("word ")
+            raise AssertionError("nobody broke off")
+
+    stream = RLM(lm=Streaming([]), max_seconds=0.2).completion("q", "t")
+    assert (stream.reason, stream.answer, stream.iterations) == ("max_seconds", "", 1)
+
+
+def test_nothing_is_asked_when_the_budget_is_nothing() -> None:
+    for limit in ({"max_calls": 0}, {"max_tokens": 0}, {"max_seconds": 0}, {"max_dollars": 0}):
+        lm = ScriptedLM(["FINAL(1)"])
+        completion = RLM(lm=lm, **limit).completion("q", "t")
+        assert (completion.reason, completion.answer, lm.calls) == (next(iter(limit)), "", [])
+
+
+def test_iterations_of_child_runs_count() -> None:
+    def root(messages: Any) -> str:
+        if "child" in messages[1]["content"]:
+            return repl("print(1)")
+        return repl("rlm_query('child', context='x')")
+
+    lm = ScriptedLM(root)
+    completion = RLM(lm=lm, max_depth=2, max_iterations=5).completion("q", "t")
+    assert completion.reason == "max_iterations"
+    assert len(lm.calls) == 5 + 2  # the turns, and a forced answer of the child and of the root
+
+
+def test_the_whole_tree_shares_calls() -> None:
+    lm = ScriptedLM(
+        lambda asked: "x" if isinstance(asked, str) else repl("while True: llm_query('a')")
+        if "child" in asked[1]["content"] else repl("rlm_query('child', context='x')")
+    )  # fmt: skip
+    completion = RLM(lm=lm, max_depth=3, max_calls=10).completion("q", "t")
+    assert (completion.reason, len(lm.calls)) == ("max_calls", 10)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [({"iterations": 0}, ValueError), ({"calls": -1}, ValueError), ({"dollars": float("nan")}, ValueError),
+     ({"tokens": "9"}, TypeError), ({"seconds": True}, TypeError)],
+)  # fmt: skip
+def test_a_budget_that_is_none(wrong: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match=f"max_{next(iter(wrong))}"):
+        Budget(**wrong)
+
+
+def test_many_threads_never_pass_the_limit_together() -> None:
+    lock, count = threading.Lock(), [0]
+
+    def reply(prompt: str) -> str:
+        with lock:
+            count[0] += 1
+        time.sleep(0.001)
+        return "x"
+
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def ask(i):\n    try: llm_query(str(i))\n    except LLMError: pass\n"
+        "with ThreadPoolExecutor(30) as pool: list(pool.map(ask, range(200)))"
+    )
+    completion = RLM(lm=ScriptedLM([repl(code)]), sub_lm=ScriptedLM(reply), max_calls=100).completion("q", "t")
+    assert count == [99]
+    assert completion.usage.calls == 100
+
+
+def test_a_failed_call_costs_nothing_of_the_budget() -> None:
+    code = repl("for i in range(5):\n    try: llm_query('bad')\n    except LLMError: pass\nFINAL(llm_query('good'))")
+
+    def reply(prompt: str) -> str:
+        if prompt == "bad":
+            raise LLMError("no")
+        return "fine"
+
+    assert RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(reply), max_calls=2).completion("q", "t").answer == "fine"
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_an_interrupted_question_asks_nothing_more(runner: str) -> None:
+    """Ctrl-C in mid-batch; a batch of a worker lives on in a thread of the host."""
+    main, asked = threading.main_thread(), threading.Event()
+
+    def sub(prompt: str) -> str:
+        if prompt == "20":
+            signal.pthread_kill(main.ident or 0, signal.SIGINT)
+            asked.set()
+        time.sleep(0.02)
+        return prompt
+
+    lm = ScriptedLM(sub)
+    rlm = RLM(lm=ScriptedLM([repl("llm_query_batched([str(i) for i in range(2_000)])")]), sub_lm=lm, runner=runner)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), rlm.session("text") as session:
+            session.ask("q")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert asked.is_set()
+    count = -1
+    while len(lm.calls) != count:  # what was under way ends
+        count = len(lm.calls)
+        time.sleep(0.3)
+    assert count < 2_000
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_a_process_does_not_wait_at_its_end_for_calls_that_nobody_waits_for(runner: str) -> None:
+    """A model may take minutes to answer what was interrupted."""
+    code = f"""
+import os, signal, threading, time
+from rlm import RLM, ScriptedLM
+
+def sub(prompt):
+    if prompt == "2":
+        threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+    time.sleep(100)
+    return prompt
+
+root = lambda prompt: "```repl\\nllm_query_batched(['0', '1', '2'])\\n```"
+try:
+    RLM(lm=ScriptedLM(root), sub_lm=ScriptedLM(sub), runner={runner!r}).completion("q", "text")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_calls_that_an_earlier_question_left_behind_count_where_they_end() -> None:
+    gate, release, entered = Gateway(Usage(), Budget(calls=3)), threading.Event(), threading.Barrier(3, timeout=60)
+
+    def sub(prompt: str) -> str:
+        entered.wait()
+        release.wait(60)
+        return prompt
+
+    lm = ScriptedLM(sub)
+    left = [threading.Thread(target=gate.ask, args=(lm, [{"role": "user", "content": "x"}])) for _ in range(2)]
+    for thread in left:
+        thread.start()
+    entered.wait()
+    gate.renew(Usage())
+    assert gate.spent is None
+    release.set()
+    for thread in left:
+        thread.join()
+    gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "y"}])
+    with pytest.raises(BudgetSpent):
+        gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "z"}])
+
+
+@pytest.mark.parametrize("call", ["llm_query('x', model='gpt-99')", "llm_query_batched(['x'] * 4, model='gpt-99')"])
+def test_a_cell_does_not_get_round_the_dollars_by_naming_a_model(call: str) -> None:
+    sub = ScriptedLM(str.upper, model="gpt-5-nano")
+    code = repl(f"for i in range(50):\n    try: {call}\n    except LLMError as exc: print(exc)\nFINAL('done')")
+    completion = RLM(
+        lm=ScriptedLM([code], model="gpt-5"), sub_lm=sub, sub_model="gpt-5-nano", max_dollars=1
+    ).completion("q", "text")
+    assert completion.answer == "done"
+    assert sub.calls == []
+    assert (
+        "max_dollars and may not ask the model gpt-99" in completion.trajectory[1]["code_blocks"][0]["result"]["stdout"]
+    )
+
+
+def test_a_cell_that_names_a_new_model_at_each_call_asks_none() -> None:
+    sub = ScriptedLM(str.upper, model="gpt-5-nano")
+    code = repl(
+        "told = []\nfor i in range(300):\n    try: told.append(llm_query('x', model=f'new-{i}'))\n"
+        "    except LLMError as exc: told.append('refused')\nFINAL(sorted(set(told)))"
+    )
+    lm = ScriptedLM([code], model="gpt-5")
+    completion = RLM(lm=lm, sub_lm=sub, sub_model="gpt-5-nano", max_dollars=0.01).completion("q", "text")
+    assert (completion.answer, len(sub.calls)) == ("['refused']", 0)
+
+
+@pytest.mark.parametrize("dollars", [None, 1.0])
+def test_models_lists_what_cells_may_name(dollars: float | None) -> None:
+    """Beside the model that they have anyway; priced or not."""
+    code = repl(
+        "told = []\nfor name in ('mine', 'sub', 'gpt-5-nano', None):\n"
+        "    try: told.append(llm_query('x', model=name))\n"
+        "    except LLMError as exc: told.append(str(exc))\nFINAL(told)"
+    )
+    sub = ScriptedLM(str.upper, model="sub")
+    rlm = RLM(lm=ScriptedLM([code], model="root"), sub_lm=sub, models=["mine"], max_dollars=dollars)
+    refusal = "this run may not ask the model gpt-5-nano (models=mine): leave `model` out"
+    assert rlm.completion("q", "text").answer == repr(["X", "X", refusal, "X"])
+    with pytest.raises(TypeError, match="models= is a list of names"):
+        RLM(lm=ScriptedLM([]), models="gpt-5")
+
+
+@pytest.mark.parametrize("call", ["rlm_query('x', model='new')", "rlm_query_batched(['x'], model='new')"])
+def test_child_runs_name_no_other_models_either(call: str) -> None:
+    lm = ScriptedLM([repl(f"try: {call}\nexcept LLMError as exc: FINAL(str(exc))")] + ["FINAL(no)"] * 9, model="gpt-5")
+    for depth in (1, 2):
+        lm.calls.clear()
+        completion = RLM(lm=lm, max_depth=depth, max_dollars=1.0).completion("q", "text")
+        assert "max_dollars and may not ask the model new" in completion.answer
+        assert len(lm.calls) == 1
+
+
+@pytest.mark.parametrize("model", ["5", "['gpt-5']", "b'gpt-5'", "True"])
+def test_what_names_no_model_is_refused(model: str) -> None:
+    lm = ScriptedLM([repl(f"try: llm_query('x', model={model})\nexcept Exception as exc: FINAL(type(exc).__name__)")])
+    assert RLM(lm=lm).completion("q", "text").answer == "TypeError"
+    assert len(lm.calls) == 1
+
+
+NONSENSE = [float("nan"), float("inf"), float("-inf"), -1, -1_000_000, None, "12", True, 10**30, [5]]
+
+
+class Telling(ScriptedLM):
+    """One that tells of its usage what it likes."""
+
+    def __init__(self, script: Any, *told: Any, **options: Any) -> None:
+        super().__init__(script, **options)
+        self.told = told
+
+    def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Reply:
+        reply = super().complete(messages, model=model, on_delta=on_delta)
+        return Reply(reply.text, *self.told[:2], reply.model, *self.told[2:])
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=repr)
+@pytest.mark.parametrize("limit", ["max_tokens", "max_dollars"])
+def test_usage_that_is_none_switches_no_budget_off(nonsense: Any, limit: str) -> None:
+    sub = Telling(lambda prompt: "é" * 500, nonsense, nonsense, nonsense, model="sub")
+    most = {"max_tokens": 5_000, "max_dollars": 0.005}[limit]
+    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=sub, prices={"scripted": (0, 0), "sub": (1, 1)},
+                     **{limit: most}).completion("q", "t")  # fmt: skip
+    assert completion.reason == limit
+    assert len(sub.calls) <= 5  # of 50: each is a kilobyte
+    used = completion.usage.models["sub"]
+    assert used == ModelUsage(len(sub.calls), 2 * len(sub.calls), 1_000 * len(sub.calls),
+                              pytest.approx(1_002e-6 * len(sub.calls)), len(sub.calls))  # fmt: skip
+    assert completion.notes == (
+        "not all calls of sub said how many tokens they took: a token is counted for each byte",
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [((7, 3), (7, 3, 0)), ((7.0, 3.0), (7, 3, 0)), ((0, 3), (2, 3, 1)), ((7, 0), (7, 1_000, 1)),
+     ((7, float("nan")), (7, 1_000, 1)), ((-7, 3), (2, 3, 1)), ((0.5, 3), (2, 3, 1))],
+)  # fmt: skip
+def test_what_is_told_counts_and_the_rest_is_estimated(told: tuple[Any, Any], counted: tuple[int, int, int]) -> None:
+    usage = Usage()
+    Gateway(usage).ask(Telling(lambda prompt: "é" * 500, *told), [{"role": "user", "content": "hi"}])
+    used = usage.models["scripted"]
+    assert (used.input_tokens, used.output_tokens, used.estimated_calls) == counted
+
+
+def test_a_reply_of_nothing_is_no_estimate() -> None:
+    usage = Usage()
+    Gateway(usage).ask(Telling(lambda prompt: "", 7, 0), [{"role": "user", "content": "hi"}])
+    assert usage.models["scripted"] == ModelUsage(1, 7, 0, None, 0)
+
+
+def test_estimates_are_written_down_and_a_resumed_run_knows_them(tmp_path: Any) -> None:
+    lm = Telling([MANY.replace("50", "3"), "FINAL(1)"], None, None)
+    completion = RLM(lm=lm, sub_lm=Telling(str.upper, 5, None, model="sub"), trajectory=tmp_path).completion("q", "t")
+    assert completion.usage.models["sub"].estimated_calls == 3
+    again = RLM(lm=ScriptedLM([]), sub_lm=ScriptedLM([])).resume(completion.trajectory_path, "t")
+    assert again.usage.models == completion.usage.models
+    path = completion.trajectory_path
+    assert path
+    for worse in ("NaN", "-5", '"7"'):
+        path.write_text(path.read_text().replace('"total_output_tokens": 2', f'"total_output_tokens": {worse}'))
+        with pytest.raises(TrajectoryError, match="counts calls and tokens"):
+            RLM(lm=ScriptedLM([]), sub_lm=ScriptedLM([])).resume(path, "t")
+        path.write_text(path.read_text().replace(f'"total_output_tokens": {worse}', '"total_output_tokens": 2'))
+
+
+@pytest.mark.parametrize("price", [(float("nan"), 1), (-1, 1), (1,), 5, ("1", "2"), (float("inf"), 1)], ids=repr)
+def test_a_price_that_is_none(price: Any) -> None:
+    with pytest.raises(ValueError, match="the price of m is dollars per million tokens"):
+        RLM(lm=ScriptedLM([]), prices={"m": price})

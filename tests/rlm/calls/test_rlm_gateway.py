@@ -1,0 +1,166 @@
+"""The gate: backoff with jitter, Retry-After, the cache of sub-answers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlm.calls.gateway
+from rlm import RLM, Backoff, LLMError, OpenAILM, RateLimited, ScriptedLM, SubCache, Usage
+from rlm.calls.gateway import Gateway
+from rlm.models.retry_after import retry_after_seconds
+
+ASK = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waits: list[float] = []
+    monkeypatch.setattr(rlm.calls.gateway.time, "sleep", waits.append)
+    return waits
+
+
+def test_waits_grow_with_full_jitter_up_to_a_most() -> None:
+    drawn = [list(Backoff(retries=8, first_seconds=1, most_seconds=10).waits()) for _ in range(200)]
+    for i, most in enumerate((1, 2, 4, 8, 10, 10, 10, 10)):
+        column = [waits[i] for waits in drawn]
+        assert max(column) <= most
+        assert max(column) > 0.8 * most
+        assert min(column) < 0.2 * most
+
+
+def test_what_fails_for_a_while_is_tried_again_and_the_rest_is_not(slept: list[float]) -> None:
+    lm = ScriptedLM([LLMError("busy", transient=True), RateLimited("slow down"), "done"])
+    assert Gateway(Usage()).ask(lm, ASK).text == "done"
+    assert len(slept) == 2
+    with pytest.raises(LLMError, match="wrong"):
+        Gateway(Usage()).ask(ScriptedLM([LLMError("wrong"), "never"]), ASK)
+    assert len(slept) == 2
+
+
+def test_retry_after_is_honoured_and_a_demand_for_too_much_ends_the_call(slept: list[float]) -> None:
+    lm = ScriptedLM([RateLimited("later", retry_after_seconds=7), "done"])
+    assert Gateway(Usage()).ask(lm, ASK).text == "done"
+    assert 7 <= slept[0] <= 7.25
+    with pytest.raises(RateLimited, match="tomorrow"):
+        Gateway(Usage()).ask(ScriptedLM([RateLimited("tomorrow", retry_after_seconds=80_000)]), ASK)
+
+
+def test_an_item_raises_after_the_retries_and_they_are_counted_once(slept: list[float]) -> None:
+    sub = ScriptedLM([RateLimited("busy")] * 3)
+    code = "```repl\ntry:\n    llm_query('x')\nexcept LLMError as e:\n    FINAL(type(e).__name__ + ' ' + str(e))\n```"
+    completion = RLM(lm=ScriptedLM([code]), sub_lm=sub, max_retries=2).completion("q", "t")
+    assert completion.answer == "RateLimited busy"
+    assert len(sub.calls) == 3
+    assert completion.usage.calls == 1
+    assert len(completion.trajectory[1]["code_blocks"][0]["result"]["rlm_calls"]) == 1
+
+
+def test_no_wait_that_is_longer_than_the_time_that_is_left(slept: list[float]) -> None:
+    lm = ScriptedLM([RateLimited("later", retry_after_seconds=30)])
+    with pytest.raises(RateLimited):
+        RLM(lm=lm, max_seconds=5).completion("q", "t")
+    assert slept == []
+
+
+def test_an_endpoint_that_is_rate_limited(endpoint: Any, slept: list[float]) -> None:
+    asked = iter([(429, "slow down"), (503, "busy"), "FINAL(done)"])
+    endpoint.reply = lambda body: next(asked)
+    endpoint.headers = {"retry-after": "3"}
+    assert RLM("m", base_url=endpoint.url, api_key="k").completion("q", "t").answer == "done"
+    assert 3 <= slept[0] <= 3.25
+    assert len(endpoint.requests) == 3
+
+
+def test_a_quota_that_is_spent_is_not_asked_again(endpoint: Any, slept: list[float]) -> None:
+    endpoint.reply = lambda body: (429, "You exceeded your current quota")
+    endpoint.code = "insufficient_quota"
+    with pytest.raises(LLMError, match="quota"):
+        RLM("m", base_url=endpoint.url, api_key="k").completion("q", "t")
+    assert (len(endpoint.requests), slept) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [({"retry-after": "2.5"}, 2.5), ({"retry-after-ms": "400", "retry-after": "9"}, 0.4), ({}, None),
+     ({"retry-after": "soon"}, None), ({"retry-after": "-3"}, 0.0),
+     ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0)],
+)  # fmt: skip
+def test_retry_after_headers(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_seconds(headers) == seconds
+
+
+# --- the cache ------------------------------------------------------------------------------------
+
+TWICE = "```repl\nFINAL([llm_query('same'), llm_query('same'), llm_query('same', model='other')])\n```"
+
+
+def test_equal_calls_are_paid_once_when_the_caller_asks_for_it(tmp_path: Path) -> None:
+    for keyword in ({"sub_cache": True}, {"cache_dir": tmp_path / "a"}, {"sub_cache": tmp_path / "b"},
+                    {"sub_cache": SubCache(tmp_path / "c")}):  # fmt: skip
+        sub = ScriptedLM(str.upper)
+        rlm = RLM(lm=ScriptedLM([TWICE, TWICE]), sub_lm=sub, **keyword)
+        first, second = rlm.completion("q", "t"), rlm.completion("q", "t")
+        assert first.answer == second.answer == "['SAME', 'SAME', 'SAME']"
+        assert len(sub.calls) == 2  # one for each model
+        assert (first.usage.calls, second.usage.calls) == (3, 1)
+        calls = second.trajectory[1]["code_blocks"][0]["result"]["rlm_calls"]
+        assert [(call["cached"], call["prompt_tokens"], call["dollars"]) for call in calls] == [(True, 0, 0.0)] * 3
+
+
+def test_without_it_every_call_is_asked() -> None:
+    sub = ScriptedLM(str.upper)
+    RLM(lm=ScriptedLM([TWICE]), sub_lm=sub).completion("q", "t")
+    assert len(sub.calls) == 3
+
+
+def test_a_cache_outlives_the_process_and_survives_damage(tmp_path: Path) -> None:
+    RLM(lm=ScriptedLM([TWICE]), sub_lm=ScriptedLM(str.upper), cache_dir=tmp_path).completion("q", "t")
+    sub = ScriptedLM(str.upper)
+    RLM(lm=ScriptedLM([TWICE]), sub_lm=sub, cache_dir=tmp_path).completion("q", "t")
+    assert sub.calls == []
+    files = list(tmp_path.rglob("*.json"))
+    assert len(files) == 2
+    assert not any("same" in file.read_text() for file in files)  # answers, no prompts
+    for file in files:
+        file.write_text('{"text": "SA')
+    RLM(lm=ScriptedLM([TWICE]), sub_lm=sub, cache_dir=tmp_path).completion("q", "t")
+    assert len(sub.calls) == 2
+
+
+def test_failures_and_roots_are_not_cached(tmp_path: Path) -> None:
+    def fail(prompt: str) -> str:
+        raise LLMError("no")
+
+    code = "```repl\ntry: llm_query('x')\nexcept LLMError: FINAL('failed')\n```"
+    RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(fail), cache_dir=tmp_path).completion("q", "t")
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+def test_a_client_is_closed_with_its_object_and_on_demand(endpoint: Any) -> None:
+    lm = OpenAILM("m", base_url=endpoint.url, api_key="k")
+    lm.complete(ASK)
+    client = lm._client._client
+    lm.close()
+    assert client.is_closed()
+    assert lm.complete(ASK).text == "hello"
+    client = lm._client._client
+    del lm
+    deadline = time.monotonic() + 60
+    while not client.is_closed() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert client.is_closed()
+
+
+def test_logging_is_told_of_tries_but_not_what_an_endpoint_said(
+    slept: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rlm")
+    lm = ScriptedLM([RateLimited("limit of organization org-123"), LLMError("busy", transient=True), "done"], model="m")
+    assert Gateway(Usage()).ask(lm, ASK).text == "done"
+    assert [(record.name, record.levelname) for record in caplog.records] == [("rlm", "INFO")] * 2
+    assert [message.partition(" asked")[0] for message in caplog.messages] == ["m: RateLimited;", "m: LLMError;"]
+    assert [message[-5:] for message in caplog.messages] == ["try 2", "try 3"]

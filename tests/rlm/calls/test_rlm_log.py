@@ -1,0 +1,82 @@
+"""What `logging` is told under the name `rlm`, beside tries: fallbacks, lost workers, a full disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import OpenAILM, ScriptedLM, SubCache, Usage
+from rlm.calls.gateway import Gateway
+from rlm.calls.subcalls import SubCalls
+from rlm.runners import make_runner
+
+ASK = [{"role": "user", "content": "what the user asks"}]
+
+
+@pytest.fixture(autouse=True)
+def _all_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "rlm")
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [f"{record.levelname} {record.getMessage()}" for record in caplog.records if record.name == "rlm"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "status", "way"),
+    [
+        (lambda body: "stream_options" in body, 400, "without stream_options"),
+        (lambda body: "stream" in body, 400, "without streaming"),
+        (lambda body: "messages" in body, 404, "by the API of responses"),
+    ],
+)
+def test_an_endpoint_that_refuses_a_way_of_asking(
+    endpoint: Any, caplog: pytest.LogCaptureFixture, refused: Any, status: int, way: str
+) -> None:
+    said = {"without stream_options": "no stream_options", "without streaming": "cannot stream"}.get(
+        way, "v1/responses"
+    )
+    endpoint.reply = lambda body: (status, f"{said}, key sk-secret") if refused(body) else "hello"
+    with OpenAILM("m", base_url=endpoint.url, api_key="sk-secret") as lm:
+        for _ in range(2):
+            assert lm.complete(ASK, on_delta=lambda delta: None).text == "hello"
+    assert lines(caplog) == [f"INFO m: the endpoint refused the request; asked again {way}, from now on"]
+
+
+def test_a_sub_answer_that_cannot_be_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), tmp_path)
+
+    cache = SubCache(tmp_path)
+    monkeypatch.setattr(Path, "write_text", fail)
+    assert Gateway(Usage(), cache=cache).ask(ScriptedLM(["paid"]), ASK).text == "paid"
+    assert lines(caplog) == ["WARNING a sub-answer was not kept: No space left on device"]
+
+
+def test_where_nothing_confines(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.runners.wasm.WasmRunner", lambda *words, **options: "a runner")
+    monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "")
+    calls = SubCalls(ScriptedLM([]), Usage())
+    made: Any = make_runner("confined", "c", calls, cell_timeout=1.0, output_limit=1, ways=())
+    assert made == "a runner"
+    assert lines(caplog) == ["INFO nothing here confines a process; code runs in WebAssembly"]
+    monkeypatch.setattr("rlm.runners.registry._missing_of_linux", lambda: "os.fork")
+    make_runner("confined", "c", calls, cell_timeout=1.0, output_limit=1)
+    assert lines(caplog)[1:] == ["INFO no os.fork here to confine a process with; code runs in WebAssembly"]
+
+
+def test_a_worker_that_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    runner: Any = make_runner(
+        "subprocess", "c", SubCalls(ScriptedLM([]), Usage()), cell_timeout=60.0, output_limit=1000
+    )
+    try:
+        assert "WorkerDied" in runner.run("secret = 1\nimport os\nos._exit(1)").stderr
+    finally:
+        runner.close()
+    assert lines(caplog) == ["INFO WorkerDied; a new worker takes its place, without the variables"]

@@ -1,0 +1,143 @@
+"""`llm_query` and `llm_query_batched`: order, concurrency, failures."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from rlm import Budget, LLMError, ScriptedLM, Usage
+from rlm.calls.gateway import Gateway
+from rlm.calls.subcalls import SubCalls
+from rlm.runners.local import LocalRunner
+
+
+def failing_on(*bad: str) -> Callable[[str], str]:
+    def reply(prompt: str) -> str:
+        if prompt in bad:
+            raise LLMError(f"no luck with {prompt}")
+        time.sleep(0.001 * (12 - len(prompt)))
+        return prompt.upper()
+
+    return reply
+
+
+def test_a_batch_keeps_its_order_whatever_ends_first() -> None:
+    prompts = ["a" * (1 + i % 9) + str(i) for i in range(40)]
+    calls = SubCalls(ScriptedLM(failing_on()), Usage())
+    assert calls.llm_query_batched(prompts) == [prompt.upper() for prompt in prompts]
+
+
+def test_a_batch_is_bounded_to_16_at_once() -> None:
+    lock = threading.Lock()
+    now, most = 0, 0
+
+    def reply(prompt: str) -> str:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.01)
+        with lock:
+            now -= 1
+        return ""
+
+    SubCalls(ScriptedLM(reply), Usage()).llm_query_batched([str(i) for i in range(50)])
+    assert 2 <= most <= 16
+
+
+def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> None:
+    usage = Usage()
+    calls = SubCalls(ScriptedLM(failing_on("b")), usage)
+    with pytest.raises(LLMError, match=r"1 of 3 calls failed, first prompts\[1\]: no luck with b"):
+        calls.llm_query_batched(["a", "b", "c"])
+    assert usage.calls == 2
+    records = calls.drain()
+    assert {(r.prompt, r.response, r.error) for r in records} == {
+        ("a", "A", None), ("b", "", "no luck with b"), ("c", "C", None),
+    }  # fmt: skip
+    assert calls.drain() == ()
+
+
+def test_a_failed_slot_is_returned_on_demand() -> None:
+    calls = SubCalls(ScriptedLM(failing_on("b")), Usage())
+    first, second, third = calls.llm_query_batched(["a", "b", "c"], return_exceptions=True)
+    assert (first, third) == ("A", "C")
+    assert isinstance(second, LLMError)
+
+
+def test_an_empty_batch() -> None:
+    assert SubCalls(ScriptedLM([]), Usage()).llm_query_batched([]) == []
+
+
+def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
+    lm = ScriptedLM(str.upper)
+    calls = SubCalls(lm, Usage())
+    with pytest.raises(TypeError, match="a list of prompts, not one str"):
+        calls.llm_query_batched("abc")
+    with pytest.raises(TypeError, match="a prompt is a str, not int"):
+        calls.llm_query_batched(["a", 1])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="a prompt is a str, not list"):
+        calls.llm_query(["a"])  # type: ignore[arg-type]
+    assert lm.calls == []
+
+
+def test_other_exceptions_of_a_model_become_llm_errors() -> None:
+    with pytest.raises(LLMError, match="ZeroDivisionError"):
+        SubCalls(ScriptedLM(lambda prompt: str(1 / 0)), Usage()).llm_query("x")
+
+
+def test_the_model_is_chosen_per_call_then_per_run() -> None:
+    usage = Usage()
+    calls = SubCalls(ScriptedLM(str.upper), usage, model="small")
+    calls.llm_query("a")
+    calls.llm_query("a", "other")
+    calls.llm_query_batched(["a", "b"], model="other")
+    assert {name: used.calls for name, used in usage.models.items()} == {"small": 1, "other": 3}
+
+
+def test_a_failed_call_goes_back_to_the_model_which_can_catch_it(runner_of: Callable[..., LocalRunner]) -> None:
+    runner = runner_of(script=failing_on("b"))
+    result = runner.run("x = llm_query('a')\ny = llm_query('b')")
+    assert "line 2" in result.stderr
+    assert "LLMError: no luck with b" in result.stderr
+    assert [call.error for call in result.calls] == [None, "no luck with b"]
+    assert runner.run("try:\n    llm_query('b')\nexcept LLMError as e:\n    print('caught', e)").stdout == (
+        "caught no luck with b\n"
+    )
+    assert runner.run("[type(r).__name__ for r in llm_query_batched(['a','b'], return_exceptions=True)]").stdout == (
+        "['str', 'LLMError']\n"
+    )
+
+
+def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
+    """They cost nothing that a budget counts, and a cell may make them without end."""
+    calls = SubCalls(ScriptedLM(["a"]), Usage(), gate=Gateway(Usage(), Budget(calls=1)))
+    calls.llm_query("x" * 50_000)
+    for _ in range(10_050):
+        with pytest.raises(LLMError):
+            calls.llm_query("y" * 10_001)
+    records = calls.drain()
+    assert len(records[0].prompt) == 50_000
+    assert len(records) == 10_001
+    assert max(len(record.prompt) for record in records[1:]) < 10_100
+    with pytest.raises(LLMError):
+        calls.llm_query("z")
+    assert [record.prompt for record in calls.drain()] == ["z"]
+
+
+def test_records_of_a_batch_stand_in_the_order_of_its_prompts() -> None:
+    answered = {prompt: threading.Event() for prompt in "abc"}
+
+    def last_first(prompt: str) -> str:
+        behind = chr(ord(prompt) + 1)
+        if behind in answered:
+            assert answered[behind].wait(60)
+        answered[prompt].set()
+        return prompt.upper()
+
+    calls = SubCalls(ScriptedLM(last_first), Usage())
+    assert calls.llm_query_batched(list("abc")) == ["A", "B", "C"]
+    assert [record.prompt for record in calls.drain()] == ["a", "b", "c"]

@@ -1,0 +1,123 @@
+"""The options of commands that ask models: what they send, to whom, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sessions.agents import small
+from typer.testing import CliRunner
+
+from monocontext.sessions import upload_session
+from monocontext.sessions.readers import recognize_session
+from monocontext.stores import open_store
+from rlm.cli.commands import app
+
+cli = CliRunner()
+ASKS_SUB = "```repl\nFINAL(llm_query('x'))\n```"
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: Any, anthropic_endpoint: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-ant")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", anthropic_endpoint.url)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> str:
+    path = tmp_path / "notes.txt"
+    path.write_text("one\ntwo\n")
+    return str(path)
+
+
+def run(notes: str, *args: str) -> Any:
+    return cli.invoke(app, ["run", notes, "q", "--runner", "local", *args])
+
+
+def test_options_are_on_the_wire_for_root_and_sub_calls(endpoint: Any, notes: str) -> None:
+    endpoint.reply = lambda body: ASKS_SUB if len(body["messages"]) > 1 else "yes"
+    result = run(
+        notes, "--temperature", "0", "--option", "reasoning_effort=low", "--option", 'stop=["a"]', "--sub-option",
+        "top_p=0.5", "--header", "X-Team: blue", "--model", "big", "--sub-model", "small",
+    )  # fmt: skip
+    assert (result.exit_code, result.stdout) == (0, "yes\n"), result.output
+    root, sub = endpoint.requests
+    for body in (root, sub):
+        assert (body["temperature"], body["reasoning_effort"], body["stop"]) == (0, "low", ["a"])
+    assert (root.get("top_p"), sub["top_p"]) == (None, 0.5)
+    assert [headers["x-team"] for headers in endpoint.seen] == ["blue", "blue"]
+
+
+def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoint: Any, notes: str) -> None:
+    anthropic_endpoint.reply = lambda body: ASKS_SUB
+    result = run(
+        notes, "--model", "anthropic:claude-x", "--sub-model", "openai:gpt-y", "--temperature", "0",
+        "--option", "top_k=5", "--sub-option", "seed=7", "--header", "X-Team:blue", "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert set(json.loads(result.stdout)["usage"]["model_usage_summaries"]) == {"claude-x", "gpt-y"}
+    _, key, root = anthropic_endpoint.requests[0]
+    assert (root["model"], root["temperature"], root["top_k"]) == ("claude-x", 0, 5)
+    assert key.endswith("sk-of-ant")
+    (sub,) = endpoint.requests
+    assert (sub["model"], sub["temperature"], sub["seed"], "top_k" in sub) == ("gpt-y", 0, 7, False)
+    assert "x-team" not in endpoint.seen[0]
+    assert endpoint.keys == ["Bearer sk-of-openai"]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--option", "low"], "an option is NAME=VALUE, not 'low'"),
+        (["--option", "model=x"], "'model' is no option of sampling"),
+        (["--temperature", "nan"], "temperature=nan cannot be sent"),
+        (["--header", "sk-secret"], "a header is NAME:VALUE"),
+    ],
+)
+def test_what_cannot_be_sent_is_one_line(endpoint: Any, notes: str, args: list[str], told: str) -> None:
+    endpoint.reply = lambda body: "FINAL(1)"
+    result = run(notes, *args)
+    assert result.exit_code == 2, result.output
+    assert told in result.stderr.splitlines()[-1]
+    assert "sk-secret" not in result.output
+    assert endpoint.requests == []
+
+
+def test_an_option_that_the_maker_does_not_know_is_its_message(endpoint: Any, notes: str) -> None:
+    endpoint.reply = lambda body: (400, "Unknown parameter: 'wit'.") if "wit" in body else "FINAL(1)"
+    result = run(notes, "--option", "wit=1")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].endswith("Unknown parameter: 'wit'.")
+
+
+@pytest.mark.parametrize("command", ["run", "chat", "mcp", "compile"])
+def test_each_command_that_asks_has_all_options(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli.invoke(app, [command, "--help"]).stdout
+    for name in (
+        "model", "sub-model", "preset", "backend", "base-url", "temperature", "option", "sub-option", "header",
+        "runner", "max-iterations", "max-calls", "max-tokens", "max-dollars", "max-seconds", "max-depth", "models",
+        "cache-dir", "window-tokens", "prompt-characters", "endpoint", "anonymous",
+    ):  # fmt: skip
+        assert f"--{name} " in shown, name
+
+
+def test_compile_asks_claude_where_only_its_key_is(
+    anthropic_endpoint: Any, endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name)
+    (tmp_path / "archive").mkdir()
+    store = open_store(str(tmp_path / "archive"))
+    upload_session(store, recognize_session(small().write(tmp_path / "sessions")), user="dev@here", is_open=True)
+    anthropic_endpoint.reply = lambda body: ASKS_SUB if "system" in body else "## Summary\n- nothing"
+    args = ["compile", str(tmp_path / "archive"), "--runner", "local", "--max-iterations", "1", "--temperature", "0"]
+    result = cli.invoke(app, args)
+    assert result.exit_code == 0, result.output
+    assert {body["model"] for _, _, body in anthropic_endpoint.requests} == {"claude-sonnet-5-5", "claude-haiku-4-5"}
+    assert all(body["temperature"] == 0 for _, _, body in anthropic_endpoint.requests)
+    assert endpoint.requests == []

@@ -1,0 +1,259 @@
+"""`rlm batch`: each question answered once, whatever ends the driver, within one budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from monocontext import Monocontext, publish
+from rlm import RLM, Budget, LLMError, ScriptedLM
+from rlm.batch import BadQuestions, Question, read_questions, run_batch
+from rlm.cli.commands import app
+
+cli = CliRunner()
+
+
+def query_of(messages: Any) -> str:
+    return str(messages[1]["content"]).split('"')[1]
+
+
+def echo(messages: Any) -> str:
+    """A root that answers with the question and the first word of the context."""
+    return f"```repl\nFINAL('{query_of(messages)}: ' + context.split()[0])\n```"
+
+
+def make(script: Any = echo, **options: Any) -> RLM:
+    return RLM(lm=ScriptedLM(script), runner="local", **options)
+
+
+def questions(count: int) -> list[Question]:
+    return [Question(f"q{i}", f"what is {i}", i) for i in range(1, count + 1)]
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def test_each_question_is_answered_once_and_not_again(tmp_path: Path) -> None:
+    out, lms = tmp_path / "out.jsonl", [ScriptedLM(echo), ScriptedLM(echo)]
+    run_batch(questions(20), out, lambda: RLM(lm=lms[0], runner="local"), lambda: nullcontext("some text"))
+    assert {row["id"]: row["answer"] for row in rows(out)} == {f"q{i}": f"what is {i}: some" for i in range(1, 21)}
+    seen: list[tuple[int, int]] = []
+    result = run_batch(
+        questions(25), out, lambda: RLM(lm=lms[1], runner="local"), lambda: nullcontext("some text"),
+        on_progress=lambda done, of, spent: seen.append((done, of)),
+    )  # fmt: skip
+    assert [len(lm.calls) for lm in lms] == [20, 5]
+    assert [row["line"] for row in result.rows] == list(range(1, 26))
+    assert (seen[-1], result.spent.calls) == ((25, 25), 25)
+    assert list((tmp_path / "out.jsonl.runs").iterdir()) == []
+
+
+def test_questions_in_one_process_share_one_context(tmp_path: Path) -> None:
+    publish("needle in a text\n" * 5_000, tmp_path / "context")
+    opened: list[Any] = []
+
+    def open_context() -> Any:
+        opened.append(Monocontext.open(tmp_path / "context"))
+        return opened[-1]
+
+    result = run_batch(questions(12), tmp_path / "out.jsonl", make, open_context)
+    assert {row["answer"].partition(": ")[2] for row in result.rows} == {"needle"}
+    assert len(opened) == 1
+    assert opened[0].stats.gets <= 4
+
+
+def test_cells_search_by_words_over_one_cache(tmp_path: Path) -> None:
+    """Of many questions one reads; what a model is asked to rerank counts as a call."""
+    lines = [f"line {n} of a quiet text {'-' * 200}\n" for n in range(40_000)]
+    lines[17_000] = "the credentials were rotated\n"
+    lines[33_000] = "rotate the chairs\n"
+    publish("".join(lines), tmp_path / "context", frame_bytes=1 << 15)
+    searched: list[int] = []
+
+    def search(messages: Any) -> str:
+        if "numbered passages" in str(messages):
+            return "2, 1"
+        rerank = ", rerank=llm_query" if query_of(messages) == "what is 3" else ""
+        return f"```repl\nFINAL(context.search('rotating credentials'{rerank})[0].text.splitlines()[-1])\n```"
+
+    for count in (1, 8):
+        with Monocontext.open(tmp_path / "context") as context:
+            given = nullcontext(context)
+            result = run_batch(questions(count), tmp_path / f"{count}.jsonl", partial(make, search), lambda c=given: c)
+            searched.append(context.stats.gets)
+            assert context.stats.bytes_fetched < sum(map(len, lines)) // 10
+    assert searched[1] < 2 * searched[0]  # of eight questions, one of which asks for more passages
+    assert sum(row["io"]["gets"] for row in result.rows) > 0
+    answers = [row["answer"] for row in result.rows]
+    assert "credentials" not in answers.pop(2)
+    assert len(set(answers)) == 1
+    assert [row["spent"]["calls"] for row in result.rows] == [1, 1, 2, 1, 1, 1, 1, 1]
+
+
+def test_a_torn_line_is_asked_again_and_other_results_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    run_batch(questions(3), out, make, lambda: nullcontext("text"))
+    out.write_bytes(out.read_bytes()[:-20])
+    run_batch(questions(3), out, make, lambda: nullcontext("text"))
+    assert Counter(row["id"] for row in rows(out)) == {"q1": 1, "q2": 1, "q3": 1}
+    with pytest.raises(BadQuestions, match=r"out.jsonl, line 1 is no result of these questions"):
+        run_batch([Question("q1", "another", 1)], out, make, lambda: nullcontext("text"))
+
+
+def test_what_fails_for_a_while_is_tried_again_and_what_fails_is_said(tmp_path: Path) -> None:
+    failures = Counter[str]()
+
+    def script(messages: Any) -> str:
+        query = query_of(messages)
+        failures[query] += 1
+        if query.endswith("2") and failures[query] == 1:
+            raise LLMError("busy", transient=True)
+        if query.endswith("3"):
+            raise LLMError("no such model")
+        return echo(messages)
+
+    out = tmp_path / "out.jsonl"
+    run = partial(run_batch, questions(4), out, lambda: make(script, max_retries=0), lambda: nullcontext("text"))
+    result = run()
+    assert [row.get("error") for row in result.rows] == [None, None, "no such model", None]
+    assert failures == {"what is 1": 1, "what is 2": 2, "what is 3": 1, "what is 4": 1}
+    run()
+    assert failures["what is 3"] == 1
+    run(again=True)
+    assert failures["what is 3"] == 2
+    assert len(rows(out)) == 5
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 16])
+def test_the_budget_is_for_all_and_is_kept(tmp_path: Path, at_once: int) -> None:
+    """Each question takes two calls; 41 are allowed."""
+
+    def script(messages: Any) -> str:
+        return "```repl\nx = 1\n```" if len(messages) == 3 else echo(messages)
+
+    out = tmp_path / "out.jsonl"
+    limit = Budget(calls=41)
+    result = run_batch(
+        questions(60), out, lambda: make(script), lambda: nullcontext("text"), budget=limit, at_once=at_once
+    )
+    assert result.spent.calls <= 41
+    answered = [row for row in result.rows if row["reason"] == "answer"]
+    assert len(answered) >= 16
+    more = run_batch(questions(60), out, lambda: make(script), lambda: nullcontext("text"), budget=Budget(), again=True)
+    assert [row["reason"] for row in more.rows] == ["answer"] * 60
+
+
+def test_broken_rows_are_named_and_the_rest_runs(tmp_path: Path, endpoint: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
+    endpoint.reply = lambda body: "FINAL(fine)"
+    asked = tmp_path / "questions.jsonl"
+    asked.write_text(
+        '"plain"\n{"question": "with an id", "id": "a"}\n{"question": 7}\n\n{broken\n{"query": "q", "id": "a"}\n[1]\n'
+        '{"question": "last"}\n'
+    )
+    found, broken = read_questions(asked)
+    assert [(each.id, each.query) for each in found] == [("1", "plain"), ("a", "with an id"), ("8", "last")]
+    assert [line.split(": ")[0].rpartition(" ")[2] for line in broken] == ["3", "5", "6", "7"]
+    (tmp_path / "text.txt").write_text("the text")
+    out = tmp_path / "out.jsonl"
+    args = ["batch", str(asked), str(tmp_path / "text.txt"), "--out", str(out), "--base-url", endpoint.url]
+    result = cli.invoke(app, [*args, "--runner", "local"])
+    assert result.exit_code == 1, result.output
+    assert "line 6: the id 'a' is that of line 2 too" in result.stderr
+    assert "3 of 3 questions answered, 0 of them at a limit; 0 failed, 0 left by the budget, 4 lines broken" in (
+        result.stderr
+    )
+    assert [row["answer"] for row in rows(out)] == ["fine"] * 3
+    hushed = cli.invoke(app, [*args, "--runner", "local", "--quiet"])
+    assert hushed.exit_code == 1
+    assert "4 lines broken" in hushed.stderr
+    nothing = cli.invoke(app, ["batch", os.devnull, *args[2:]])
+    assert (nothing.exit_code, nothing.stderr.splitlines()[-1]) == (2, f"rlm: {os.devnull} holds no question")
+
+
+def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> None:
+    """A task that outlived its driver holds the lock; its successor waits and takes over what it left."""
+    out, went_on, calls = tmp_path / "out.jsonl", threading.Event(), []
+
+    def script(messages: Any) -> str:
+        calls.append(len(messages))
+        if len(messages) == 3:
+            return "```repl\nx = 1\n```"
+        if not went_on.is_set():
+            raise LLMError("killed here")
+        return echo(messages)
+
+    batch = questions(1)
+    rlm = make(script)
+    runs = tmp_path / "out.jsonl.runs"
+    runs.mkdir()
+    from rlm.batch import _name
+
+    with pytest.raises(LLMError):
+        rlm.completion_at(runs / f"{_name(batch[0])}.jsonl", batch[0].query, "text")
+    went_on.set()
+    result = run_batch(batch, out, lambda: rlm, lambda: nullcontext("text"))
+    assert calls.count(3) == 1
+    assert (result.rows[0]["answer"], result.rows[0]["iterations"]) == ("what is 1: text", 2)
+
+
+# --- killed, on a cluster -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster() -> Iterator[str]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=8, dashboard_address=None) as made:
+        yield made.scheduler_address
+
+
+@pytest.mark.slow
+def test_a_thousand_questions_killed_twice_on_two_workers(tmp_path: Path, endpoint: Any, cluster: str) -> None:
+    publish("needle in a text\n" * 5_000, tmp_path / "context")
+    asked, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    asked.write_text("".join(json.dumps({"question": f"what is {i}", "id": i}) + "\n" for i in range(1_000)))
+    answered = Counter[str]()
+    lock = threading.Lock()
+
+    def reply(body: dict[str, Any]) -> str:
+        time.sleep(1)
+        with lock:
+            answered[query_of(body["messages"])] += 1
+        return echo(body["messages"])
+
+    endpoint.reply = reply
+    command = [
+        sys.executable, "-m", "rlm", "batch", str(asked), str(tmp_path / "context"), "--out", str(out),
+        "--base-url", endpoint.url, "--runner", "local", "--at-once", "24", "--dask", cluster, "--max-calls", "1100",
+    ]  # fmt: skip
+    for until in (250, 600):
+        driver = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OPENAI_API_KEY": "k"})
+        while driver.poll() is None and not (out.exists() and out.read_bytes().count(b"\n") >= until):
+            time.sleep(0.05)
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+    began, before = time.monotonic(), len(rows(out))
+    last = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "k"})
+    seconds = time.monotonic() - began
+    assert last.returncode == 0, last.stderr
+    assert Counter(str(row["id"]) for row in rows(out)) == {str(i): 1 for i in range(1_000)}
+    assert all(row["answer"] == f"{row['question']}: needle" for row in rows(out))
+    assert set(answered.values()) == {1}
+    assert sum(row["spent"]["calls"] for row in rows(out)) == 1_000
+    allowed = (1_000 - before) / 16
+    print(f"{1_000 - before} questions in {seconds:.1f} s, {allowed / seconds:.0%} of what the endpoint allows")

@@ -1,0 +1,435 @@
+"""`rlm chat`, `rlm summarize`, and `rlm run` with limits, presets and --resume."""
+
+from __future__ import annotations
+
+import _thread
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from sessions.agents import small
+from typer.testing import CliRunner
+
+from monocontext.cli.printing import escape_controls
+from monocontext.sessions import upload_session
+from monocontext.sessions.readers import recognize_session
+from monocontext.stores import open_store
+from monocontext.text.from_str import wrap_str
+from rlm import RLM, LLMError, RunnerUnavailable, ScriptedLM
+from rlm.cli.commands import app, describe_rights
+from rlm.cli.summarize import summarize
+from rlm.context.excerpt import make_printable
+from rlm.runners.runner import DEFAULT_RUNNER
+from rlm.trajectory.display import print_step, print_summary
+from rlm.trajectory.flags import in_flags
+
+RIGHTS = describe_rights(DEFAULT_RUNNER)
+cli = CliRunner()
+
+
+def repl(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    path = tmp_path / "notes.txt"
+    path.write_text("one\ntwo\n")
+    return path
+
+
+# --- chat -----------------------------------------------------------------------------------------
+
+
+def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) -> None:
+    asked: list[str] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        asked.append(body["messages"][-1]["content"])
+        return repl("n = globals().get('n', 0) + 1; FINAL(f'{n} {len(context)}')")
+
+    endpoint.reply = reply
+    result = cli.invoke(
+        app, ["chat", str(notes)], input="first\n\nsecond\n/vars\n/cost\n/new\nthird\n/nonsense\n/help\n"
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "1 8\n2 8\n1 8\n"
+    said = result.stderr
+    assert said.splitlines()[0] == RIGHTS
+    assert said.count("1 turns, 1 calls, 11 tokens in, 7 out, $0.0001") == 3
+    assert "n  int: 2" in said
+    assert "2 calls, 36 tokens, $0.0002" in said
+    assert "There is no /nonsense" in said
+    assert "/quit" in said
+    assert len(asked) == 3
+
+
+def test_a_failed_call_ends_no_chat_and_quit_does(endpoint: Any, notes: Path) -> None:
+    replies = iter([(400, "not today"), "FINAL(fine)"])
+    endpoint.reply = lambda body: next(replies)
+    result = cli.invoke(app, ["chat", str(notes)], input="first\nsecond\n/quit\nthird\n")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "fine\n"
+    assert "rlm: model 'gpt-5'" in result.stderr
+
+
+# --- summarize ------------------------------------------------------------------------------------
+
+
+def reader(prompt: str) -> str:
+    if prompt.startswith("These are summaries"):
+        return "# Title\n\n## Overview\nAll of it."
+    place = re.search(r"characters ([\d,]+) to ([\d,]+) of", prompt)
+    return f"part {place[1]}-{place[2]}" if place else "merged"
+
+
+def test_every_character_is_read_once_and_the_parts_are_put_together() -> None:
+    text = "".join(f"line {i} of the text\n" for i in range(3000))
+    sub = ScriptedLM(reader)
+    summary = summarize(RLM(lm=sub), text, chunk_characters=5_000, focus="numbers")
+    assert summary.text.startswith("# Title")
+    read = [call[0]["content"].split("\n\n", 1)[1] for call in sub.calls if "this part" in call[0]["content"]]
+    assert "".join(sorted(read, key=lambda part: text.index(part))) == text
+    assert [part.start for part in summary.parts[1:]] == [part.stop for part in summary.parts[:-1]]
+    assert all(text[part.stop - 1] == "\n" for part in summary.parts)
+    assert all("Pay attention to: numbers." in call[0]["content"] for call in sub.calls)
+    assert any("Make one summary" in call[0]["content"] for call in sub.calls)
+    assert summary.usage.calls == len(sub.calls)
+
+
+def test_a_short_text_takes_two_calls_and_an_empty_one_none() -> None:
+    sub = ScriptedLM(reader)
+    assert len(summarize(RLM(lm=sub), "short").parts) == 1
+    assert len(sub.calls) == 2
+    with pytest.raises(LLMError, match="the text is empty"):
+        summarize(RLM(lm=sub), "")
+
+
+def test_a_text_that_needs_more_calls_than_allowed_is_refused_before_the_first() -> None:
+    sub = ScriptedLM(reader)
+    with pytest.raises(LLMError, match=r"100,000 characters need \d+ calls, 5 are allowed"):
+        summarize(RLM(lm=sub, max_calls=5), "x" * 100_000, chunk_characters=5_000)
+    assert sub.calls == []
+
+
+def test_summarize_as_a_command(endpoint: Any, notes: Path, tmp_path: Path) -> None:
+    endpoint.reply = lambda body: reader(body["messages"][0]["content"])
+    result = cli.invoke(app, ["summarize", str(notes)])
+    assert (result.exit_code, result.stdout) == (0, "# Title\n\n## Overview\nAll of it.\n")
+    monocontext = pytest.importorskip("monocontext")
+    monocontext.publish("needle in a text\n" * 1000, str(tmp_path / "context"))
+    result = cli.invoke(app, ["summarize", str(tmp_path / "context"), "--json", "--chunk-characters", "5000"])
+    found = json.loads(result.stdout)
+    assert len(found["parts"]) == 4
+    assert found["usage"]["model_usage_summaries"]["gpt-5"]["total_calls"] >= 5
+
+
+# --- run ------------------------------------------------------------------------------------------
+
+
+def test_run_is_quiet_when_piped(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: "FINAL(it)"
+    result = cli.invoke(app, ["run", str(notes), "q"])
+    assert (result.stdout, result.stderr) == ("it\n", RIGHTS + "\n")
+
+
+def test_limits_and_their_reason(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: (
+        repl("answer['content'] = 'draft'; llm_query('x')") if len(body["messages"]) > 1 else "y"
+    )
+    for option, reason in (("--max-calls", "max_calls"), ("--max-tokens", "max_tokens")):
+        result = cli.invoke(app, ["run", str(notes), "q", option, "2", "--json", "--verbose"])
+        found = json.loads(result.stdout)
+        assert (found["answer"], found["finished"], found["reason"]) == ("draft", False, reason)
+        assert f"The model did not finish: {option} is reached" in result.stderr
+    assert found["cost"] > 0
+
+
+def test_what_a_command_tells_is_in_its_flags(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: "FINAL(fine)"
+    priced = cli.invoke(app, ["run", str(notes), "q", "--model", "nobody-knows", "--verbose"])
+    assert "the cost is not known\n" in priced.stderr
+    assert "prices=" not in priced.stderr
+    told = json.loads(cli.invoke(app, ["run", str(notes), "q", "--model", "nobody-knows", "--json"]).stdout)
+    assert told["notes"] == ["no price is known for nobody-knows: the cost is not known"]
+    notes.write_text("word " * 100_000)
+    large = cli.invoke(app, ["summarize", str(notes), "--max-calls", "2"])
+    assert "raise --max-calls, or --chunk-characters" in large.stderr
+    theirs = "max_tokens is not supported: use max_completion_tokens"
+    assert in_flags(theirs) == theirs
+
+
+@pytest.mark.parametrize("command", ["run", "chat", "summarize"])
+def test_a_context_behind_another_endpoint_is_reached_by_flags(
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch, command: str, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, dict[str, Any]]] = []
+
+    texts = [wrap_str("some text\n" * 10) for _ in range(2)]
+
+    def open_(url: str, **options: Any) -> Any:
+        seen.append((url, options))
+        return texts.pop()
+
+    monkeypatch.setattr("monocontext.Monocontext.open", open_)
+    endpoint.reply = lambda body: "FINAL(fine)"
+    flags = ["--endpoint", "http://127.0.0.1:9", "--region", "r", "--profile", "p", "--anonymous"]
+    asked = {"run": ["q"]}.get(command, [])
+    result = cli.invoke(app, [command, "s3://bucket/text", *asked, *flags], input="q\n" if command == "chat" else "")
+    assert result.exit_code == 0, result.output
+    told = {"endpoint": "http://127.0.0.1:9", "region": "r", "profile": "p", "anonymous": True}
+    assert seen == [("s3://bucket/text", {"shape": "text", **told})]
+    seen.clear()
+    (tmp_path / "here").mkdir()
+    cli.invoke(app, [command, str(tmp_path / "here"), *asked, *flags], input="")
+    assert seen == [(str(tmp_path / "here"), {"shape": "text"})]
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, tmp_path: Path) -> None:
+    record = tmp_path / "run.jsonl"
+    replies = iter([repl("n = 41"), KeyboardInterrupt, repl("FINAL(n + 1)")])
+
+    def reply(body: dict[str, Any]) -> str:
+        if (now := next(replies)) is KeyboardInterrupt:
+            _thread.interrupt_main()
+            now = ""
+        return str(now)
+
+    endpoint.reply = reply
+    result = cli.invoke(app, ["run", str(notes), "q", "--trajectory", str(record), "--region", "r 1"])
+    assert result.exit_code == 130, result.output
+    told = f"rlm: interrupted (go on later: rlm run --resume {record} --region 'r 1')"
+    assert result.stderr.splitlines()[-1] == told
+    assert list(tmp_path.glob("*.partial")) == []
+    result = cli.invoke(app, ["run", "--resume", str(record)])
+    assert (result.exit_code, result.stdout) == (0, "42\n"), result.output
+
+
+def test_a_failed_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    failed: list[int] = []
+
+    def reply(body: dict[str, Any]) -> Any:
+        if len(body["messages"]) == 1:
+            return "sub"
+        if len(body["messages"]) == 3:
+            return repl("x = llm_query('paid')")
+        failed.append(1)
+        return (400, "not now") if len(failed) == 1 else repl("FINAL(x + context)")
+
+    endpoint.reply = reply
+    result = cli.invoke(app, ["run", str(notes), "q", "--trajectory", str(path), "--max-calls", "9"])
+    assert result.exit_code == 2
+    assert f"go on later: rlm run --resume {path}" in result.stderr
+    asked = len(endpoint.requests)
+    result = cli.invoke(app, ["run", "--resume", str(path)])
+    assert (result.exit_code, result.stdout) == (0, "subone\ntwo\n\n"), result.output
+    assert len(endpoint.requests) == asked + 1
+    again = cli.invoke(app, ["run", "--resume", str(path), "--json"])
+    assert json.loads(again.stdout)["iterations"] == 2
+    assert len(endpoint.requests) == asked + 1
+
+
+def test_resume_of_a_context_in_storage_opens_it_again(endpoint: Any, tmp_path: Path) -> None:
+    monocontext = pytest.importorskip("monocontext")
+    monocontext.publish("needle in a text\n" * 10_000, str(tmp_path / "context"))
+    path = tmp_path / "run.jsonl"
+    replies = iter([(400, "not now"), repl("FINAL(context[:6])")])
+    endpoint.reply = lambda body: next(replies)
+    assert cli.invoke(app, ["run", str(tmp_path / "context"), "q", "--trajectory", str(path)]).exit_code == 2
+    assert cli.invoke(app, ["run", "--resume", str(path)]).stdout == "needle\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["run"], "needs a CONTEXT and a QUESTION"),
+        (["run", "NOTES"], "needs a CONTEXT and a QUESTION"),
+        (["run", "NOTES", "q", "--runner", "nonsense"], "no runner 'nonsense'"),
+        (["run", "NOTES", "q", "--preset", "nonsense"], "no preset 'nonsense'"),
+        (["run", "NOTES", "q", "--backend", "nonsense"], "no backend 'nonsense'"),
+        (["run", "--resume", "nowhere.jsonl"], "there is no trajectory at nowhere.jsonl"),
+        (["run", "memory://x", "q"], "use a directory or S3"),
+        (["chat", "no-such-place"], "no-such-place"),
+        (["summarize", "s3://no such bucket/x"], "no such bucket"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line(args: list[str], told: str, notes: Path) -> None:
+    result = cli.invoke(app, [str(notes) if arg == "NOTES" else arg for arg in args])
+    assert result.exit_code == 2, result.output
+    lines = [line for line in result.output.splitlines() if line != RIGHTS]
+    assert len(lines) == 1, result.output
+    assert told in lines[0]
+    assert lines[0].startswith("rlm: ")
+
+
+def test_an_endpoint_that_is_down_is_one_line(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import rlm.calls.gateway
+
+    monkeypatch.setattr(rlm.calls.gateway.time, "sleep", lambda seconds: None)
+    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", "http://127.0.0.1:9/v1"])
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[1].startswith("rlm: cannot reach http://127.0.0.1:9/v1")
+    assert len(result.output.splitlines()) == 2
+
+
+# --- demo -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runner", ["nonsense", DEFAULT_RUNNER])
+def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
+    runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm.runners.process._working_way", {})
+    monkeypatch.setattr("rlm.runners.process._start_worker", _refuse)
+    monkeypatch.setattr("rlm.cli.demo._server", lambda: pytest.fail("a server was started"))
+    result = cli.invoke(app, ["demo", "--runner", runner])
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("rlm: no runner 'nonsense'" if runner == "nonsense" else "rlm: nothing here can confine")
+    assert line.endswith("(by make: make demo RUNNER=local)")
+
+
+def _refuse(way: str, *_: object) -> None:
+    raise RunnerUnavailable(f"{way} is not permitted")
+
+
+# --- what a model writes on a terminal ------------------------------------------------------------
+
+
+def test_an_answer_that_no_encoding_holds_is_printed_all_the_same(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: repl("print('\\ud800')\nFINAL('an \\ud800 answer')")
+    result = cli.invoke(app, ["run", str(notes), "q", "--verbose"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "an \\ud800 answer\n"
+
+
+def test_what_steers_a_terminal_is_spelled_out_there() -> None:
+    hostile = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\rd\x9be\r\n\tplain é 🎉\n\ud800"
+    shown = "a\\x1b]52;c;aGk=\\x07b\\x1b[2Jc\\rd\\x9be\r\n\tplain é 🎉\n\\ud800"
+    assert make_printable(hostile, terminal=True) == shown
+    assert make_printable(hostile, terminal=False) == hostile.replace("\ud800", "\\ud800")
+
+
+def test_both_distributions_spell_out_the_same() -> None:
+    """`rlm` may not import `monocontext`, so each has the function; over all of Unicode they are one."""
+    every = "".join(map(chr, range(0x110000))) + "\r\n\r"
+    assert make_printable(every, terminal=True) == escape_controls(every)
+    assert "\u202e" not in escape_controls(every)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("name", ["gpt\x1b]52;c;aGk=\x07", "gpt\ud800", "gpt\u202e5"])
+def test_the_name_of_a_model_steers_nothing(name: str, terminal: bool) -> None:
+    completion = RLM(lm=ScriptedLM(["FINAL(1)"], model=name), runner="local").completion("q", "text")
+    completion = replace(completion, notes=(*completion.notes, f"no price is known for {name}; pass prices="))
+    file = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    print_summary(completion, Console(file=file, force_terminal=terminal, width=300))
+    file.flush()
+    written = file.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    assert name not in written
+    assert name.encode("unicode_escape").decode() in written
+
+
+def test_errors_of_commands_speak_of_flags(endpoint: Any, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint.reply = lambda body: "FINAL(1)"
+    result = cli.invoke(app, ["run", str(notes), "q", "--model", "nobody-knows", "--verbose"])
+    assert result.exit_code == 0, result.output
+    assert "no price is known for nobody-knows" in result.stderr
+    assert "prices=" not in result.stderr
+    result = cli.invoke(app, ["summarize", str(notes), "--max-calls", "1", "--chunk-characters", "1000"])
+    assert "raise --max-calls" in result.stderr, result.stderr
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    result = cli.invoke(app, ["run", str(notes), "q"])
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "rlm: no API key: set OPENAI_API_KEY, or give --base-url"
+
+
+def test_an_error_of_a_server_steers_nothing(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: (400, {"error": {"message": "\x1b]0;title\x07 no such model"}})
+    result = cli.invoke(app, ["run", str(notes), "q"])
+    assert result.exit_code == 2
+    assert "\x1b" not in result.stderr
+    assert "no such model" in result.stderr
+
+
+def test_steps_on_a_terminal_hold_no_escape_of_the_cells() -> None:
+    lm = ScriptedLM([repl("print('\\x1b]0;title\\x07') # \x1b]0;code\x07"), "FINAL(1)"])
+    steps: list[Any] = []
+    RLM(lm=lm, on_step=steps.append, runner="local").completion("q", "text")
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    for step in steps:
+        print_step(step, console)
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b]0;" not in written
+    assert "title" in written
+
+
+@pytest.mark.parametrize("names", [["other"], ["else", "other"], ["else"]])
+def test_cells_name_the_models_of_the_flag_alone(names: list[str], endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: (
+        repl("try: FINAL(llm_query('x', model='other'))\nexcept LLMError as exc: FINAL(str(exc))")
+        if len(body["messages"]) > 1
+        else "asked " + body["model"]
+    )
+    result = cli.invoke(app, ["run", str(notes), "q", *(f"--models={name}" for name in names)])
+    assert result.exit_code == 0, result.output
+    assert ("asked other" if "other" in names else "may not ask the model other (models=else)") in result.stdout
+
+
+def test_compile_has_a_budget_and_ctrl_c_loses_nothing(
+    endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "a")
+    for n in range(3):
+        upload_session(store, recognize_session(small(n).write(tmp_path / "sessions")), user="dev@here", is_open=True)
+    answer = repl('FINAL("## Summary\\n- It is so [1]\\n")')
+    endpoint.reply = lambda body: answer if len(body["messages"]) > 1 else "## Summary\n"
+    told = cli.invoke(app, ["compile", str(tmp_path / "a"), "--max-calls", "2", "--quiet"])
+    assert (told.exit_code, told.stderr.count("\n")) == (2, 1), told.output
+    assert "--max-calls is reached; the digests made so far are kept" in told.stderr
+    digests = {info.key for info in store.list("compiled/") if "/digests/" in info.key}
+    assert len(digests) == 2
+
+    def interrupt(body: dict[str, Any]) -> str:
+        _thread.interrupt_main()
+        return answer
+
+    endpoint.reply = interrupt
+    told = cli.invoke(app, ["compile", str(tmp_path / "a"), "--quiet"])
+    assert (told.exit_code, told.stderr.count("\n")) == (130, 1), told.output
+    assert "interrupted; the digests made so far are kept" in told.stderr
+    endpoint.reply = lambda body: answer if len(body["messages"]) > 1 else "## Summary\n"
+    done = cli.invoke(app, ["compile", str(tmp_path / "a"), "--quiet", "--json"])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["reused"]) >= 2
+
+
+def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> None:
+    from monocontext import publish
+
+    publish({"a": "x", "b": "yy"}, tmp_path / "ctx")
+    endpoint.reply = lambda body: repl("FINAL([len(context), type(context).__name__, max(context.values(), key=len)])")
+    result = cli.invoke(app, ["run", str(tmp_path / "ctx"), "q", "--shape", "dict", "--runner", "local"])
+    assert result.stdout == "[2, 'dict', 'yy']\n"
+    for place, shape, said in (
+        (notes, "list", "is for a context in storage"),
+        (tmp_path / "ctx", "set", "--shape is text, list or dict, not 'set'"),
+    ):
+        result = cli.invoke(app, ["run", str(place), "q", "--shape", shape])
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert said in result.stderr
+        assert "Traceback" not in result.stderr

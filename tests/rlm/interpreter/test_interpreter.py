@@ -1,0 +1,329 @@
+"""`Interpreter`: the published patterns as they are, volumes on every store, code that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rlm
+from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
+from monocontext.stores.volumes import volume_url
+from rlm import FinalOutput, Interpreter, RunnerUnavailable, ScriptedLM, create_interpreter, sanitize_key
+from rlm.interpreter.names import get_default_volume_name, get_memory_path, get_workspace_volume_name
+from rlm.interpreter.text import chunk_by_headers, chunk_by_json_keys, chunk_by_size, chunk_by_timestamps, grep, peek
+from rlm.runners.confine import bubblewrap
+from rlm.runners.confine.limits import Limits
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the confined runner is Linux's")
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "volume"
+SAID = {
+    "pattern_1_store_and_recall": "Value: my-important-result\n",
+    "pattern_2_direct_file_operations": "{'timeout': 300, 'retries': 3}\n",
+    "pattern_3_list_all_memories": "  analysis: 57 bytes\n  config: 30 bytes\n  old_result: 9 bytes\n",
+    "pattern_4_search_memories": "Keys matching: ['old_result']\n",
+    "pattern_5_delete_a_memory": "",
+    "checkpoint": "Total: 200\n",
+}
+
+
+def test_the_published_patterns(tmp_path: Path) -> None:
+    volume = open_store(tmp_path / "rlm-volume-dspy")
+    volume.put("memory/old_result.json", b'"error 5"')
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parents[1]), "MONOCONTEXT_VOLUMES": str(tmp_path)}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAID)
+    for name, said in SAID.items():
+        command = [sys.executable, str(EXAMPLES / f"{name}.py")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", said), name
+    kept = ["checkpoints/batch_1.json", "checkpoints/batch_2.json", "memory/analysis.json", "memory/config.json"]
+    assert [info.key for info in volume.list()] == kept
+
+
+def test_a_volume_persists_on_every_store(any_store: Store) -> None:
+    with Interpreter(volume_name=any_store, timeout=30) as interp:
+        assert interp.execute("print(save_to_volume('a/ä b.txt', 'Grüße\\r\\n'))") == "/data/a/ä b.txt"
+        assert interp.execute("with open('/data/raw.bin', 'wb') as f: f.write(bytes(range(256)))") == ""
+        interp.execute("open('/data/late.txt', 'w').write('kept'); raise ValueError('later')")
+    assert any_store.get("raw.bin").data == bytes(range(256))
+    assert any_store.get("late.txt").data == b"kept"
+    with Interpreter(volume_name=any_store, timeout=30) as interp:
+        code = "import os; os.remove('/data/raw.bin'); SUBMIT(text=load_from_volume('/data/a/ä b.txt'))"
+        result = interp.execute(code)
+        assert isinstance(result, FinalOutput)
+        assert result.text == "Grüße\r\n"
+    assert sorted(info.key for info in any_store.list()) == ["a/ä b.txt", "late.txt"]
+
+
+def test_the_ways_to_files(tmp_path: Path) -> None:
+    code = """
+import glob, io, os, pathlib, shutil
+os.makedirs('/data/x/y')
+pathlib.Path('/data/x/one.txt').write_text('1')
+shutil.copy('/data/x/one.txt', '/data/x/y/two.txt')
+os.rename('/data/x/one.txt', '/data/x/three.txt')
+with open('/data/x/three.txt', 'a') as f:
+    f.write('3')
+SUBMIT(
+    listed=sorted(os.listdir('/data/x')), globbed=sorted(glob.glob('/data/**/*.txt', recursive=True)),
+    found=sorted(map(str, pathlib.Path('/data').rglob('*.txt'))), walked=[row[0] for row in os.walk('/data')],
+    scanned=sorted(entry.path for entry in os.scandir('/data/x')), text=io.open('/data/x/three.txt').read(),
+    there=[os.path.exists('/data/x/y'), os.path.isfile('/data/../data/x/three.txt'), os.path.isdir('/data/none')],
+    size=os.stat('/data/x/three.txt').st_size, tree=shutil.rmtree('/data/x/y'),
+)
+"""
+    with Interpreter(volume_name=str(tmp_path / "v"), timeout=30) as interp:
+        output = interp.execute(code).output  # type: ignore[union-attr]
+    both = ["/data/x/three.txt", "/data/x/y/two.txt"]
+    assert output == {
+        "listed": ["three.txt", "y"],
+        "globbed": both,
+        "found": both,
+        "walked": ["/data", "/data/x", "/data/x/y"],
+        "scanned": ["/data/x/three.txt", "/data/x/y"],
+        "text": "13",
+        "there": [True, True, False],
+        "size": 2,
+        "tree": None,
+    }
+    assert [info.key for info in open_store(tmp_path / "v").list()] == ["x/three.txt"]
+
+
+def test_results(tmp_path: Path) -> None:
+    with Interpreter(timeout=30, sub_lm=ScriptedLM(str.upper)) as interp:
+        assert interp.execute("x = 1\nprint('said')") == "said"
+        assert interp.execute("SUBMIT(x)").output == {"output": 1}  # type: ignore[union-attr]
+        assert interp.execute("SUBMIT(1, 'b')").output == {"output": [1, "b"]}  # type: ignore[union-attr]
+        done = interp.execute("Final = {'n': y, 'of': kind}", {"y": [1, 2], "kind": Path("/p")})
+        assert isinstance(done, FinalOutput)
+        assert (done.n, done.of) == ([1, 2], "/p")
+        with pytest.raises(AttributeError, match="submitted no 'm', but 'n', 'of'"):
+            _ = done.m
+        assert interp.execute("print('after')") == "after"
+        try_hard = "try:\n    SUBMIT(a=1)\nexcept Exception:\n    print('caught')"
+        assert interp.execute(try_hard).output == {"a": 1}  # type: ignore[union-attr]
+        failed = interp.execute("print('before')\nopen('/data/none')")
+        assert isinstance(failed, str)
+        lines = failed.splitlines()
+        assert lines[0] == "before"
+        assert "mount" not in failed
+        assert lines[-1].startswith("FileNotFoundError")
+        assert interp.execute("print('x' * 10_001)") == ('[Output: 10,002 chars, 1 lines]\nPrefix: "' + "x" * 200 + '"')
+        assert interp.execute("print(llm_query('ask'))") == "ASK"
+        assert "takes the result either" in str(interp.execute("SUBMIT(1, a=2)"))
+        assert asyncio.run(interp.aexecute("print(x)")) == "1"
+        assert interp.execute("print(len(get_session_history()), get_last_execution()['had_final'])") == "11 False"
+        interp.execute("import sys; print('hello', end=' '); sys.stdout.write('y' * 300)")
+        assert interp.execute("print(get_last_execution()['stdout_preview'])") == "hello " + "y" * 194
+        assert interp.execute("add_buffer('b', 1); add_buffer('b', 2); print(get_buffer('b'))") == "[1, 2]"
+        with pytest.raises(ValueError, match="name of one"):
+            interp.execute("", {"not a name": 1})
+
+
+def test_a_lazy_text_comes_by_itself(tmp_path: Path) -> None:
+    from monocontext import Monocontext, publish
+
+    publish("x" * 5_000_000 + "needle", tmp_path / "text")
+    with Monocontext.open(tmp_path / "text") as text:
+        with Interpreter(context=text, timeout=30) as interp:
+            assert interp.execute("SUBMIT(at=context.find('needle'), n=len(context))").at == 5_000_000  # type: ignore[union-attr]
+        with Interpreter() as interp, pytest.raises(TypeError, match="context="):
+            interp.execute("", {"t": text})
+
+
+def test_without_a_volume_and_a_model() -> None:
+    with Interpreter(timeout=30) as interp:
+        assert "this interpreter has no language model: Interpreter(sub_lm=" in str(interp.execute("llm_query('a')"))
+        assert interp.execute("print(load_from_volume('a'))") == "[error: no volume mounted at /data]"
+        interp.commit()
+        interp.reload()
+        with pytest.raises(ValueError, match="No volume_name configured"):
+            interp.upload_to_volume(local_files={})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("load_from_volume('none')", "[error: file not found: /data/none]"),
+        ("load_from_volume('none', default='d')", "d"),
+        ("load_from_volume('')", "[error: volume path cannot be empty]"),
+        ("load_from_volume('../etc/passwd')", "[error: invalid volume path: ../etc/passwd]"),
+        ("save_to_volume('/etc/x', '')", "[error: invalid volume path: /etc/x]"),
+        ("workspace_read('../memory/a')", "[error: invalid workspace path: ../memory/a]"),
+        ("workspace_write('a/b.txt', 'x') + workspace_append('a/b.txt', 'y')", "/data/workspace/a/b.txt" * 2),
+        ("workspace_read('a/b.txt')", "xy"),
+        ("workspace_list()", "['a/b.txt']"),
+        ("load_from_volume('none', strict=True)", "FileNotFoundError: file not found: /data/none"),
+    ],
+)
+def test_helpers_of_the_volume(call: str, said: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / "v")
+    if "append" not in call and "workspace" in call:
+        store.put("workspace/a/b.txt", b"xy")
+    with Interpreter(volume_name=store, timeout=30) as interp:
+        assert str(interp.execute(f"print({call})")).splitlines()[-1] == said
+
+
+def test_code_that_is_ended_loses_only_what_it_had_not_saved(tmp_path: Path) -> None:
+    with Interpreter(volume_name=str(tmp_path / "v"), timeout=1) as interp:
+        interp.execute("save_to_volume('before', 'x')")
+        assert "CellTimeout" in str(interp.execute("while True: pass"))
+        assert interp.execute("print(load_from_volume('before'))") == "x"
+        died = interp.execute("import os\nos._exit(3)")
+        assert "WorkerDied" in str(died)
+        assert interp.execute("print(load_from_volume('before'))") == "x"
+
+
+def test_upload(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "deep").mkdir(parents=True)
+    (tmp_path / "docs" / "a.md").write_text("A")
+    (tmp_path / "docs" / "deep" / "b.md").write_text("B")
+    (tmp_path / "one.yaml").write_text("1")
+    volume = str(tmp_path / "v")
+    interp = Interpreter(volume_name=volume, timeout=30)
+    interp.start()
+    given = ({str(tmp_path / "docs"): "/docs"}, {str(tmp_path / "one.yaml"): "/one.yaml"})
+    assert interp.upload_to_volume(*given) == ["/data/one.yaml", "/data/docs/a.md", "/data/docs/deep/b.md"]
+    assert interp.upload_to_volume(*given) == []
+    (tmp_path / "one.yaml").write_text("2")
+    assert interp.upload_to_volume(*given) == ["/data/one.yaml"]
+    result = interp.execute("import os\nSUBMIT(files=os.listdir('/data/docs'), one=open('/data/one.yaml').read())")
+    assert isinstance(result, FinalOutput)
+    assert (sorted(result.files), result.one) == (["a.md", "deep"], "2")
+    with pytest.raises(NotADirectoryError):
+        interp.upload_to_volume({str(tmp_path / "none"): "/x"})
+    interp.shutdown()
+    interp.shutdown()
+
+
+def test_an_upload_leaves_out_links_that_lead_out(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "secret").write_text("SECRET")
+    (tmp_path / "docs" / "a.md").write_text("A")
+    (tmp_path / "docs" / "notes").symlink_to("../secret")
+    (tmp_path / "docs" / "same").symlink_to("a.md")
+    with Interpreter(volume_name=str(tmp_path / "v"), timeout=30) as interp:
+        given = {str(tmp_path / "docs"): "/docs"}
+        with pytest.warns(UserWarning, match=r"left out 1 link: notes \(leads out, to "):
+            assert interp.upload_to_volume(given) == ["/data/docs/a.md", "/data/docs/same"]
+        assert interp.upload_to_volume(given, follow_links=True) == ["/data/docs/notes"]
+
+
+def test_an_upload_waits_for_no_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        Interpreter(volume_name=str(tmp_path / "v"), timeout=30) as interp,
+        pytest.raises(PermissionError, match="pipe is a named pipe, not a file"),
+    ):
+        interp.upload_to_volume(local_files={str(tmp_path / "pipe"): "/pipe"})
+
+
+def test_two_interpreters_share_a_volume(tmp_path: Path) -> None:
+    volume = str(tmp_path / "v")
+    with Interpreter(volume_name=volume, timeout=30) as one, Interpreter(volume_name=volume, timeout=30) as two:
+        two.execute("pass")
+        one.execute("save_to_volume('from/one', '1')")
+        two.execute("save_to_volume('from/two', '2')")
+        two.reload()
+        assert two.execute("print(load_from_volume('from/one') + load_from_volume('from/two'))") == "12"
+
+
+def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert sanitize_key("a/b c:ä-_.json") == "a_b_c_ä-_.json"
+    assert sanitize_key("") == "unnamed"
+    assert get_memory_path("k") == "/data/memory/k.json"
+    (tmp_path / "My Project").mkdir()
+    monkeypatch.chdir(tmp_path / "My Project")
+    monkeypatch.setattr("getpass.getuser", lambda: "Ann.B")
+    assert get_default_volume_name() == "rlm-data-ann-b-my-project"
+    assert get_workspace_volume_name("W 1") == "rlm-workspace-w-1"
+    monkeypatch.setenv("MONOCONTEXT_VOLUMES", "s3://bucket/volumes/")
+    assert volume_url("notes") == "s3://bucket/volumes/notes"
+    assert volume_url("s3://other/place") == "s3://other/place"
+    assert volume_url("notes", "/elsewhere") == "/elsewhere/notes"
+    for wrong in ("", "..", "a b", "a:b"):
+        with pytest.raises(ValueError, match="a volume has a name"):
+            volume_url(wrong)
+    assert create_interpreter(volumes=str(tmp_path)).volume_name == "rlm-data-ann-b-my-project"
+    assert create_interpreter(auto_volume=False).volume is None
+    assert rlm.sanitize_key is sanitize_key
+    with pytest.raises(RunnerUnavailable):
+        Interpreter(runner="local")
+
+
+def test_functions_over_text() -> None:
+    assert peek("abcdef", 2, 3) == "cde"
+    assert grep("One\ntwo\nthree one", "ONE") == ["One", "three one"]
+    assert grep("a\nb\nc", "b", context=1) == ["a\nb\nc"]
+    assert chunk_by_size("abcdefgh", 4, 1) == ["abcd", "defg", "gh"]
+    for size, overlap, said in ((0, 0, "positive"), (2, -1, "non-negative"), (2, 2, "less than size")):
+        with pytest.raises(ValueError, match=said):
+            chunk_by_size("x", size, overlap)
+    assert chunk_by_headers("# A\none\n## B\ntwo") == [
+        {"header": "# A", "content": "one", "start_pos": 0},
+        {"header": "## B", "content": "two", "start_pos": 8},
+    ]
+    chunks = chunk_by_timestamps("2026-01-01 a\n2026-01-02 b\n")
+    assert [(chunk["timestamp"], chunk["start_pos"]) for chunk in chunks] == [("2026-01-01", 0), ("2026-01-02", 13)]
+    assert chunk_by_json_keys('{"a": [1]}') == [{"key": "a", "content": "[\n  1\n]", "value_type": "list"}]
+    with pytest.raises(ValueError, match="Expected JSON object, got list"):
+        chunk_by_json_keys("[]")
+    with pytest.raises(ValueError, match="Invalid JSON"):
+        chunk_by_json_keys("{")
+
+
+@pytest.mark.parametrize("mount_path", ["/data", "/mnt/of/team"])
+@pytest.mark.parametrize("way", ["namespaces", "bubblewrap"])
+def test_code_in_c_opens_files_of_the_volume(any_store: Store, way: str, mount_path: str) -> None:
+    if way == "bubblewrap" and bubblewrap.find() is None:
+        pytest.skip("no bwrap here")
+    options = {"volume_name": any_store, "ways": [way], "volume_mount_path": mount_path, "timeout": 60}
+    with Interpreter(**options) as interp:  # type: ignore[arg-type]
+        said = interp.execute(
+            "import sqlite3\n"
+            f"db = sqlite3.connect('{mount_path}/x.db')\n"
+            "db.execute('create table t (n)')\n"
+            "db.executemany('insert into t values (?)', [(n,) for n in range(1000)])\n"
+            "db.commit()\n"
+            f"import os; print(os.path.getsize('{mount_path}/x.db') > 1000, os.listdir('{mount_path}'))\n"
+        )
+        assert said == "True ['x.db']"
+        assert interp.execute("db.execute('insert into t values (5000)'); db.commit(); db.close()") == ""
+    with Interpreter(**options) as interp:  # type: ignore[arg-type]
+        code = (
+            "import sqlite3\n"
+            f"db = sqlite3.connect('file:{mount_path}/x.db?mode=ro', uri=True)\n"
+            "SUBMIT(db.execute('select count(*), max(n) from t').fetchone())\n"
+        )
+        result = interp.execute(code)
+        assert isinstance(result, FinalOutput), result
+        assert list(result.output["output"]) == [1001, 5000]
+
+
+def test_code_in_c_stays_within_the_limit_of_the_disk(tmp_path: Path) -> None:
+    limits = Limits(disk_bytes=4 << 20)
+    with Interpreter(volume_name=str(tmp_path / "volume"), ways=["namespaces"], limits=limits, timeout=60) as interp:
+        said = interp.execute(
+            "import sqlite3\n"
+            "db = sqlite3.connect('/data/x.db')\n"
+            "db.execute('create table t (b)'); db.commit()\n"
+            "try:\n"
+            "    db.execute('insert into t values (zeroblob(16000000))')\n"
+            "except sqlite3.OperationalError as error:\n"
+            "    db.rollback(); print(error)\n"
+        )
+        assert "full" in str(said)
+        assert interp.execute("print(db.execute('select count(*) from t').fetchone())") == "(0,)"
+
+
+def test_a_path_that_is_taken_is_mapped_as_before(tmp_path: Path) -> None:
+    options = {"volume_name": str(tmp_path / "volume"), "timeout": 60, "volume_mount_path": "/tmp/mine"}
+    with Interpreter(**options) as interp:  # type: ignore[arg-type]
+        interp.execute("open('/tmp/mine/a.txt', 'w').write('a')")
+    assert (tmp_path / "volume" / "a.txt").read_text() == "a"

@@ -1,0 +1,79 @@
+"""Models of other makers through any-llm, which is an extra: the first tests need it, `pip install any-llm-sdk`."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from rlm import RLM, LLMError, RateLimited, UnknownOption
+from rlm.models.any_llm import AnyLM
+from rlm.models.registry import make_lm, split_maker
+
+ASK = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture
+def openrouter(endpoint: Any) -> Any:
+    pytest.importorskip("any_llm")
+    endpoint.usage = {
+        "prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107, "cost": 0.25,
+        "prompt_tokens_details": {"cached_tokens": 90}, "completion_tokens_details": {"reasoning_tokens": 3},
+    }  # fmt: skip
+    return endpoint
+
+
+def lm_at(endpoint: Any, **options: Any) -> AnyLM:
+    return AnyLM("openrouter", "maker/m", base_url=endpoint.url, api_key="sk-secret-key", **options)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_provider_of_any_llm(openrouter: Any, streamed: bool) -> None:
+    lm, pieces = lm_at(openrouter, temperature=0, reasoning_effort="low", extra_body={"top_k": 5}), list[str]()
+    reply = lm.complete(ASK, on_delta=pieces.append if streamed else None)
+    assert (reply.text, reply.input_tokens, reply.output_tokens, reply.model) == ("hello", 100, 7, "maker/m")
+    assert (reply.details.cache_read, reply.details.endpoint) == (90, "openrouter")
+    assert pieces == ["hel", "lo"] if streamed else not pieces
+    body = openrouter.requests[0]
+    assert (body["model"], body["temperature"], body["top_k"]) == ("maker/m", 0, 5)
+    assert openrouter.keys == ["Bearer sk-secret-key"]
+
+
+def test_a_run_with_a_maker_in_the_name(openrouter: Any) -> None:
+    openrouter.reply = lambda body: "```repl\nFINAL(llm_query('x'))\n```" if len(body["messages"]) > 1 else "yes"
+    assert split_maker("openrouter:maker/m") == ("openrouter", "maker/m")
+    with RLM("openrouter:maker/m", "openrouter:small", base_url=openrouter.url, api_key="k") as rlm:
+        completion = rlm.completion("q", "text")
+    assert completion.answer == "yes"
+    assert [body["model"] for body in openrouter.requests] == ["maker/m", "small"]
+    assert completion.trajectory[0]["backend"] == "openai"  # what has a base URL and speaks its protocol is asked so
+
+
+def test_its_errors_are_one_line(openrouter: Any) -> None:
+    openrouter.reply = lambda body: (400, "no such\nthing as sk-secret-key")
+    with pytest.raises(LLMError, match=r"model 'maker/m' of openrouter: .*no such thing as \[secret\]") as caught:
+        lm_at(openrouter).complete(ASK)
+    assert not caught.value.transient
+    openrouter.reply, openrouter.headers = (lambda body: (429, "slowly")), {"retry-after": "4"}
+    with pytest.raises(RateLimited) as limited:
+        lm_at(openrouter).complete(ASK)
+    assert limited.value.retry_after_seconds == 4
+    assert len(openrouter.requests) == 2  # the SDK beneath tries nothing again
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        down = AnyLM("openrouter", "m", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1", api_key="k")
+        with pytest.raises(LLMError) as lost:
+            down.complete(ASK)
+        assert lost.value.transient
+
+
+def test_without_it_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.models.any_llm.knows", lambda provider: False)
+    with pytest.raises(UnknownOption, match="with the extra 'models'"):
+        make_lm("gemini", "m")
+    with pytest.raises(UnknownOption, match=r"no backend 'bedrock'; .*with the extra 'models'"):
+        make_lm("bedrock", "m")
+    monkeypatch.setitem(__import__("sys").modules, "any_llm", None)
+    with pytest.raises(LLMError, match=r"pip install 'monocontext-rlm\[models\]'"):
+        AnyLM("gemini", "m").complete(ASK)

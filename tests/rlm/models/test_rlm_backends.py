@@ -1,0 +1,188 @@
+"""The other backends: Anthropic at a stand-in endpoint, the Claude agent SDK in the place of a double, presets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlm import RLM, AnthropicLM, ClaudeAgentLM, LLMError, ModelUsage, OpenAILM, RateLimited, UnknownOption, Usage
+from rlm.calls.gateway import Gateway
+from rlm.models.registry import make_lm
+
+ASK = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}, {"role": "user", "content": "ho"}]
+
+
+def test_anthropic_streams_and_counts(anthropic_endpoint: Any) -> None:
+    lm, deltas = AnthropicLM("claude-x", base_url=anthropic_endpoint.url, api_key="sk-ant-secret"), list[str]()
+    reply = lm.complete(ASK, on_delta=deltas.append)
+    assert deltas == ["hel", "lo"]
+    assert (reply.text, reply.input_tokens, reply.output_tokens, reply.model) == ("hello", 16, 7, "claude-x")
+    path, key, body = anthropic_endpoint.requests[0]
+    assert path == "/v1/messages"
+    assert key.endswith("sk-ant-secret")
+    assert [block["text"] for block in body["system"]] == ["be brief"]
+    assert [message["role"] for message in body["messages"]] == ["user", "user"]
+    assert lm.complete(ASK[1:2], model="other").model == "other"
+    assert "sk-ant-secret" not in repr(lm)
+    assert lm.secrets == ("sk-ant-secret",)
+    lm.close()
+
+
+NONSENSE = [float("nan"), float("inf"), -5, None, 10**40, 1.5, [1]]
+"""And `"12"` and true, of which both SDKs make numbers."""
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer")
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=repr)
+def test_usage_of_anthropic_that_is_none_is_not_known(anthropic_endpoint: Any, nonsense: Any) -> None:
+    lm = AnthropicLM("claude-x", base_url=anthropic_endpoint.url, api_key="k")
+    anthropic_endpoint.usage |= {"input_tokens": nonsense}
+    anthropic_endpoint.written = nonsense if nonsense is not None else 0  # without one the SDK keeps the first
+    reply = lm.complete(ASK)
+    assert (reply.input_tokens, reply.output_tokens) == (0, 0)
+    if nonsense is not None:  # no cache
+        anthropic_endpoint.usage |= {"input_tokens": 5, "cache_read_input_tokens": nonsense}
+        assert lm.complete(ASK).input_tokens == 0
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=repr)
+@pytest.mark.parametrize("streams", [True, False])
+def test_usage_of_openai_that_is_none_is_not_known(endpoint: Any, nonsense: Any, streams: bool) -> None:
+    endpoint.usage = {"prompt_tokens": nonsense, "completion_tokens": nonsense, "total_tokens": nonsense}
+    with OpenAILM("m", base_url=endpoint.url) as lm:
+        reply = lm.complete(ASK, on_delta=(lambda _: None) if streams else None)
+        assert (reply.text, reply.input_tokens, reply.output_tokens) == ("hello", 0, 0)
+        endpoint.usage = nonsense
+        reply = lm.complete(ASK, on_delta=(lambda _: None) if streams else None)
+        assert (reply.input_tokens, reply.output_tokens) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "told", "transient"),
+    [(401, "invalid x-api-key sk-ant-secret", "refuses this API key", False),
+     (404, "model: no", "no model 'm' at", False),
+     (529, "Overloaded\nagain", "Overloaded again", True), (400, "too long", "too long", False)],
+)  # fmt: skip
+def test_anthropic_errors_are_one_line(
+    anthropic_endpoint: Any, status: int, said: str, told: str, transient: bool
+) -> None:
+    anthropic_endpoint.reply = lambda body: (status, said)
+    with pytest.raises(LLMError) as caught:
+        AnthropicLM("m", base_url=anthropic_endpoint.url, api_key="sk-ant-secret").complete(ASK)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "sk-ant-secret" not in str(caught.value)
+    assert caught.value.transient == transient
+
+
+def test_anthropic_rate_limits_say_when_to_come_back(anthropic_endpoint: Any) -> None:
+    anthropic_endpoint.reply = lambda body: (429, "slow down")
+    with pytest.raises(RateLimited) as caught:
+        AnthropicLM("m", base_url=anthropic_endpoint.url, api_key="k").complete(ASK)
+    assert caught.value.retry_after_seconds == 4
+
+
+def test_anthropic_without_a_key_and_without_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("anthropic")
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(LLMError, match="no API key: set ANTHROPIC_API_KEY"):
+        AnthropicLM("m", base_url="http://127.0.0.1:9").complete(ASK)
+    with pytest.raises(LLMError, match=r"cannot reach http://127.0.0.1:9"):
+        AnthropicLM("m", base_url="http://127.0.0.1:9", api_key="k").complete(ASK)
+
+
+def test_the_preset_has_sonnet_as_root_and_haiku_as_sub(anthropic_endpoint: Any) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        return "sub" if len(body["messages"]) == 1 else "```repl\nFINAL(llm_query('x'))\n```"
+
+    anthropic_endpoint.reply = reply
+    with RLM(preset="anthropic", base_url=anthropic_endpoint.url, api_key="k") as rlm:
+        completion = rlm.completion("q", "text")
+    assert completion.answer == "sub"
+    root, sub = completion.usage.models
+    assert "sonnet" in root
+    assert "haiku" in sub
+    assert completion.cost is not None
+    assert completion.cost > 0
+    assert completion.trajectory[0]["backend"] == "anthropic"
+    with pytest.raises(UnknownOption, match="'anthropic'"):
+        RLM(preset="nonsense")
+
+
+def test_an_sdk_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+    for backend, extra in (("anthropic", "anthropic"), ("claude-agent", "claude-agent")):
+        with pytest.raises(LLMError, match=rf"pip install 'monocontext-rlm\[{extra}\]'"):
+            make_lm(backend, "m").complete(ASK)
+
+
+# --- the agent SDK --------------------------------------------------------------------------------
+
+
+class AssistantMessage(SimpleNamespace):
+    pass
+
+
+class ResultMessage(SimpleNamespace):
+    pass
+
+
+@pytest.fixture
+def agent_sdk(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A double with the names and shapes of claude-agent-sdk 0.2."""
+    sdk: Any = ModuleType("claude_agent_sdk")
+    sdk.asked, sdk.error = [], None
+    sdk.usage, sdk.dollars = {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5}, 0.25
+    sdk.ClaudeSDKError = type("ClaudeSDKError", (Exception,), {})
+    sdk.ClaudeAgentOptions = lambda **options: SimpleNamespace(**options)
+    sdk.AssistantMessage, sdk.ResultMessage = AssistantMessage, ResultMessage
+
+    async def query(*, prompt: str, options: Any) -> AsyncIterator[Any]:
+        sdk.asked.append((prompt, options))
+        if sdk.error:
+            raise sdk.error
+        yield AssistantMessage(content=[SimpleNamespace(text="hel"), SimpleNamespace(thinking="hm")])
+        yield AssistantMessage(content=[SimpleNamespace(text="lo")])
+        yield ResultMessage(usage=sdk.usage, total_cost_usd=sdk.dollars, is_error=False, result="hello")
+
+    sdk.query = query
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", sdk)
+    return sdk
+
+
+def test_the_agent_sdk_gets_one_prompt_no_tools_and_reports_dollars(agent_sdk: Any) -> None:
+    deltas: list[str] = []
+    reply = ClaudeAgentLM("claude-x").complete(
+        [*ASK, {"role": "assistant", "content": "hey"}, {"role": "user", "content": "on"}], on_delta=deltas.append
+    )
+    assert (reply.text, reply.input_tokens, reply.output_tokens, reply.dollars) == ("hello", 7, 5, 0.25)
+    assert deltas == ["hel", "lo"]
+    prompt, options = agent_sdk.asked[0]
+    assert "<assistant>\nhey\n</assistant>" in prompt
+    assert (options.system_prompt, options.tools, options.max_turns) == ("be brief", [], 1)
+    ClaudeAgentLM("m").complete([{"role": "user", "content": "alone"}])
+    assert agent_sdk.asked[1][0] == "alone"
+
+
+@pytest.mark.parametrize("nonsense", [*NONSENSE, "12", True], ids=repr)
+def test_usage_of_the_agent_sdk_that_is_none_is_estimated(agent_sdk: Any, nonsense: Any) -> None:
+    agent_sdk.dollars = None if nonsense == 1.5 else nonsense  # which is an amount
+    for usage in ({"input_tokens": nonsense, "cache_read_input_tokens": 4, "output_tokens": nonsense}, nonsense):
+        agent_sdk.usage = usage
+        used = Usage({"m": (1_000_000, 1)})
+        Gateway(used).ask(ClaudeAgentLM("m"), ASK)
+        assert used.models["m"] == ModelUsage(1, 12, 5, pytest.approx(12.000005), 1)
+
+
+def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
+    agent_sdk.error = agent_sdk.ClaudeSDKError("not\nfound")
+    with pytest.raises(LLMError, match="model 'm' by Claude Code: not found"):
+        ClaudeAgentLM("m").complete(ASK)
+    with pytest.raises(UnknownOption, match="login of Claude Code"):
+        make_lm("claude-agent", "m", api_key="k")

@@ -1,0 +1,49 @@
+"""`RLM(outline=True)`: the opening message says what a lazy text is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.stores.memory import forget
+from rlm import RLM, ScriptedLM
+
+TEXT = "# Guide\n\nwords\n\n## Install\n\nwords\n"
+PLACE = "memory://rlm-outline"
+
+
+@pytest.fixture
+def context() -> Iterator[Monocontext]:
+    publish(TEXT, PLACE)
+    yield Monocontext.open(PLACE)
+    forget("rlm-outline")
+
+
+def opening(context: object, **options: bool) -> str:
+    lm = ScriptedLM(["FINAL(none)"])
+    with RLM(lm=lm, runner="local", **options) as rlm:  # type: ignore[arg-type]
+        done = rlm.completion("What is this?", context)
+    return str(done.trajectory[1]["prompt"][1]["content"])
+
+
+def test_the_opening_message_has_the_outline(context: Monocontext) -> None:
+    told = opening(context, outline=True)
+    assert told.endswith(str(context.outline()))
+    assert "line 5, character 16: ## Install" in told
+    assert opening(context) == told[: told.index("\n\nA few places of it")]
+
+
+@pytest.mark.parametrize("other", ["plain text", ["a", "list"], None])
+def test_other_contexts_have_none(other: object) -> None:
+    assert opening(other, outline=True) == opening(other)
+
+
+def test_it_is_recorded(context: Monocontext, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with RLM(lm=ScriptedLM(["FINAL(none)"]), runner="local", outline=True, trajectory=path) as rlm:
+        rlm.completion("What is this?", context)
+    assert json.loads(path.read_text().split("\n")[0])["outline"] is True

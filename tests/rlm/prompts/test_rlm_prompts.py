@@ -1,0 +1,62 @@
+"""What the model is told: that it is right, that it is short, that its sections can be left out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from rlm import RLM, ScriptedLM
+from rlm.context.description import describe
+from rlm.prompts.replies import parse_reply
+from rlm.prompts.system import SECTIONS, system_prompt
+
+CHARACTERS = 100_000
+
+
+def prompt(context: object, **options: Any) -> str:
+    return system_prompt(describe(context), prompt_characters=CHARACTERS, output_limit=20_000, **options)
+
+
+@pytest.mark.parametrize(("context", "most"), [("text", 3_400), (["a"], 3_200), ({"a": 1}, 2_800), (None, 2_800)])
+def test_it_is_short_because_it_is_paid_on_every_turn(context: object, most: int) -> None:
+    assert len(prompt(context)) <= most
+
+
+def test_a_lazy_text_with_everything_stays_below_five_thousand_characters(lazy: Any) -> None:
+    for name in ("find", "chunks", "split", "lower", "grep"):
+        setattr(lazy, name, lambda *args: None)
+    told = prompt(lazy, children=True)
+    assert len(told) <= 5_000  # some 1,150 tokens
+    for word in (
+        "8,890 characters in 1,000 lines", "its unit is the character", ".lines[a:b]", "context.chunks(", ".grep(",
+        "`re`, `json`", "llm_query_batched", "rlm_query", "100,000 characters", "20,000 characters",
+    ):  # fmt: skip
+        assert word in told
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_each_section_can_be_left_out(section: str) -> None:
+    whole, rest = prompt("text"), prompt("text", without=[section])
+    assert len(rest) < len(whole)
+    assert set(rest.splitlines()) < set(whole.splitlines())
+
+
+@pytest.mark.parametrize("context", ["one two three " * 40_000, [f"item {i}" for i in range(100)]])
+def test_the_code_in_the_prompt_runs_as_it_stands(context: Any) -> None:
+    blocks = parse_reply(prompt(context)).blocks
+    assert len(blocks) == 2
+    bounds = "start, stop = 0, len(context)\n"
+    replies = ["```repl\n" + (bounds if i else "") + block.code + "\n```" for i, block in enumerate(blocks)]
+    sub = ScriptedLM(lambda asked: "none")
+    completion = RLM(lm=ScriptedLM([*replies, "FINAL(1)"]), sub_lm=sub).completion("q", context)
+    assert [line["code_blocks"][0]["result"]["stderr"] for line in completion.trajectory[1:3]] == ["", ""]
+    assert len(sub.calls) > 2
+
+
+def test_no_braces_are_left_over(lazy: Any) -> None:
+    for context in ("text", ["a"], {"a": 1}, lazy, 7):
+        told = prompt(context)
+        assert "{{" not in told
+        assert not re.search(r"\{(limit|piece|sentence|children|tools)[:}]", told.replace("{piece}", ""))

@@ -1,0 +1,148 @@
+"""A model that repeats itself, and what consecutive requests of a run share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM
+from rlm.models.lm import Message
+from rlm.prompts.repetition import MOST_REPEATS
+
+
+def repl(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+def test_a_repeated_turn_leaves_nothing_in_the_history_and_the_next_is_told() -> None:
+    lm = ScriptedLM([repl("print(1)"), repl("print(1)"), repl("print(1)"), repl("print(2)"), "FINAL(done)"])
+    completion = RLM(lm=lm).completion("which?", "text")
+    assert (completion.answer, completion.iterations) == ("done", 5)
+    sent = [[message["content"] for message in call] for call in lm.calls]
+    assert sum(text == repl("print(1)") for text in sent[3]) == 1
+    assert sent[3][:-1] == sent[2][:-1] == sent[1][:-1]
+    assert [call[-1].startswith("Your last reply and its output were the same") for call in sent] == [
+        False, False, True, True, False,
+    ]  # fmt: skip
+    assert [line.get("repeats", 0) for line in completion.trajectory[1:]] == [0, 1, 2, 0, 0]
+
+
+def test_the_same_code_that_goes_on_is_no_repetition() -> None:
+    turns = [repl("n = globals().get('n', 0) + 1; n")] * (MOST_REPEATS + 3)
+    completion = RLM(lm=ScriptedLM([*turns, repl("FINAL(n)")])).completion("q", "text")
+    assert completion.answer == str(MOST_REPEATS + 3)
+
+
+@pytest.mark.parametrize("reply", [repl("print('the same')"), "Let me think about it."])
+def test_a_model_that_only_repeats_itself_ends_the_run(reply: str) -> None:
+    lm = ScriptedLM([repl("answer['content'] = 'a draft'"), *[reply] * 30])
+    completion = RLM(lm=lm).completion("q", "text")
+    assert (completion.reason, completion.finished, completion.answer) == ("repetition", False, "a draft")
+    assert len(lm.calls) == 1 + 1 + MOST_REPEATS
+
+
+def test_a_child_that_repeats_itself_spends_no_budget_of_its_parent() -> None:
+    def reply(messages: Sequence[Message]) -> str:
+        if "which child?" in messages[1]["content"]:
+            return "I think that it is 7."
+        return repl("FINAL(rlm_query('which child?', context='x'))")
+
+    completion = RLM(lm=ScriptedLM(reply), max_depth=2).completion("q", "text")
+    assert (completion.reason, completion.answer) == ("answer", "I think that it is 7.")
+
+
+def test_the_temperature_rises_for_the_turn_after_a_repetition(endpoint: Any) -> None:
+    replies = iter([repl("1"), repl("1"), repl("2"), "FINAL(done)"] * 2)
+    endpoint.reply = lambda body: next(replies)
+    for sampling, sent in [({"temperature": 0}, [0, 0, 0.7, 0]), (None, [None] * 4)]:
+        endpoint.requests.clear()
+        RLM("m", base_url=endpoint.url, api_key="k", sampling=sampling).completion("q", "text")
+        assert [body.get("temperature") for body in endpoint.requests] == sent
+
+
+def test_a_run_goes_on_after_a_repetition_as_it_was(tmp_path: Path) -> None:
+    replies = [repl("1"), repl("1"), repl("2"), "FINAL(done)"]
+    whole, first = ScriptedLM(replies), ScriptedLM([*replies[:2], LLMError("lost")])
+    RLM(lm=whole).completion("q", "text")
+    with pytest.raises(LLMError, match="lost"):
+        RLM(lm=first, trajectory=tmp_path / "run.jsonl").completion("q", "text")
+    second = ScriptedLM(replies[2:])
+    assert RLM.resume(tmp_path / "run.jsonl", lm=second).answer == "done"
+    assert second.calls == whole.calls[2:]
+
+
+def test_a_second_question_of_a_session_is_not_told_to_look_first() -> None:
+    lm = ScriptedLM(["FINAL(1)", "FINAL(2)"])
+    with RLM(lm=lm).session("text") as session:
+        session.ask("one")
+        session.ask("two")
+    assert "seen nothing of it yet" in lm.calls[0][-1]["content"]
+    assert lm.calls[1][-1]["content"] == "Turn 1/30:"
+
+
+# --- what requests share --------------------------------------------------------------------------
+
+
+def shared(requests: Sequence[str]) -> list[float]:
+    """The part of each request but the last that stands at the beginning of the one after it."""
+    found = []
+    for one, other in pairwise(requests):
+        same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+        found.append(same / len(one))
+    return found
+
+
+def twenty_turns(number: int) -> str:
+    return f"FINAL({number})" if number == 20 else repl(f"print('{number} ' * 200)")
+
+
+def as_bytes(messages: list[Message]) -> str:
+    return json.dumps(messages)[:-1]  # without the bracket that closes the list
+
+
+def test_requests_of_a_run_share_their_beginning_with_openai(endpoint: Any) -> None:
+    turns = iter(range(1, 30))
+    endpoint.reply = lambda body: twenty_turns(next(turns))
+    assert RLM(lm=OpenAILM("m", base_url=endpoint.url, api_key="k")).completion("q", "text").iterations == 20
+    parts = shared([as_bytes(body["messages"]) for body in endpoint.requests])
+    assert parts == [1.0] * 19
+
+
+def test_requests_of_a_run_share_their_beginning_with_anthropic_and_mark_it(anthropic_endpoint: Any) -> None:
+    turns = iter(range(1, 30))
+    anthropic_endpoint.reply = lambda body: twenty_turns(next(turns))
+    lm = AnthropicLM("m", base_url=anthropic_endpoint.url, api_key="k")
+    assert RLM(lm=lm).completion("q", "text").iterations == 20
+    bodies = [body for _, _, body in anthropic_endpoint.requests]
+    plain = []
+    for body in bodies:
+        blocks = [*body["system"], *(block for message in body["messages"] for block in message["content"])]
+        marked = [i for i, block in enumerate(blocks) if block.pop("cache_control", None)]
+        assert marked == [0, len(blocks) - 1]
+        plain.append(json.dumps(body["system"]) + as_bytes(body["messages"]))
+    assert shared(plain) == [1.0] * 19
+    lm.complete([{"role": "user", "content": "one prompt, asked once"}])
+    assert "cache_control" not in json.dumps(anthropic_endpoint.requests[-1][2])
+
+
+def test_after_a_compaction_the_beginning_is_shared_again() -> None:
+    """System prompt and question always; the rest from the next turn on."""
+    lm = ScriptedLM([*(repl(f"print('{i} ' * 4_000)") for i in range(14)), "FINAL(1)"])
+    completion = RLM(lm=lm, window_tokens=16_000).completion("q", "text")
+    compacted = [line["compacted"] for line in completion.trajectory[1:]]
+    parts = shared([as_bytes(call) for call in lm.calls])
+    assert any(compacted)
+    assert [part == 1.0 for part in parts] == [not changed for changed in compacted[1:]]
+
+
+def test_anthropic_gets_no_empty_message(anthropic_endpoint: Any) -> None:
+    AnthropicLM("m", base_url=anthropic_endpoint.url, api_key="k").complete(
+        [{"role": "user", "content": "a"}, {"role": "assistant", "content": " \n"}, {"role": "user", "content": "b"}]
+    )
+    sent = anthropic_endpoint.requests[0][2]["messages"]
+    assert [message["content"][0]["text"] for message in sent] == ["a", "b"]

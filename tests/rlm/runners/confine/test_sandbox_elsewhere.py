@@ -1,0 +1,166 @@
+"""The runners `docker` and `modal`, with stand-ins for the program and the service; the worker is real."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import RLM, ScriptedLM
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+from rlm.errors import RunnerUnavailable
+from rlm.runners.confine.limits import Limits
+from rlm.runners.docker import DockerPlace, DockerRunner
+from rlm.runners.modal import ModalRunner
+
+ROOT = Path(__file__).parents[4]
+FAKE = f"""#!{sys.executable}
+import json, os, signal, sys
+if sys.argv[1] == "kill":
+    os.kill(int(open({{place!r}} + "/" + sys.argv[2]).read()), signal.SIGKILL)
+    sys.exit()
+name = sys.argv[sys.argv.index("--name") + 1]
+open({{place!r}} + "/" + name, "w").write(str(os.getpid()))
+json.dump(sys.argv, open({{place!r}} + "/argv", "w"))
+at = sys.argv.index("the-image")
+if {{broken!r}}:
+    sys.exit("docker: no such image\\n\\nRun 'docker run --help' for more information")
+os.environ["PYTHONPATH"] = {str(ROOT)!r}
+os.execv(sys.executable, [sys.executable, *[a for a in sys.argv[at + 2:] if a != "-I"]])
+"""
+
+
+def docker_at(place: Path, broken: bool = False) -> str:
+    program = place / "docker"
+    program.write_text(FAKE.format(place=str(place), broken=broken))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return str(program)
+
+
+def calls() -> SubCalls:
+    return SubCalls(ScriptedLM(str.upper), Usage())
+
+
+def test_a_container_runs_cells_and_is_killed_by_name(tmp_path: Path) -> None:
+    runner = DockerRunner("the context", calls(), image="the-image", program=docker_at(tmp_path), cell_timeout=2)
+    assert runner.confinement == "docker"
+    assert runner.run("x = 1\nprint(context, llm_query('hi'))").stdout == "the context HI\n"
+    assert "PermissionError" in runner.run("import socket; socket.socket()").stderr
+    stuck = runner.run("import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass")
+    assert "lost: x" in stuck.stderr
+    assert runner.run("print(context)").stdout == "the context\n"
+    [pid] = [int(f.read_text()) for f in tmp_path.glob("rlm-*") if _runs(int(f.read_text()))]
+    runner.close()
+    assert not _runs(pid)
+
+
+def test_docker_is_asked_for_walls() -> None:
+    words = DockerPlace(Limits(), "image", "docker", ("--runtime=runsc",)).command("docker", "name")
+    line = " ".join(words)
+    for wanted in ("--network none", "--read-only", "--cap-drop ALL", "--user 65534:65534", "--runtime=runsc image"):
+        assert wanted in line
+    assert "no-new-privileges" in line
+
+
+def test_what_docker_says_is_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(RunnerUnavailable, match="docker: no such image"):
+        DockerRunner("c", calls(), image="the-image", program=docker_at(tmp_path, broken=True))
+    with pytest.raises(RunnerUnavailable, match="no program 'nodocker'"):
+        DockerRunner("c", calls(), program="nodocker")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class FakeModal:
+    """As much of the package `modal` as the runner uses, with a process of this machine for a sandbox."""
+
+    def __init__(self) -> None:
+        self.created: list[dict[str, Any]] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
+        fake = self
+
+        class Image:
+            @staticmethod
+            def debian_slim() -> Any:
+                return Image()
+
+            def pip_install(self, *names: str) -> Any:
+                return self
+
+        class App:
+            @staticmethod
+            def lookup(name: str, create_if_missing: bool) -> str:
+                return name
+
+        class Stdin:
+            def __init__(self, pipe: Any) -> None:
+                self._pipe = pipe
+
+            def write(self, data: bytes) -> None:
+                self._pipe.write(data)
+
+            def drain(self) -> None:
+                self._pipe.flush()
+
+        class Process:
+            def __init__(self, popen: Any) -> None:
+                self.stdin = Stdin(popen.stdin)
+                self.stdout: Iterator[bytes] = iter(lambda: os.read(popen.stdout.fileno(), 65536), b"")
+
+        class Sandbox:
+            @staticmethod
+            def create(**options: Any) -> Any:
+                fake.created.append(options)
+                return Sandbox()
+
+            def exec(self, *words: str, text: bool) -> Any:
+                command = [sys.executable, *[word for word in words[1:] if word != "-I"]]
+                popen = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
+                )
+                fake.processes.append(popen)
+                return Process(popen)
+
+            def terminate(self) -> None:
+                fake.processes[-1].kill()
+                fake.processes[-1].wait()
+
+        self.Image, self.App, self.Sandbox = Image, App, Sandbox
+
+
+def test_a_modal_sandbox_runs_cells_without_a_network() -> None:
+    modal = FakeModal()
+    runner = ModalRunner("the context" * 50_000, calls(), modal=modal)
+    assert runner.confinement == "modal"
+    assert runner.run("print(len(context), llm_query('hi'))").stdout == "550000 HI\n"
+    assert "WorkerDied" in runner.run("import os; os._exit(1)").stderr
+    assert runner.run("print(len(context))").stdout == "550000\n"
+    runner.close()
+    assert modal.created[0]["block_network"] is True
+    assert all(process.poll() is not None for process in modal.processes)
+    for process in modal.processes:
+        process.communicate()
+
+
+def test_without_the_package_modal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "modal", None)
+    with pytest.raises(RunnerUnavailable, match="pip install modal"):
+        ModalRunner("c", calls())
+
+
+def test_rlm_takes_options_for_its_runner(tmp_path: Path) -> None:
+    options = {"image": "the-image", "program": docker_at(tmp_path)}
+    rlm = RLM(lm=ScriptedLM(["```repl\nFINAL(context[0])\n```"]), runner="docker", runner_options=options)
+    assert rlm.completion("q", ["a"]).trajectory[0]["environment_kwargs"]["confinement"] == "docker"

@@ -1,0 +1,557 @@
+"""The runner `subprocess` from its caller's side: namespace, calls, time, loss, contexts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlm
+from monocontext import Monocontext, publish
+from rlm import RLM, LLMError, RLMError, ScriptedLM
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
+from rlm.runners import make_runner
+from rlm.runners.confine import bubblewrap
+from rlm.runners.confine.limits import Limits
+from rlm.runners.process import ProcessRunner
+
+Make = Callable[..., ProcessRunner]
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Make]:
+    made: list[ProcessRunner] = []
+
+    def make(context: object = "the context", script: Any = str.upper, **options: Any) -> ProcessRunner:
+        made.append(ProcessRunner(context, SubCalls(ScriptedLM(script), Usage()), **options))
+        return made[-1]
+
+    yield make
+    for runner in made:
+        runner.close()
+
+
+def test_variables_persist_and_assignments_before_an_exception_are_kept(sandbox: Make) -> None:
+    runner = sandbox()
+    assert "ZeroDivisionError" in runner.run("a = 1\ndef f(): return a + 1\n1/0\nb = 2").stderr
+    result = runner.run("print(f(), 'b' in globals())")
+    assert result.stdout == "2 False\n"
+    assert dict(result.variables)["a"] == "1"
+
+
+@pytest.mark.parametrize("context", ["tëxt 🎉", ["a", {"k": (1, 2.5, None)}], {"k": ["v"]}, 7, None, ("t", {1, 2})])
+def test_data_crosses_as_what_it_is(sandbox: Make, context: object) -> None:
+    assert sandbox(context).run("print(repr(context))").stdout == f"{context!r}\n"
+
+
+def test_honest_code_with_many_lone_surrogates_is_told_so_and_goes_on(sandbox: Make) -> None:
+    runner = sandbox(script=str.upper, output_limit=300_000)
+    runner.run("bad = 'x' + '\\udc80' * 100_001\nkept = 5")
+    for code in ("llm_query(bad)", "llm_query_batched([bad[:60_000]] * 2)", "FINAL(bad)"):
+        result = runner.run(code)
+        assert "lone surrogates cannot leave the sandbox at once: at most 100,000" in result.stderr
+        assert result.final_answer is None
+    with pytest.raises(AnswerRefused, match="lone surrogates"):
+        runner.variable("bad")
+    assert "\\udc80" * 1_000 in runner.run("print(bad)").stdout
+    assert runner.run("llm_query(bad[1:10]), kept").stdout == "('" + "\\udc80" * 9 + "', 5)\n"
+
+
+def test_a_context_that_is_neither_data_nor_served_is_refused_by_name(sandbox: Make) -> None:
+    with pytest.raises(RunnerUnavailable, match=r"a Foo is neither plain data nor a sequence.*--runner local"):
+        sandbox(type("Foo", (), {})())
+    with pytest.raises(RunnerUnavailable, match=r"holds more than plain data"):
+        sandbox([object()])
+
+
+def test_calls_cross_and_are_kept_in_the_books(sandbox: Make) -> None:
+    runner = sandbox()
+    result = runner.run("print(llm_query('hello'), llm_query_batched([f'p{i}' for i in range(40)])[39])")
+    assert result.stdout == "HELLO P39\n"
+    assert len(result.calls) == 41
+    assert runner.run("1").calls == ()
+
+
+def test_a_failed_call_is_an_error_that_the_model_can_catch(sandbox: Make) -> None:
+    def script(prompt: str) -> str:
+        if "b" in prompt:
+            raise LLMError("the endpoint is down")
+        return prompt.upper()
+
+    runner = sandbox(script=script)
+    assert runner.run("try: llm_query('b')\nexcept LLMError as e: print('caught', e)").stdout.startswith("caught the")
+    assert "1 of 2 calls failed" in runner.run("llm_query_batched(['a', 'b'])").stderr
+    shown = runner.run("[type(x).__name__ for x in llm_query_batched(['a', 'b'], return_exceptions=True)]")
+    assert shown.stdout == "['str', 'LLMError']\n"
+    assert "TypeError: a prompt is a str, not int" in runner.run("llm_query(5)").stderr
+
+
+def test_a_batch_of_many_short_prompts_is_no_abuse(sandbox: Make) -> None:
+    code = "answers = llm_query_batched([f'{i}: is this line about x? {\"y\" * 60}' for i in range(20_000)])"
+    result = sandbox().run(f"{code}\nprint(len(answers), answers[19_999][:6])")
+    assert result.stdout == "20000 19999:\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("llm_query('x' * (65 << 20))", "ValueError: 68,"),
+        ("llm_query_batched([None] * 300_000)", "ValueError: 1,"),
+        ("FINAL('x' * (65 << 20))", "Answer refused: an answer of 68,"),
+        ("answer['content'] = 'x' * (65 << 20); answer['ready'] = True", "Answer refused: an answer of 68,"),
+    ],
+)
+def test_what_is_too_large_to_leave_is_told_and_the_run_goes_on(sandbox: Make, code: str, told: str) -> None:
+    runner = sandbox()
+    result = runner.run(f"kept = 1\n{code}")
+    assert told in result.stderr
+    assert result.final_answer is None
+    assert runner.run("print(kept)").stdout == "1\n"
+
+
+def test_a_variable_that_is_too_large_to_leave_is_no_answer(sandbox: Make) -> None:
+    runner = sandbox()
+    runner.run("long = 'x' * (65 << 20)")
+    with pytest.raises(AnswerRefused, match="too long"):
+        runner.variable("long")
+    assert runner.run("print(len(long))").stdout == f"{65 << 20}\n"
+
+
+def test_calls_of_many_threads_of_a_cell_run_at_once(sandbox: Make) -> None:
+    together = threading.Barrier(4, timeout=60)
+
+    def script(prompt: str) -> str:
+        together.wait()
+        return prompt.upper()
+
+    runner = sandbox(script=script)
+    code = "from concurrent.futures import ThreadPoolExecutor as P\nwith P(4) as p: print(*p.map(llm_query, 'abcd'))"
+    assert runner.run(code).stdout == "A B C D\n"
+
+
+def test_functions_of_the_host_are_names_in_the_namespace(sandbox: Make) -> None:
+    def look_up(key: str, *, times: int = 1) -> dict[str, Any]:
+        """Look a key up."""
+        if key == "none":
+            raise KeyError(key)
+        return {"key": key * times, "list": [1, (2, None)]}
+
+    runner = sandbox(functions={"look_up": look_up, "bad": lambda: object()})
+    assert runner.run("print(look_up('ab', times=2), look_up.__doc__)").stdout == (
+        "{'key': 'abab', 'list': [1, (2, None)]} Look a key up.\n"
+    )
+    assert "KeyError: \"'none'\"" in runner.run("look_up('none')").stderr
+    assert "TypeError" in runner.run("bad()").stderr
+    assert "cannot leave the sandbox" in runner.run("look_up(open)").stderr
+    long = runner.run("len(look_up('é\\ud800' * 100_000)['key'])")
+    assert long.stdout == "200000\n"
+
+
+@pytest.mark.parametrize("context", ["a text", ["a", "list"]])
+def test_the_context_itself_reaches_a_function_by_name(sandbox: Make, context: object) -> None:
+    seen: list[object] = []
+    runner = sandbox(context, functions={"ask": lambda prompt, context=None: seen.append(context)})
+    assert runner.run("ask('q', context=context)\nask('q', [context])\nask('q', 'x')").stderr == ""
+    assert seen[0] is context
+    assert seen[1:] == [[context], "x"]
+
+
+def test_what_is_left_of_the_runs_time_bounds_a_cell() -> None:
+    calls = SubCalls(ScriptedLM(str.upper), Usage())
+    calls.seconds_left = lambda: 0.2  # type: ignore[attr-defined]
+    runner = ProcessRunner("c", calls, cell_timeout=None)
+    assert "CellTimeout" in runner.run("kept = 1\nimport time; time.sleep(60)").stderr
+    assert runner.run("print(kept)").stdout == "1\n"
+    runner.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("FINAL('x' * 30_000)", "x" * 30_000),
+        ("v = [1]\nFINAL_VAR('v')", "[1]"),
+        ("SUBMIT(7)", "7"),
+        ("answer['content'] = 'tëxt'; answer['ready'] = True", "tëxt"),
+        ("FINAL(0)", "0"),
+        ("FINAL(answer)", None),
+        ("FINAL(None)", None),
+    ],
+)
+def test_answers_come_back_in_every_dialect(sandbox: Make, code: str, answer: str | None) -> None:
+    assert sandbox().run(code).final_answer == answer
+
+
+def test_a_variable_is_an_answer_and_context_is_none(sandbox: Make) -> None:
+    runner = sandbox()
+    runner.run("v = 'é' * 5")
+    assert runner.variable("v") == "é" * 5
+    with pytest.raises(AnswerRefused, match="no variable 'w'"):
+        runner.variable("w")
+    with pytest.raises(AnswerRefused, match="no answer"):
+        runner.variable("context")
+
+
+@pytest.mark.parametrize(
+    "stuck",
+    [
+        "import time; time.sleep(60)",
+        "while True: pass",
+        "import threading; threading.Event().wait()",
+        "import re; re.match('(a+)+$', 'a' * 40 + 'b')",
+        "import os; os.read(os.pipe()[0], 1)",
+    ],
+)
+def test_what_a_signal_interrupts_keeps_the_variables(sandbox: Make, stuck: str) -> None:
+    runner = sandbox(cell_timeout=0.5)
+    runner.run("kept = 1")
+    result = runner.run(f"also = 2\n{stuck}")
+    assert "CellTimeout: stopped after 0.5 s; variables set before are kept" in result.stderr
+    assert runner.run("print(kept, also)").stdout == "1 2\n"
+
+
+def test_what_nothing_interrupts_costs_the_worker_and_the_model_is_told_what(sandbox: Make) -> None:
+    runner = sandbox(cell_timeout=0.5)
+    runner.run("table, rows = {}, []")
+    result = runner.run("import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass")
+    assert "CellTimeout" in result.stderr
+    assert "The variables are lost: table, rows." in result.stderr
+    assert list(result.variables) == ["context"]
+    assert runner.run("print(context, 'table' in globals())").stdout == "the context False\n"
+    with pytest.raises(AnswerRefused, match="no variable"):
+        runner.variable("table")
+
+
+def test_waiting_for_calls_is_not_the_cells_own_time(sandbox: Make) -> None:
+    runner = sandbox(script=lambda prompt: time.sleep(1.5) or prompt.upper(), cell_timeout=0.6)
+    assert runner.run("print(llm_query('slow'))").stdout == "SLOW\n"
+
+
+def test_a_worker_that_is_killed_from_outside_is_replaced(sandbox: Make) -> None:
+    runner = sandbox()
+    runner.run("x = 1")
+    worker: Any = runner._worker
+    children = _children(worker._popen.pid)
+    os.kill(worker._popen.pid, signal.SIGKILL)
+    _wait_for_the_end_of(children)
+    result = runner.run("x")
+    assert "WorkerDied" in result.stderr
+    assert "lost: x" in result.stderr
+    assert runner.run("print(context)").stdout == "the context\n"
+
+
+def test_a_batch_of_a_worker_that_is_gone_is_not_asked_to_its_end(sandbox: Make) -> None:
+    asked: list[str] = []
+
+    def script(prompt: str) -> str:
+        asked.append(prompt)
+        time.sleep(0.02)
+        return prompt
+
+    runner = sandbox(script=script)
+    code = "import os, threading\nthreading.Timer(0.3, os._exit, [1]).start()\n"
+    assert "WorkerDied" in runner.run(code + "llm_query_batched([str(i) for i in range(2_000)])").stderr
+    count = -1
+    while len(asked) != count:  # what was under way ends
+        count = len(asked)
+        time.sleep(0.3)
+    assert count < 2_000
+    assert runner.run("print(llm_query('again'))").stdout == "again\n"
+
+
+def test_cpu_time_is_bounded(sandbox: Make) -> None:
+    runner = sandbox(limits=Limits(cpu_seconds=1), cell_timeout=30)
+    assert "WorkerDied" in runner.run("while True: pass").stderr
+
+
+def test_a_worker_ends_with_its_host_even_when_that_is_killed() -> None:
+    code = (
+        "import time\nfrom rlm import ScriptedLM\nfrom rlm.runners.process import ProcessRunner\n"
+        "from rlm.calls.subcalls import SubCalls\nfrom rlm.calls.usage import Usage\n"
+        "runner = ProcessRunner('c', SubCalls(ScriptedLM(str.upper), Usage()))\n"
+        "print(runner._worker._popen.pid, flush=True)\n"
+        "runner.run('import signal, time\\nwhile True:\\n  try: time.sleep(9)\\n  except BaseException: pass')"
+    )
+    host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[4])
+    assert host.stdout
+    launcher = int(host.stdout.readline())
+    children = _children(launcher)
+    time.sleep(0.3)
+    host.kill()
+    host.communicate()
+    _wait_for_the_end_of([launcher, *children])
+
+
+def _children(pid: int) -> list[int]:
+    """Of a launcher: its worker. Told by who names it as parent; the kernel's own list of children may be empty."""
+    found = [int(place.name) for place in Path("/proc").iterdir() if place.name.isdigit() and _parent(place) == pid]
+    assert found
+    return found
+
+
+def _parent(place: Path) -> int:
+    try:
+        return int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def _wait_for_the_end_of(pids: list[int]) -> None:
+    deadline = time.monotonic() + 60
+    while any(map(_runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(_runs, pids))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_closing_leaves_no_process_and_no_descriptor(sandbox: Make) -> None:
+    sandbox().close()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        runner = sandbox()
+        worker: Any = runner._worker
+        runner.close()
+        runner.close()
+        assert worker._popen.returncode is not None
+    assert len(os.listdir("/proc/self/fd")) <= before  # what other tests left may close meanwhile
+
+
+def test_where_nothing_confines_it_refuses_and_names_the_way_out(sandbox: Make) -> None:
+    with pytest.raises(RunnerUnavailable) as caught:
+        sandbox(ways=["nothing"])
+    assert "--runner local" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+WHERE = """
+import sys
+from rlm import ScriptedLM
+from rlm.runners.process import ProcessRunner
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+runner = ProcessRunner("c", SubCalls(ScriptedLM(str.upper), Usage()), ways=sys.argv[1:])
+print(runner.confinement, runner.run("import rlm; rlm.__file__").stdout)
+"""
+
+
+@pytest.mark.parametrize("way", ["namespaces", "landlock", "bubblewrap"])
+def test_python_may_lie_below_tmp_and_below_a_folder_of_roots(way: str, tmp_path: Path) -> None:
+    if way == "bubblewrap" and not bubblewrap.find():
+        pytest.skip("bwrap is not installed")
+    shut = Path(tempfile.mkdtemp(dir="/tmp"))  # open to its owner alone
+    shutil.copytree(Path(rlm.__file__).parent, shut / "rlm", ignore=shutil.ignore_patterns("__pycache__"))
+    program = [sys.executable, "-c", WHERE, way]
+    try:
+        done = subprocess.run(
+            program, env={"PYTHONPATH": str(shut), "PATH": os.environ["PATH"]}, capture_output=True, cwd="/"
+        )
+    finally:
+        shutil.rmtree(shut)
+    assert done.stdout.decode().split() == [way, repr(str(shut / "rlm" / "__init__.py"))], done.stderr.decode()
+
+
+def test_files_that_only_root_may_read_take_another_way() -> None:
+    if os.geteuid():
+        pytest.skip("an ordinary user reads its own files")
+    shut = Path(tempfile.mkdtemp(dir="/tmp"))
+    shutil.copytree(Path(rlm.__file__).parent, shut / "rlm", ignore=shutil.ignore_patterns("__pycache__"))
+    (shut / "rlm").chmod(0o700)
+    program = [sys.executable, "-c", WHERE, "namespaces", "landlock"]
+    try:
+        done = subprocess.run(program, env={"PYTHONPATH": str(shut)}, capture_output=True, cwd="/")
+    finally:
+        shutil.rmtree(shut)
+    assert done.stdout.decode().split()[0] == "landlock", done.stderr.decode()
+
+
+def test_an_abused_channel_ends_the_run() -> None:
+    cell = "import os, stat\n[os.write(fd, b'x' * 100) for fd in range(3, 99) if _sock(fd)]\nwhile True: pass"
+    helper = (
+        "import os, stat\ndef _sock(fd):\n    try: return stat.S_ISSOCK(os.fstat(fd).st_mode)\n"
+        "    except OSError: return False\n"
+    )
+    model = RLM(lm=ScriptedLM([f"```repl\n{helper}{cell}\n```"]), sub_lm=ScriptedLM(str.upper), runner="subprocess")
+    with pytest.raises(ChannelAbuse) as caught:
+        model.completion("q", "c")
+    assert isinstance(caught.value, RLMError)
+
+
+def test_any_lazy_sequence_is_served_by_length_slices_and_search(sandbox: Make) -> None:
+    class Far:
+        """Reads count, and nothing else of it may be reached."""
+
+        key = "planted-secret"
+
+        def __init__(self) -> None:
+            self.text, self.reads = "".join(f"line {i}\n" for i in range(1000)), 0
+
+        def __len__(self) -> int:
+            return len(self.text)
+
+        def __getitem__(self, at: Any) -> str:
+            self.reads += 1
+            return self.text[at]
+
+        def find(self, needle: str, start: int = 0) -> int:
+            return self.text.find(needle, start)
+
+        @property
+        def lines(self) -> list[str]:
+            return self.text.splitlines(keepends=True)
+
+    far = Far()
+    runner = sandbox(far)
+    code = "print(len(context), context[-1:] == '\\n', context[7:13], context.find('line 9'), context.lines[5:7])"
+    expected = f"{len(far)} True line 1 {far.text.find('line 9')} {far.lines[5:7]}\n"
+    assert runner.run(code).stdout == expected
+    assert far.reads >= 2
+    assert runner.run("type(context).__name__").stdout == "'Far'\n"
+    assert "AttributeError" in runner.run("context.key").stderr
+    assert "IndexError" in runner.run("context[10**9]").stderr
+    assert "ValueError: a question of 2," in runner.run("context.find('x' * 2_000_000)").stderr
+
+
+class Echo:
+    """A context that serves itself; `Abuse` is what it raises for a request that no honest worker sends."""
+
+    class Abuse(Exception):
+        pass
+
+    __module__ = "rlm"  # the package that a worker must be able to import
+    entry = "builtins:id"
+    bad_request = Abuse
+
+    def serve(self) -> Echo:
+        return self
+
+    def answer(self, request: bytes) -> bytes:
+        raise self.Abuse("no such place") if request == b"abuse" else ValueError("an honest mistake")
+
+    def ready(self, request: bytes) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def test_the_served_object_says_by_a_type_what_abuse_is(sandbox: Make) -> None:
+    runner = sandbox(Echo())
+    find = "import gc\nfrom rlm.runners.link import Link\nlink = next(o for o in gc.get_objects() if type(o) is Link)"
+    assert not runner.run(find.replace("import gc", "import gc; gc.unfreeze()")).stderr
+    honest = runner.run("print(link.call({'op': 'context'}, [b'x'])[0]['error'])")
+    assert honest.stdout == "['ValueError', 'an honest mistake']\n"
+    with pytest.raises(ChannelAbuse, match="no such place"):
+        runner.run("link.call({'op': 'context'}, [b'abuse'])")
+
+
+def test_an_error_of_a_tool_is_no_abuse_whatever_its_name(sandbox: Make) -> None:
+    class BadRequest(ValueError):
+        """As web frameworks call theirs."""
+
+    def fetch() -> str:
+        raise BadRequest("no such page")
+
+    assert "BadRequest: no such page" in sandbox(functions={"fetch": fetch}).run("fetch()").stderr
+
+
+# -- a lazy context ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return "".join(f"Line {i} é needle{i % 997} and some words\n" for i in range(60_000))
+
+
+@pytest.fixture(scope="module")
+def stored(text: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monocontext]:
+    place = str(tmp_path_factory.mktemp("served") / "context")
+    publish([text], place, frame_bytes=65536)
+    with Monocontext.open(place) as context:
+        yield context
+
+
+def test_a_lazy_text_is_itself_in_the_worker(sandbox: Make, stored: Monocontext, text: str) -> None:
+    runner = sandbox(stored)
+    code = """
+import re, json
+print(len(context), repr(context[1000:1020]), context[-3:], context.find('needle990'), context.rfind('needle5 '))
+print(context.count('needle77'), 'needle996' in context, len(re.findall(r'needle99\\d', context)))
+print(isinstance(context, str), type(context).__name__, len(context.split('\\n')), context.lines[77])
+print(sum(map(len, context.chunks(50_000))) == len(context), next(context.grep('needle500 ')).line_number)
+print(context[::-1][:10] if len(context) < 9 else context[-1:-11:-1], context.lower()[:6])
+"""
+    lines = text.splitlines(keepends=True)
+    matches = len(re.findall(r"needle99\d", text))
+    expected = [
+        f"{len(text)} {text[1000:1020]!r} {text[-3:]} {text.find('needle990')} {text.rfind('needle5 ')}",
+        f"{text.count('needle77')} True {matches}",
+        f"True str {len(text.splitlines()) + 1} {lines[77]}",
+        f"True {next(i for i, line in enumerate(lines, 1) if 'needle500 ' in line)}",
+        f"{text[-1:-11:-1]} {text.lower()[:6]}",
+    ]
+    result = runner.run(code)
+    assert result.stderr == ""
+    assert result.stdout == "\n".join(expected) + "\n"
+
+
+def test_what_is_read_in_the_worker_is_counted_on_the_host(sandbox: Make, stored: Monocontext) -> None:
+    runner = sandbox(stored)
+    used = stored.stats.hits + stored.stats.misses
+    runner.run("context[500_000:500_010]")
+    assert stored.stats.hits + stored.stats.misses > used
+    assert runner.run("print(context.stats.gets)").stdout == f"{stored.stats.gets}\n"
+
+
+def test_errors_of_reading_are_the_same_errors(sandbox: Make, text: str) -> None:
+    publish([text], "memory://sandbox-errors", frame_bytes=65536)
+    context = Monocontext.open("memory://sandbox-errors")
+    runner = sandbox(context)
+    runner.run("context[0:10]")
+    context.close()
+    result = runner.run("context[900_000:900_010]")
+    assert "ContextClosed: memory://sandbox-errors is closed" in result.stderr
+
+
+def test_nothing_beyond_a_view_is_served(sandbox: Make, stored: Monocontext, text: str) -> None:
+    view = stored.view(100_000, 300_000)
+    runner = sandbox(view)
+    assert runner.run("print(len(context), context[0:9], context[-9:] == str(context)[-9:])").stdout == (
+        f"200000 {text[100_000:100_009]} True\n"
+    )
+    reach = "r = context._source.reader\nprint(r.within(100_000, 100_001).frame.start)\nr.read(99_990, 100_010)"
+    with pytest.raises(ChannelAbuse, match="start is an integer from 100000"):
+        runner.run(reach)
+
+
+def test_a_rlm_runs_over_a_lazy_text_in_the_sandbox(stored: Monocontext, text: str) -> None:
+    replies = ["```repl\nat = context.find('needle700')\nFINAL(llm_query(context[at:at+9]))\n```"]
+    model = RLM(lm=ScriptedLM(replies), sub_lm=ScriptedLM(str.upper), runner="subprocess")
+    assert model.completion("q", stored).answer == "NEEDLE700"
+
+
+def test_make_runner_gives_each_by_name() -> None:
+    runner = make_runner(
+        "subprocess", "c", SubCalls(ScriptedLM(str.upper), Usage()), cell_timeout=5, output_limit=100, ways=["landlock"]
+    )
+    assert getattr(runner, "confinement", None) == "landlock"
+    runner.close()
+    with pytest.raises(RunnerUnavailable, match="no runner 'moon'"):
+        make_runner("moon", "c", SubCalls(ScriptedLM(str.upper), Usage()), cell_timeout=5, output_limit=100)

@@ -1,0 +1,415 @@
+"""The runner `wasm`, attacked from inside: first what Python finds, then what JavaScript would find behind it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlm.runners.wasm
+from monocontext import Monocontext
+from monocontext.testing import virtual_context
+from rlm import RLM, ScriptedLM
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+from rlm.errors import ChannelAbuse, RunnerUnavailable
+from rlm.runners import make_runner
+from rlm.runners.pyodide import FOLDER, find_folder, what_is_missing
+from rlm.runners.wasm import DISK_BYTES, WasmPlace, WasmRunner
+from rlm.runners.wasm.snapshot import MOST_KEPT, load_snapshot
+
+SECRET = "planted-secret-4711"
+REFUSED = """
+def refused(*attempts):
+    got = []
+    for attempt in attempts:
+        try:
+            got.append(attempt())
+        except (OSError, MemoryError, ImportError, AttributeError, RuntimeError):
+            pass
+    return got
+"""
+
+real = pytest.mark.slow
+"""Starting a module takes seconds."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A home without snapshots of other runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER, str(find_folder(None)))
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    (tmp_path / "secret.txt").write_text(SECRET)
+    return [str(tmp_path / "secret.txt"), "/etc/passwd", "/etc/hostname", "/root/.ssh", str(Path(__file__))]
+
+
+@pytest.fixture(scope="module")
+def module() -> Iterator[WasmRunner]:
+    if lacks := what_is_missing():
+        pytest.skip(lacks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        runner = make(memory_bytes=512 << 20)
+    yield runner
+    runner.close()
+
+
+def make(context: object = "the context", **options: Any) -> WasmRunner:
+    return WasmRunner(context, calls(), **{"cell_timeout": 60, **options})
+
+
+def calls() -> SubCalls:
+    return SubCalls(ScriptedLM(str.upper), Usage())
+
+
+def outcome(runner: WasmRunner, code: str) -> str:
+    """What a cell prints; it must not fail otherwise than by what it catches."""
+    result = runner.run(code)
+    assert not result.stderr, result.stderr
+    return result.stdout.strip()
+
+
+# -- what Python finds -------------------------------------------------------------------------------------------------
+
+
+@real
+def test_it_says_how_it_is_confined_and_works(module: WasmRunner) -> None:
+    assert module.confinement == "wasm"
+    code = (
+        "import asyncio, json, re, sqlite3, tempfile, time, uuid\n"
+        "async def f():\n    await asyncio.sleep(0.01)\n    return 7\n"
+        "with tempfile.TemporaryFile('w+') as file: file.write('x'); file.seek(0); x = file.read()\n"
+        "rows = sqlite3.connect(':memory:').execute('select 1').fetchall()\n"
+        "uuid.uuid4(), time.sleep(0.01), time.localtime()\n"
+        "print(context, asyncio.run(f()), x, rows, llm_query('hi'), llm_query_batched(['a', 'b']))"
+    )
+    assert outcome(module, code) == "the context 7 x [(1,)] HI ['A', 'B']"
+
+
+@real
+def test_the_environment_and_the_host_are_not_to_be_seen(module: WasmRunner, files: list[str]) -> None:
+    assert outcome(module, "import os\nos.environ.copy(), os.getuid(), os.getpid()") == "({}, 65534, 42)"
+    code = REFUSED + (
+        f"import os\npaths = {files!r}\n"
+        "refused(*[lambda p=p: open(p).read() for p in paths], *[lambda p=p: os.listdir(p) for p in paths],"
+        " *[lambda p=p: open('/proc/self/root' + p) for p in paths], lambda: open('/proc/1/environ').read(),"
+        " lambda: open('/proc/self/environ').read(), lambda: os.listdir('/etc'))"
+    )
+    assert outcome(module, code) == "[]"
+    code = (
+        "import os\nnames = [os.path.join(d, f) for d, _, fs in os.walk('/') for f in fs]\n"
+        "print([n for n in names if 'secret' in n or n.endswith(('passwd', '.mjs', '.wasm'))])"
+    )
+    assert outcome(module, code).replace("/lib/python3.14/secrets.py", "") == "[]"
+
+
+@real
+def test_there_is_no_network_no_process_and_no_signal_to_the_host(module: WasmRunner) -> None:
+    code = REFUSED + (
+        "import os, socket, subprocess, threading, multiprocessing\n"
+        "refused(socket.socket, socket.socketpair, lambda: socket.getaddrinfo('example.org', 80),"
+        " lambda: socket.create_connection(('127.0.0.1', 80), 1), lambda: socket.gethostbyname('example.org'),"
+        " os.fork, os.pipe, lambda: os.system('true') == -1 and os.fork(), lambda: os.popen('true').read(),"
+        " lambda: subprocess.run(['/bin/true']), lambda: os.execv('/bin/sh', ['sh']),"
+        f" lambda: os.kill({os.getpid()}, 9), lambda: os.killpg({os.getpid()}, 9),"
+        " lambda: threading.Thread(target=print).start(), lambda: multiprocessing.Process(target=print).start())"
+    )
+    assert outcome(module, code) == "[]"
+
+
+@real
+@pytest.mark.parametrize(
+    "name",
+    ["js", "pyodide_js", "_pyodide_core", "ctypes", "_ctypes", "_ctypes_test", "_testcapi", "_testinternalcapi",
+     "_remote_debugging", "xxsubtype"],
+)  # fmt: skip
+def test_modules_that_reach_javascript_or_memory_are_not_there(module: WasmRunner, name: str) -> None:
+    told = module.run(f"import {name}").stderr
+    assert told.splitlines()[-1].split(":")[0] in ("ModuleNotFoundError", "ImportError"), told
+    assert outcome(module, f"import sys\n{name!r} in sys.modules") == "False"
+
+
+@real
+def test_no_object_of_javascript_is_left(module: WasmRunner) -> None:
+    code = (
+        "import gc, sys, warnings\nwarnings.simplefilter('ignore')\ngc.unfreeze()\n"
+        "def below(kind, seen):\n    for each in type.__subclasses__(kind):\n"
+        "        if each not in seen:\n            seen.add(each)\n            below(each, seen)\n    return seen\n"
+        "kinds = tuple(k for k in below(object, set()) if k.__module__ == 'pyodide.ffi' and 'Js' in k.__name__"
+        " and not issubclass(k, (int, type)) and k.__name__ != 'JsNull')\n"
+        "objects = gc.get_objects()\n"
+        "objects += [r for o in objects for r in gc.get_referents(o)]\n"
+        "print(len(kinds) > 5, len([o for o in objects if type(o) in kinds]),"
+        " [type(f).__name__ for f in sys.meta_path], [f.__name__ for f in sys.meta_path])\n"
+        "del objects, kinds"
+    )
+    found = "['type', 'type', 'type'] ['BuiltinImporter', 'FrozenImporter', 'PathFinder']"
+    assert outcome(module, code) == f"True 0 {found}"
+
+
+BRIDGES = ["core.to_js([1])", "core.create_proxy(print)", "__import__('pyodide.code').code.run_js('process')"]
+
+
+@real
+def test_what_of_the_bridge_can_be_built_anew_ends_the_worker_or_fails(module: WasmRunner) -> None:
+    """`_imp` gives C's functions of the bridge, for they were loaded once; behind them stands nothing."""
+    get = "import _imp, importlib.machinery as m\ncore = _imp.create_builtin(m.ModuleSpec('_pyodide_core', None))\n"
+    told = [module.run(get + f"print('got', {bridge})") for bridge in BRIDGES]
+    assert not any("got" in result.stdout for result in told), told
+    assert any("the module asked JavaScript for Jsv" in result.stderr for result in told), told
+    refused = "_imp.create_builtin(m.ModuleSpec(n, None)) for n in ('_ctypes', '_testcapi', '_testinternalcapi')"
+    assert outcome(module, f"import _imp, importlib.machinery as m\n[{refused}]") == "[None, None, None]"
+
+
+@real
+def test_memory_and_files_are_bounded_and_variables_stay(module: WasmRunner) -> None:
+    outcome(module, "kept = 5")
+    bombs = ["bytearray(1 << 30)", "[bytearray(1 << 24) for _ in range(1000)]", "__import__('mmap').mmap(-1, 1 << 30)"]
+    assert outcome(module, REFUSED + f"refused({', '.join(f'lambda: {bomb}' for bomb in bombs)})") == "[]"
+    fill = (
+        "written = 0\ntry:\n    for at in range(1000):\n        with open(f'/tmp/fill{at}', 'wb', 0) as file:\n"
+        "            file.truncate(1 << 20)\n            written += 1 << 20\n"
+        "            file.seek(1 << 20)\n            written += file.write(bytes(1 << 20))\n"
+        "except OSError as error: print(error.errno)\n"
+        "print(written)"
+    )
+    errno, written = outcome(module, fill).split()
+    assert errno == "51"  # no space left
+    assert int(written) <= DISK_BYTES
+    assert outcome(module, "kept") == "5"
+
+
+@real
+def test_time_is_up_and_variables_stay() -> None:
+    if lacks := what_is_missing():
+        pytest.skip(lacks)
+    runner = make(cell_timeout=1)
+    outcome(runner, "kept = 5")
+    for stuck in ("while True: pass", "import re\nre.match('(a+)+$', 'a' * 60 + 'b')", "10 ** 10 ** 8"):
+        result = runner.run(stuck)
+        assert "CellTimeout" in result.stderr
+    assert outcome(runner, "kept") == "5"
+    caught = runner.run("def f():\n    while True:\n        try:\n            while True: pass\n"
+                        "        except BaseException: pass\nf()")  # fmt: skip
+    assert "lost: kept" in caught.stderr
+    assert outcome(runner, "print(context)") == "the context"
+    runner.close()
+
+
+@real
+@pytest.mark.parametrize("sent", ["b'\\xff' * 8", "b'\\0\\0\\0\\2\\0\\0\\0\\2[]'"])
+def test_tampering_with_the_channel_ends_the_run(module: WasmRunner, sent: str) -> None:
+    with pytest.raises(ChannelAbuse):
+        module.run(f"import os, time\nos.write(os.open('/dev/channel', os.O_RDWR), {sent})\ntime.sleep(60)")
+    assert "broken off with its process" in module.run("").stderr
+    assert outcome(module, "print(context)") == "the context"
+
+
+@real
+def test_a_worker_that_is_gone_is_replaced(module: WasmRunner) -> None:
+    outcome(module, "precious = 1")
+    lost = module.run("import os; os._exit(7)").stderr
+    assert "WorkerDied" in lost
+    assert "precious" in lost
+    assert outcome(module, "print(context)") == "the context"
+
+
+@real
+def test_a_gigabyte_is_searched_from_inside_with_twenty_turns() -> None:
+    if lacks := what_is_missing():
+        pytest.skip(lacks)
+    line = "a line of no interest\n"
+    store = virtual_context(4096, line * 12_000, {3000: "the needle is here\n" * 12_000}, filters=True)
+    with Monocontext.open(store) as context:
+        assert len(context) > 1_000_000_000
+        turns = [f"```repl\nprint({at}, len(context[{at * 1000}:{at * 1000 + 500}]))\n```" for at in range(19)]
+        turns += ["```repl\nat = context.find('the needle is here')\nFINAL(context[at : at + 10])\n```"]
+        model = RLM(lm=ScriptedLM(turns), runner="wasm", max_iterations=25)
+        completion = model.completion("where is it?", context)
+    assert completion.answer == "the needle"
+    assert completion.iterations == 20
+
+
+# -- what JavaScript would find ----------------------------------------------------------------------------------------
+
+BEHIND = """
+import fs from "node:fs";
+import child from "node:child_process";
+import workers from "node:worker_threads";
+const [secret, place] = process.argv.slice(-2);
+const attempts = [
+  () => fs.readFileSync(secret), () => fs.readFileSync("/etc/passwd"), () => fs.readdirSync("/"),
+  () => fs.readdirSync("/tmp"), () => fs.readdirSync("/home"), () => fs.readdirSync(`${process.cwd()}/..`),
+  () => fs.readFileSync(`${process.cwd()}/../../package.json`),
+  () => fs.writeFileSync(place, "x"), () => fs.unlinkSync(secret), () => fs.symlinkSync("/", place),
+  () => child.execSync("true"), () => child.spawnSync("/bin/true").error ? null.x : 1,
+  () => new workers.Worker("1", { eval: true }), () => process.binding("fs"),
+  () => eval("1"), () => new Function("return 1")(), () => (() => {}).constructor("return process")(),
+  () => new WebAssembly.Memory({ initial: 20000 }), () => process.dlopen({ exports: {} }, "/lib/x.so"),
+];
+const got = [];
+for (const attempt of attempts) try { got.push(String(attempt())) } catch {}
+console.log(JSON.stringify([got, Object.keys(process.env)]));
+"""
+
+
+@real
+def test_behind_it_node_has_no_files_no_programs_and_no_code_of_text(tmp_path: Path, files: list[str]) -> None:
+    """The second layer by itself: a program of JavaScript with the options that the module gets."""
+    if lacks := what_is_missing():
+        pytest.skip(lacks)
+    ours = Path(rlm.runners.wasm.__file__).with_name("node.mjs").read_text()
+    node = rlm.runners.wasm.shutil.which("node")
+    assert node
+    command = WasmPlace(None, 512 << 20, ()).command(node, find_folder(None))
+    command = [BEHIND if word == ours else word for word in command]
+    assert BEHIND in command
+    command += [files[0], str(tmp_path / "x")]
+    done = subprocess.run(command, capture_output=True, text=True, env={}, cwd=find_folder(None), check=True)
+    assert done.stdout.strip() == "[[],[]]"
+    assert Path(files[0]).read_text() == SECRET
+
+
+# -- snapshots ---------------------------------------------------------------------------------------------------------
+
+
+@real
+def test_workers_of_one_snapshot_share_no_chance_and_a_damaged_one_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lacks := what_is_missing():
+        pytest.skip(lacks)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    code = "import os, random, tempfile, uuid\n"
+    code += "print(random.random(), os.urandom(8), uuid.uuid4(), next(tempfile._get_candidate_names()))"
+
+    def draw() -> list[str]:
+        runner = make()
+        drawn = outcome(runner, code).split()
+        runner.close()
+        return drawn
+
+    first, second = draw(), draw()
+    assert not set(first) & set(second)
+    (kept,) = (tmp_path / ".monocontext" / "snapshots").iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-1] + b"x")
+    assert not set(draw()) & {*first, *second}
+    assert len(kept.read_bytes()) == len(whole)
+    assert SECRET.encode() not in whole
+
+
+def test_a_snapshot_is_made_once_for_what_it_depends_on_and_anew_where_it_is_damaged(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def make_one() -> bytes:
+        made.append(len(made))
+        return b"memory %d" % made[-1]
+
+    folder = tmp_path / "snapshots"
+    assert [load_snapshot(folder, (b"node", b"x"), make_one) for _ in range(3)] == [b"memory 0"] * 3
+    assert load_snapshot(folder, (b"nodex", b""), make_one) == b"memory 1"
+    for damage in (lambda data: data[:-1], lambda data: b"?" + data[1:], lambda data: b""):
+        for path in folder.iterdir():
+            path.write_bytes(damage(path.read_bytes()))
+        expected = b"memory %d" % len(made)
+        assert [load_snapshot(folder, (b"node", b"x"), make_one) for _ in range(2)] == [expected] * 2
+    for version in range(20):
+        load_snapshot(folder, (b"%d" % version,), make_one)
+    assert len(list(folder.iterdir())) == MOST_KEPT
+    assert load_snapshot(folder, (b"19",), make_one) == b"memory %d" % (len(made) - 1)
+
+
+def test_that_there_is_no_snapshot_of_a_release_is_kept_too(tmp_path: Path) -> None:
+    assert load_snapshot(tmp_path, (b"old",), lambda: b"") == b""
+    assert load_snapshot(tmp_path, (b"old",), lambda: pytest.fail("made again")) == b""
+
+
+def test_where_nothing_can_be_kept_no_snapshot_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "snapshots"
+    assert load_snapshot(folder, (b"x",), lambda: pytest.fail("made for nothing")) == b""
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert load_snapshot(tmp_path, (b"x",), lambda: pytest.fail("made for nothing")) == b""
+
+
+def test_a_user_without_a_home_starts_without_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", FOLDER):
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 2)
+    assert find_folder(None) == Path("/~/.monocontext/node_modules/pyodide")
+    begun_with: list[bytes] = []
+
+    def launch(place: WasmPlace, *given: Any) -> tuple[None, tuple[dict[str, object], bytes]]:
+        begun_with.append(given[-1])
+        return None, ({}, b"made")
+
+    monkeypatch.setattr(WasmPlace, "_launch", launch)
+    monkeypatch.setattr(rlm.runners.wasm, "what_is_missing", lambda folder: "")
+    monkeypatch.setattr(rlm.runners.wasm, "_version", lambda node: "v22.13.0")
+    (tmp_path / "package.json").write_text("{}")
+    WasmPlace(tmp_path, 1 << 30, ("rlm",)).start()
+    assert begun_with == [b""]
+    assert [file.name for file in tmp_path.iterdir()] == ["package.json"]
+
+
+# -- where it is chosen ------------------------------------------------------------------------------------------------
+
+
+def test_without_pyodide_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/node")
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    with pytest.raises(RunnerUnavailable, match=r"npm install --prefix ~/\.monocontext pyodide") as error:
+        RLM(lm=ScriptedLM([]), runner="wasm")
+    assert "\n" not in str(error.value)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(RunnerUnavailable, match="no program 'node' here"):
+        RLM(lm=ScriptedLM([]), runner="wasm")
+
+
+def test_it_is_the_default_where_nothing_else_confines(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, object]] = []
+    monkeypatch.setattr("rlm.runners.wasm.WasmRunner", lambda *words, **options: (made.append(options), "a runner")[1])
+    given: Any = {"cell_timeout": 1.0, "output_limit": 1}
+    monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "")
+    assert make_runner("confined", "c", calls(), **given, ways=(), pyodide="here") == "a runner"
+    monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "no Pyodide: install it")
+    for name, told in (
+        ("confined", "for --runner wasm there is no Pyodide: install it"),
+        ("subprocess", "nothing here"),
+    ):
+        with pytest.raises(RunnerUnavailable, match=told):
+            make_runner(name, "c", calls(), **given, ways=())
+    assert [sorted(options) for options in made] == [["cell_timeout", "functions", "output_limit", "pyodide"]]
+
+
+@real
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of system calls of x86_64")
+def test_the_demo_finds_it_where_the_kernel_confines_nothing(tmp_path: Path) -> None:
+    if lacks := what_is_missing():
+        pytest.skip(lacks)
+    demo = [sys.executable, "-m", "rlm", "demo", "--quiet"]
+    command = [sys.executable, str(Path(__file__).with_name("without_walls.py")), *demo]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("The answer is right.") == 2
+    assert "a log of 2 GB" in done.stderr
+    lacking = {name: value for name, value in os.environ.items() if name != FOLDER} | {"HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=lacking, check=False)
+    assert done.returncode
+    assert "unshare: Operation not permitted" in done.stderr
+    assert "npm install --prefix ~/.monocontext pyodide" in done.stderr

@@ -1,0 +1,178 @@
+"""The three answer dialects, and each fault of the peers in them (a test named after the fault)."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+import pytest
+
+from monocontext.text.from_str import wrap_str
+from rlm.runners.local import LocalRunner
+
+Make = Callable[..., LocalRunner]
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        pytest.param('answer["content"]="p"; answer["ready"]=True; 1/0', "p", id="ready then exception"),
+        pytest.param('answer["ready"]=True; answer["content"]="late"', "late", id="content is read at the end"),
+        pytest.param('answer.update({"content":"x","ready":True})', "x", id="update bypasses no hook"),
+        pytest.param('answer |= {"content":"x","ready":True}', "x", id="in-place union"),
+        pytest.param('answer = {"content":"y","ready":True}', "y", id="rebinding"),
+        pytest.param('answer = {"content":"y","ready":True}\n1/0', "y", id="rebinding then exception"),
+        pytest.param('answer["content"]=42; answer["ready"]=1', "42", id="other types"),
+        pytest.param('answer["content"]="not ready"', None, id="not ready"),
+        pytest.param("FINAL(42)", "42", id="FINAL"),
+        pytest.param("FINAL('None')", "None", id="the word None"),
+        pytest.param("FINAL([])", "[]", id="nothing found is an answer"),
+        pytest.param("FINAL(0)", "0", id="zero"),
+        pytest.param("FINAL(False)", "False", id="False"),
+        pytest.param("FINAL([None, float('nan')])", "[None, nan]", id="gaps in a list are data"),
+        pytest.param("FINAL({'a': None})", "{'a': None}", id="gaps in a dict are data"),
+        pytest.param("SUBMIT(a=None, b=2)", "{'a': None, 'b': 2}", id="gaps in fields are data"),
+        pytest.param("answer['content'] = 'mine'; FINAL(answer)", "mine", id="FINAL(answer) with content"),
+        pytest.param("answer = {'content': 'mine', 'ready': False}; FINAL(answer)", "mine", id="a rebound answer"),
+        pytest.param("FINAL_VAR('answer')", None, id="FINAL_VAR of an unready answer"),
+        pytest.param("try:\n    FINAL(None)\nexcept:\n    FINAL('x')", "x", id="a refused offer, then a good one"),
+        pytest.param("try:\n    FINAL('x')\nexcept:\n    FINAL(None)", "x", id="a good offer, then a refused one"),
+        pytest.param(
+            "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nFINAL(P(1))",
+            "P(x=1)",
+            id="an object with a text of its own",
+        ),
+        pytest.param(
+            "try:\n    FINAL('kept')\nexcept Exception:\n    pass", "kept", id="except Exception lets it pass"
+        ),
+        pytest.param("try:\n    FINAL('kept')\nexcept:\n    print('on')", "kept", id="bare except does not lose it"),
+        pytest.param("def f():\n    FINAL('deep')\nf()", "deep", id="from a function"),
+        pytest.param("result = 'r'; FINAL(result)", "r", id="FINAL in code takes the value, not the name"),
+        pytest.param("result = 'r'; FINAL_VAR('result')", "r", id="FINAL_VAR by name"),
+        pytest.param("result = 'Paris'; FINAL_VAR(result)", "Paris", id="FINAL_VAR by value, a word"),
+        pytest.param("FINAL_VAR([1, 2])", "[1, 2]", id="FINAL_VAR by value, no str"),
+        pytest.param("FINAL_VAR('two words')", "two words", id="FINAL_VAR of a text"),
+        pytest.param("SUBMIT('s')", "s", id="SUBMIT by position"),
+        pytest.param("SUBMIT(answer='s')", "s", id="SUBMIT by keyword"),
+        pytest.param("SUBMIT(a=1, b=2)", "{'a': 1, 'b': 2}", id="SUBMIT of several fields"),
+        pytest.param("FINAL('first')\nprint('never')", "first", id="a call ends the cell"),
+    ],
+)
+def test_answer(runner_of: Make, code: str, answer: str | None) -> None:
+    result = runner_of().run(code)
+    assert result.final_answer == answer
+    assert "never" not in result.stdout
+
+
+@pytest.mark.parametrize("context", ["a str context", ["a", "list"], {"a": "dict"}])
+@pytest.mark.parametrize(
+    "code", ["FINAL(context)", "FINAL_VAR(context)", "FINAL_VAR('context')", "SUBMIT(context)",
+             "answer['content'] = context; answer['ready'] = True", "answer = {'content': context, 'ready': True}"]
+)  # fmt: skip
+def test_context_itself_is_refused_and_the_model_told_to_slice(runner_of: Make, context: object, code: str) -> None:
+    runner = runner_of(context)
+    result = runner.run(code)
+    assert result.final_answer is None
+    assert "slice" in result.stderr
+    assert runner.run("print('on')").final_answer is None  # refused once, not again in every cell
+    assert runner.run("FINAL('ok')").final_answer == "ok"
+
+
+REFUSED = [
+    ("answer", "holds no content yet"),
+    ("{'content': '', 'ready': False}", "holds no content yet"),
+    ("{'content': None, 'ready': True}", "holds no content yet"),
+    ("None", "FINAL(value)"),
+    ("print(3)", "print(...)"),
+    ("''", "say in words"),
+    ("' \\n\\t'", "say in words"),
+    ("'\\u200b\\x00'", "say in words"),
+    ("...", "placeholder"),
+    ("float('nan')", "NaN"),
+    ("__import__('decimal').Decimal('nan')", "NaN"),
+    ("(x for x in 'ab')", "list(...)"),
+    ("map(str, [1])", "list(...)"),
+    ("iter([1])", "list(...)"),
+    ("ValueError('no')", "an error (ValueError)"),
+    ("LLMError('no')", "an error (LLMError)"),
+    ("len", "no text of its own"),
+    ("lambda: 1", "no text of its own"),
+    ("str", "no text of its own"),
+    ("'a'.upper", "no text of its own"),
+    ("__import__('re')", "no text of its own"),
+    ("__import__('re').match('a', 'a')", "no text of its own"),
+    ("object()", "no text of its own"),
+    ("coroutine()", "await it"),
+    ("[len]", "what the list holds"),
+    ("{'a': ValueError('no')}", "what the dict holds"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize(("value", "told"), REFUSED)
+@pytest.mark.parametrize(
+    "code", ["FINAL({})", "v = {}\nFINAL_VAR('v')", "SUBMIT({})", "answer['content'] = {}; answer['ready'] = True",
+             "v = {}\ntry:\n    FINAL(v)\nexcept:\n    pass"]
+)  # fmt: skip
+def test_what_says_nothing_is_refused_with_what_to_write(runner_of: Make, code: str, value: str, told: str) -> None:
+    runner = runner_of()
+    runner.run("async def coroutine(): pass")
+    result = runner.run(code.format(value))
+    assert result.final_answer is None
+    assert "Answer refused: " in result.stderr
+    assert told in result.stderr
+    assert runner.run("print('on')").stderr == ""  # once, not again in every cell
+    assert runner.run("FINAL('ok')").final_answer == "ok"
+    if value == "coroutine()":
+        runner.run("v = answer['content'] = None")
+        gc.collect()  # it says here that nobody awaited it, not in another test
+
+
+def test_the_dict_with_no_content_is_refused_once(runner_of: Make) -> None:
+    runner = runner_of()
+    result = runner.run("answer['ready'] = True")
+    assert (result.final_answer, "an empty text is no answer" in result.stderr) == (None, True)
+    assert runner.run("print('on')").stderr == ""
+
+
+def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
+    runner_of: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = runner_of(wrap_str("word " * 50).view(materialize_limit=100))
+    assert "holds a lazy text" in runner.run("FINAL([context])").stderr
+    assert "context[a:b]" in runner.run("v = context.lower(); FINAL(v)").stderr
+    monkeypatch.setattr("rlm.runners.answers.MOST_BYTES", 100)
+    assert "too long" in runner.run("FINAL('x' * 101)").stderr
+    assert runner.run("FINAL('é' * 50)").final_answer == "é" * 50
+    assert "too long" in runner.run("FINAL('é' * 51)").stderr
+
+
+def test_final_var_of_an_unknown_name_is_refused(runner_of: Make) -> None:
+    result = runner_of().run("FINAL_VAR('reslt')")
+    assert result.final_answer is None
+    assert "no variable 'reslt'" in result.stderr
+
+
+def test_submit_takes_position_or_keyword_not_both(runner_of: Make) -> None:
+    assert "by position or by keyword" in runner_of().run("SUBMIT(1, a=2)").stderr
+    assert "by position or by keyword" in runner_of().run("SUBMIT()").stderr
+
+
+def test_an_answer_without_text_is_refused(runner_of: Make) -> None:
+    code = "class Lazy:\n    def __str__(self): raise MemoryError('slice me')\nFINAL(Lazy())"
+    result = runner_of().run(code)
+    assert result.final_answer is None
+    assert "has no text: MemoryError: slice me" in result.stderr
+
+
+def test_answer_bound_to_something_else_is_kept_as_content(runner_of: Make) -> None:
+    runner = runner_of()
+    assert 'your value is in answer["content"]' in runner.run("answer = 'Paris'").stdout
+    result = runner.run("answer['ready'] = True")
+    assert result.final_answer == "Paris"
+
+
+def test_answer_deleted_is_restored(runner_of: Make) -> None:
+    runner = runner_of()
+    runner.run("del answer")
+    assert runner.run("answer['content'] = 'x'; answer['ready'] = True").final_answer == "x"

@@ -1,0 +1,297 @@
+"""The local runner: namespace, errors, time. Faults of the peers each have a test named after them."""
+
+from __future__ import annotations
+
+import copy
+import linecache
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rlm.runners.local import LocalRunner
+
+Make = Callable[..., LocalRunner]
+
+
+# --- the namespace --------------------------------------------------------------------------------
+
+
+def test_assignments_made_before_an_exception_are_kept(runner_of: Make) -> None:
+    runner = runner_of()
+    runner.run("a = 1\n1/0\nb = 2")
+    assert runner.run("print(a, 'b' in globals())").stdout == "1 False\n"
+
+
+def test_variables_functions_imports_and_classes_persist(runner_of: Make) -> None:
+    runner = runner_of()
+    runner.run("import math\ndef f(): return math.floor(x)\nclass C: pass\nx = 2.5")
+    assert runner.run("f(), C.__name__").stdout == "(2, 'C')\n"
+
+
+@pytest.mark.parametrize("end", ["", "\n1/0", "\nraise SystemExit", "\nFINAL(1)"])
+def test_reserved_names_are_restored_after_each_cell_also_after_an_exception(runner_of: Make, end: str) -> None:
+    names = ["context", "llm_query", "llm_query_batched", "SHOW_VARS", "FINAL", "FINAL_VAR", "SUBMIT", "LLMError"]
+    runner = runner_of("the text")
+    result = runner.run("; ".join(f"{name} = 0" for name in names) + end)
+    assert "`context` holds the whole text again: never assign it" in result.stdout
+    assert "print(context[:1000])" in result.stdout
+    assert "`llm_query` is reserved and was restored" in result.stdout
+    assert runner.run("print(context, callable(llm_query))").stdout == "the text True\n"
+    assert runner.run("; ".join(f"del {name}" for name in names) + end) is not None
+    assert runner.run("print(context, callable(FINAL))").stdout == "the text True\n"
+
+
+@pytest.mark.parametrize(
+    ("context", "told"),
+    [
+        (
+            ["a"],
+            "`context` holds all of it again: never assign it. Look at it as it is, with print(context[:3])",
+        ),
+        ({"k": 1}, "print(list(context)[:20])"),
+        (7, "print(context)"),
+        (None, "`context` is None in this session and was restored"),
+    ],
+)
+def test_the_note_on_assigning_to_context_says_how_to_read_it(runner_of: Make, context: object, told: str) -> None:
+    shown = runner_of(context).run("context = 'Your context goes here'").stdout
+    assert told in shown
+    if told.startswith("print("):
+        assert runner_of(context).run(shown[shown.index("print(") :].partition(", and use")[0]).stderr == ""
+
+
+@pytest.mark.parametrize("context", [["a"], {"k": ["v"]}, "text", 7, None])
+def test_context_is_handed_over_by_reference(runner_of: Make, context: object) -> None:
+    runner = runner_of(context)
+    runner.run("there = id(context)")
+    assert runner.variable("there") == str(id(context))
+
+
+def test_context_is_never_copied_serialised_or_made_a_str(runner_of: Make) -> None:
+    class Untouchable:
+        def refuse(self, *args: object) -> Any:
+            raise AssertionError("touched")
+
+        __str__ = __format__ = __copy__ = __deepcopy__ = __reduce__ = __iter__ = __len__ = refuse  # type: ignore[assignment]
+
+        def __repr__(self) -> str:
+            return "<Untouchable>"
+
+    runner = runner_of(Untouchable())
+    assert runner.run("context").stdout == "<Untouchable>\n"
+    assert runner.run("alias = context").variables == {"context": "<Untouchable>", "alias": "<Untouchable>"}
+    for touch in (copy.copy, copy.deepcopy, pickle.dumps, str):
+        with pytest.raises(AssertionError):
+            touch(Untouchable())
+
+
+def test_show_vars(runner_of: Make) -> None:
+    runner = runner_of()
+    runner.run("import json\na = 1; _hidden = 2; b = 'x' * 1000")
+    shown = runner.run("print(SHOW_VARS()['a'], list(SHOW_VARS()), len(SHOW_VARS()['b']) < 300)").stdout
+    assert shown == "int: 1 ['a', 'b'] True\n"
+
+
+def test_repl_namespace_gives_names_builtins_and_a_pass_over_the_tree(runner_of: Make, lazy: Any) -> None:
+    runner = runner_of(lazy)
+    assert runner.run("print(magic, open('x'), isinstance(context, str), isinstance(1, str))").stdout == (
+        "7 shimmed open True False\n"
+    )
+    assert "magic" not in runner.run("a = 1").variables
+
+
+def test_code_guarded_by_main_runs(runner_of: Make) -> None:
+    assert runner_of().run("if __name__ == '__main__':\n    print('main')").stdout == "main\n"
+
+
+# --- the last expression --------------------------------------------------------------------------
+
+
+def test_last_line_expression_that_raises_does_not_make_the_cell_run_twice(runner_of: Make) -> None:
+    runner = runner_of()
+    runner.run("runs = []")
+    runner.run("runs.append(1)\nruns.append(2) or 1/0")
+    assert runner.run("runs").stdout == "[1, 2]\n"
+
+
+def test_the_last_expression_is_shown_and_none_is_not(runner_of: Make) -> None:
+    runner = runner_of()
+    assert runner.run("1; 'two'").stdout == "'two'\n"
+    assert runner.run("None").stdout == ""
+    assert runner.run("print('once')").stdout == "once\n"
+    assert runner.run("").stdout == ""
+
+
+def test_import_lines_in_a_string_are_left_alone(runner_of: Make) -> None:
+    assert runner_of().run('x = """\nimport nothing_of_the_kind\n"""\nlen(x)').stdout == "28\n"
+
+
+def test_a_future_import_stays_the_first_statement(runner_of: Make) -> None:
+    assert runner_of().run("from __future__ import annotations\ndef f(x: Nope): return 1\nf(0)").stdout == "1\n"
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def test_traceback_has_line_numbers_and_source_lines_and_no_frames_of_ours(runner_of: Make) -> None:
+    runner = runner_of()
+    runner.run("def f(x):\n    y = x\n    return 1 / y")
+    stderr = runner.run("a = 1\nf(0)").stderr
+    assert "line 2, in <module>\n    f(0)" in stderr
+    assert "line 3, in f\n    return 1 / y" in stderr
+    assert stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert "rlm/" not in stderr
+
+
+def test_traceback_out_of_a_library_shows_the_cell_alone(runner_of: Make) -> None:
+    stderr = runner_of().run("import json\njson.loads('{')").stderr
+    assert "json.loads('{')" in stderr
+    assert "decoder.py" not in stderr
+    assert "JSONDecodeError" in stderr
+
+
+def test_traceback_of_an_exception_while_handling_one_shows_both(runner_of: Make) -> None:
+    stderr = runner_of().run("try:\n    1/0\nexcept Exception as e:\n    raise ValueError('second') from e").stderr
+    assert "ZeroDivisionError" in stderr
+    assert "direct cause" in stderr
+    assert "ValueError: second" in stderr
+
+
+def test_a_syntax_error_says_where(runner_of: Make) -> None:
+    result = runner_of().run("a = 1\nb = (2")
+    assert "line 2" in result.stderr
+    assert "SyntaxError: '(' was never closed" in result.stderr
+
+
+@pytest.mark.parametrize("code", ["a\0b", "return 1", "(" * 10_000])
+def test_source_that_python_refuses_is_a_syntax_error(runner_of: Make, code: str) -> None:
+    assert "SyntaxError" in runner_of().run(code).stderr
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit(3)", "exit()", "quit(1)", "raise SystemExit('bye')"])
+def test_sys_exit_in_a_cell_is_caught_and_reported(runner_of: Make, code: str) -> None:
+    runner = runner_of()
+    assert "SystemExit" in runner.run(code).stderr
+    assert not sys.stdin.closed
+    assert runner.run("1").stdout == "1\n"
+
+
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit", "BaseException"])
+def test_base_exceptions_of_a_cell_are_reported(runner_of: Make, name: str) -> None:
+    assert runner_of().run(f"raise {name}('mine')").stderr.rstrip().endswith(f"{name}: mine")
+
+
+@pytest.mark.parametrize("name", ["SystemExit", "KeyboardInterrupt"])
+def test_a_repr_that_raises_what_ends_threads_ends_none(runner_of: Make, name: str) -> None:
+    runner = runner_of(cell_timeout=None)
+    code = f"class A:\n    def __repr__(self): raise {name}('mine')\na = A()\nglobals()[5] = 6"
+    assert f"{name}: mine" in runner.run(code).stderr
+    assert runner.run("del a\nprint(SHOW_VARS())").stdout.startswith("{'A'")
+
+
+def test_a_real_ctrl_c_ends_the_run_and_stops_the_cell() -> None:
+    code = """
+import _thread, threading
+from rlm import RLM, ScriptedLM
+threading.Timer(0.3, _thread.interrupt_main).start()
+try:
+    RLM(lm=ScriptedLM(["```repl\\nwhile True: pass\\n```"])).completion("q", "text")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+@pytest.mark.parametrize("call", ["input('name?')", "breakpoint()"])
+def test_code_that_waits_for_a_person_fails_at_once(runner_of: Make, call: str) -> None:
+    assert "nobody is there" in runner_of().run(call).stderr
+
+
+def test_an_invalid_escape_does_not_mark_the_cell_as_failed(runner_of: Make) -> None:
+    assert runner_of().run("import re\nlen(re.findall('\\d', '1 2'))").stderr == ""
+    assert runner_of().run("x = 1\nx is 1").stderr == ""
+
+
+# --- time and threads -----------------------------------------------------------------------------
+
+
+def test_an_endless_loop_is_stopped_and_says_where(runner_of: Make) -> None:
+    runner = runner_of(cell_timeout=0.2)
+    result = runner.run("kept = 1\nwhile True:\n    kept += 1")
+    assert "CellTimeout: stopped after 0.2 s" in result.stderr
+    assert "line 3" in result.stderr or "line 2" in result.stderr
+    assert runner.run("kept > 1").stdout == "True\n"
+
+
+def test_an_endless_loop_that_catches_everything_is_stopped(runner_of: Make) -> None:
+    code = (
+        "import time\nstop = time.time() + 0.3\nwhile 1:\n    try:\n        time.sleep(0)\n    except Exception: pass\n"
+    )
+    assert "CellTimeout" in runner_of(cell_timeout=0.1).run(code).stderr
+    bare = code.replace("except Exception: pass", "except:\n        if time.time() > stop: break")
+    assert runner_of(cell_timeout=0.1).run(bare + "print('left')").stdout == "left\n"
+
+
+@pytest.mark.parametrize("cell", ["while True: pass", "import time; time.sleep(3)"])
+def test_a_traced_call_ends_after_a_stopped_cell(cell: str) -> None:
+    """CPython 3.11 runs a traced call for ever while it believes that an exception is pending."""
+    code = f"""
+import sys
+from rlm import RLM, ScriptedLM
+RLM(lm=ScriptedLM(["```repl\\n{cell}\\n```", "FINAL(done)"]), runner="local", cell_timeout=0.1).completion("q", "text")
+sys.setprofile(lambda *_: None)
+(lambda: None)()
+sys.setprofile(None)
+print("ended")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "ended\n", done.stderr
+
+
+def test_cell_timeout_covers_blocked_io(runner_of: Make) -> None:
+    runner = runner_of(cell_timeout=0.1)
+    result = runner.run("answer['content'] = 'kept'; answer['ready'] = True\nimport time; time.sleep(3)")
+    assert "could not be stopped" in result.stderr
+    assert result.final_answer == "kept"
+    assert runner.run("print('on')").stdout == "on\n"
+
+
+def test_waiting_for_sub_calls_does_not_count_as_the_cells_time(runner_of: Make) -> None:
+    def slow(prompt: str) -> str:
+        time.sleep(0.4)
+        return "ok"
+
+    assert runner_of(script=slow, cell_timeout=0.2).run("llm_query('x')").stdout == "'ok'\n"
+
+
+def test_no_timeout(runner_of: Make) -> None:
+    assert runner_of(cell_timeout=None).run("1").stdout == "1\n"
+
+
+def test_what_is_bound_to_a_thread_survives_the_cell(runner_of: Make) -> None:
+    runner = runner_of()
+    runner.run("import sqlite3; db = sqlite3.connect(':memory:')")
+    assert runner.run("db.execute('select 1').fetchone()").stdout == "(1,)\n"
+
+
+def test_closing_leaves_no_thread_and_no_source(runner_of: Make) -> None:
+    def ours() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name == "rlm-cells"]
+
+    deadline = time.monotonic() + 60
+    before = len(ours())
+    runner = runner_of()
+    runner.run("1")
+    name = next(name for name in linecache.cache if name.startswith(runner._files))
+    runner.close()
+    while len(ours()) > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(ours()) <= before
+    assert name not in linecache.cache

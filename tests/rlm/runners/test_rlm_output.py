@@ -1,0 +1,160 @@
+"""What cells print and what of it is kept: bounded, head and tail, apart from other threads."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from rlm.context.excerpt import shorten
+from rlm.runners.capture import Router
+from rlm.runners.local import LocalRunner
+
+Make = Callable[..., LocalRunner]
+
+
+def test_output_keeps_head_and_tail_and_states_what_was_omitted(runner_of: Make) -> None:
+    out = runner_of(output_limit=1000).run("for i in range(1000): print(f'{i:04d}')").stdout
+    assert out.startswith("0000\n0001\n")
+    assert out.endswith("0998\n0999\n")
+    assert "[4,000 characters omitted]" in out
+    assert len(out) < 1100
+
+
+def test_output_of_the_limit_is_whole(runner_of: Make) -> None:
+    assert runner_of(output_limit=1000).run("print('x' * 999)").stdout == "x" * 999 + "\n"
+
+
+def test_the_traceback_survives_a_flood_of_output(runner_of: Make) -> None:
+    result = runner_of(output_limit=1000).run("for i in range(10**5): print('flood')\n1/0")
+    assert "ZeroDivisionError" in result.stderr
+    assert len(result.stdout) + len(result.stderr) < 1100
+
+
+@pytest.mark.parametrize("text", ["x" * 30_000, "line\n" * 6_000, "'\\\u0001" * 10_000, "\u20ac\U0001f600" * 15_000])
+@pytest.mark.parametrize("before", [0, 100, 9_000, 15_000, 25_000])
+def test_a_bare_slice_is_cut_once_and_its_note_says_how_much(runner_of: Make, text: str, before: int) -> None:
+    """What was printed before may be cut too; what the value shows of itself is never cut a second time."""
+    shown = runner_of(text).run(f"print('-' * {before}) if {before} else None\ncontext[:30_000]").stdout
+    notes = re.findall(r"(\S*)\s\.\.\. \[([\d,]+) characters omitted\] \.\.\.\s", shown)
+    assert len(notes) == 1 + (before > 9_000)
+    value = shown.rstrip("\n").rpartition("\n")[2]
+    head, omitted, tail = re.fullmatch(r"(.*) \.\.\. \[([\d,]+) characters omitted\] \.\.\. (.*)", value).groups()
+    head, tail = ast.literal_eval(head), ast.literal_eval(tail)
+    assert text.startswith(head)
+    assert text[:30_000].endswith(tail)
+    assert len(head) + int(omitted.replace(",", "")) + len(tail) == 30_000
+    assert len(shown) < 20_300
+
+
+def test_notes_of_the_runner_take_nothing_of_the_output(runner_of: Make) -> None:
+    names = ["llm_query", "llm_query_batched", "SHOW_VARS", "FINAL", "FINAL_VAR", "SUBMIT", "LLMError", "context"]
+    shown = runner_of("t").run("print('x' * 19_999)\n" + "; ".join(f"{name} = 0" for name in names)).stdout
+    assert shown.startswith("x" * 19_999 + "\n[You assigned to `context`")
+    assert all(f"[`{name}` is reserved and was restored" in shown for name in names[:-1])
+
+
+def test_a_text_that_was_cut_is_not_cut_again_for_its_note() -> None:
+    once = shorten("x" * 5_000, 1_200)
+    assert shorten(once, 1_200) == once
+    twice = shorten(once, 400)
+    assert "[4,600 characters omitted]" in twice
+    assert twice.count("omitted") == 1
+
+
+def test_a_huge_last_value_is_bounded(runner_of: Make) -> None:
+    runner = runner_of("x" * 10_000_000, output_limit=1000)
+    shown = runner.run("context").stdout
+    assert len(shown) < 1100
+    assert "characters omitted" in shown
+    started = time.process_time()
+    assert len(runner.run("[context] * 10**6").stdout) < 1100
+    assert len(runner.run("{i: context for i in range(1000)}").stdout) < 1100
+    assert time.process_time() - started < 3
+
+
+def test_locals_are_recorded_by_bounded_repr(runner_of: Make) -> None:
+    code = (
+        "big = list(range(10**6)); deep = []; deep.append(deep)\nclass Bad:\n    def __repr__(self): 1/0\nbad = Bad()"
+    )
+    variables = runner_of().run(code).variables
+    assert variables["big"].startswith("[0, 1, 2")
+    assert all(len(text) < 300 for text in variables.values())
+    assert variables["bad"] == "<Bad, whose repr raises ZeroDivisionError>"
+
+
+@pytest.mark.parametrize(
+    "value", [[], [1], (1,), (), {1}, set(), {"a": [1, (2, 3)]}, "x", b"x", None, 1.5, frozenset({1})]
+)
+def test_the_repr_of_small_values_is_theirs(runner_of: Make, value: object) -> None:
+    shown = runner_of().run(f"v = {value!r}\n[v]").stdout
+    assert shown == f"[{value!r}]\n"
+
+
+def test_stdout_of_concurrent_runs_and_other_threads_is_kept_apart(
+    runner_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sys.stdout
+    stop = threading.Event()
+
+    def host() -> None:
+        while not stop.wait(0.001):
+            print("host")
+
+    other = threading.Thread(target=host)
+    other.start()
+    try:
+        runners = [runner_of(str(i)) for i in range(8)]
+        code = "import sys, time\nfor _ in range(50):\n    sys.stdout.write(context); print(context); time.sleep(0)"
+        with ThreadPoolExecutor(8) as pool:
+            outputs = list(pool.map(lambda runner: runner.run(code).stdout, runners))
+    finally:
+        stop.set()
+        other.join()
+    assert outputs == [f"{i}{i}\n" * 50 for i in range(8)]
+    assert set(capsys.readouterr().out.split()) <= {"host"}
+    assert sys.stdout is before
+    assert not isinstance(sys.stderr, Router)
+
+
+def test_print_in_threads_of_a_cell_is_caught(runner_of: Make) -> None:
+    code = "from concurrent.futures import ThreadPoolExecutor as T\nwith T(2) as t: list(t.map(print, [1, 1]))"
+    assert sorted(runner_of().run(code).stdout.split()) == ["1", "1"]
+
+
+def test_print_obeys_redirect_and_file(runner_of: Make) -> None:
+    code = (
+        "import io, sys, contextlib\nf = io.StringIO()\nwith contextlib.redirect_stdout(f): print('in')\n"
+        "print('err', file=sys.stderr)\nprint(f.getvalue().strip(), 'out', sep='-')"
+    )
+    result = runner_of().run(code)
+    assert (result.stdout, result.stderr) == ("in-out\n", "err\n")
+
+
+def test_no_working_directory_is_changed_and_no_file_written(runner_of: Make, tmp_path: Any) -> None:
+    with contextlib.chdir(tmp_path):
+        assert runner_of("x" * 1000).run("import os; print(os.getcwd())").stdout.strip() == str(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_left_behind_keeps_no_stream_and_prints_nowhere(
+    runner_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sys.stdout
+    code = (
+        "import threading, time\nthreading.Timer(0.05, print, ['late']).start()\n"
+        "try: time.sleep(1.3)\nfinally:\n    print('later')\n    context.set()"
+    )
+    done = threading.Event()
+    runner_of(done, cell_timeout=0.01).run(code)
+    assert sys.stdout is before
+    assert done.wait(60)  # or it would print when pytest has closed its own stream
+    assert capsys.readouterr().out == ""

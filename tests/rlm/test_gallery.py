@@ -1,0 +1,102 @@
+"""The programs of the gallery, as a user runs them, with scripts in place of models."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.memory import Memory
+from monocontext.testing import CountingStore, virtual_context
+from rlm import ScriptedLM
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def run(name: str, *arguments: object) -> list[str]:
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    command = [sys.executable, str(CHECKOUT / "examples" / name), *map(str, arguments), "--runner", "local"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd="/")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_question_over_a_log(tmp_path: Path) -> None:
+    answer, took = run("ask_a_log.py", tmp_path, "--lines", 12_000)
+    assert answer == (
+        "billing ran out of disk 5 times. Just before the first time: 2026-11-22T14:00 billing INFO "
+        "settings changed: keep_traces=forever (was 1 day)"
+    )
+    with Monocontext.open(tmp_path) as context:
+        assert took.startswith(f"3 turns over {len(context):,} characters: ")
+        assert context.count("\n") == 12_000
+    again = run("ask_a_log.py", tmp_path)
+    assert again[:2] == ["The log is there already.", answer]
+
+
+def test_a_question_over_five_gigabytes(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = importlib.util.spec_from_file_location("ask_a_log", CHECKOUT / "examples" / "ask_a_log.py")
+    assert spec
+    assert spec.loader
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    usual = "".join(f"2026-11-22T10:00 mail INFO request {n:08x} served in {n % 90} ms\n" for n in range(4_000))
+    change, full = (
+        "2026-11-22T14:00 billing INFO settings changed\n",
+        "2026-11-22T14:01 billing ERROR No space left on device\n",
+    )
+    frames = 5_000_000_000 // len(usual)
+    planted = {frames // 2: change + usual[: usual.index("\n", 9_000) + 1] + full, frames - 9: usual + full}
+    store = CountingStore(virtual_context(frames, usual, planted, filters=True, distinct=True))
+    script.ask(store, 0, ScriptedLM([script.LOOK, script.BEFORE, script.ANSWER]), "local")
+    out = capsys.readouterr().out
+    assert "billing ran out of disk 2 times. Just before the first time: 2026-11-22T14:00 billing INFO settings" in out
+    assert " turns over 4,9" in out or " turns over 5,0" in out
+    assert store.bytes_read < 20_000_000
+
+
+def test_a_code_base_explained(tmp_path: Path) -> None:
+    *lines, most, took = run("explain_code.py", "--url", tmp_path / "kept")
+    assert "errors.py: email package exception classes." in lines
+    assert re.match(r"Most imported: errors \(\d+ files\)", most)
+    calls, tokens, characters = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", took))
+    assert calls == len(lines) + 2
+    assert tokens * 4 < characters / 10, "no model reads the code"
+
+
+@pytest.mark.slow
+def test_an_evaluation_on_two_machines(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    out = tmp_path / "results.jsonl"
+    assert run("two_machines.py", tmp_path / "log", "--out", out) == [
+        "40 of 40 answers are right; 40 calls by 2 workers"
+    ]
+    assert out.read_text("utf-8").count("\n") == 40
+
+
+def test_a_hundred_documents_compared(tmp_path: Path) -> None:
+    answer, took = run("compare_documents.py", "--url", tmp_path / "kept")
+    assert answer == (
+        "97 of 100 contracts ask for 30 days. The others: "
+        "contract_017.txt: 90, contract_042.txt: 14, contract_077.txt: 60"
+    )
+    turns, calls, tokens = took.split(", ", 2)
+    assert (turns, calls) == ("2 turns", "102 calls of models")
+    with Monocontext.open(tmp_path / "kept") as context:
+        characters = len(context)
+    assert int(tokens.partition(" ")[0].replace(",", "")) * 4 < characters / 20, "no model reads the contracts"
+
+
+def test_a_team_memory(tmp_path: Path) -> None:
+    ana, ben = run("team_memory.py", tmp_path)
+    assert ana.startswith("Ana: 1.212.0, after 2 turns; ")
+    assert ben == "Ben: 1.212.0, after 1 turns; 0 bytes of the notes read"
+    entry = Memory.open(tmp_path / "memory").entry("finding:login_retry_release")
+    assert (entry.value, entry.ttl_seconds) == ("1.212.0", 7 * 24 * 3600)
+    assert run("team_memory.py", tmp_path)[0] == "The notes are there already."

@@ -1,0 +1,178 @@
+"""A run over a lazy list or dict of documents: what the model is told, what its cells see, in each runner."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Store
+from rlm import RLM, ScriptedLM
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+from rlm.context.description import describe
+from rlm.prompts.system import system_prompt
+from rlm.runners import make_runner
+from tests.text.documents.programs import differences_in_cells
+from tests.text.documents.test_programs import grow
+
+GIVEN = {
+    f"dir/{i:04}.txt": f"document {i} é\n" + ("needle\n" if i % 700 == 3 else "plain words\n") * 3 for i in range(2000)
+}
+TEXTS = list(GIVEN.values())
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[MemoryStore]:
+    name = uuid.uuid4().hex
+    store = MemoryStore(name)
+    publish(GIVEN, store)
+    yield store
+    forget(name)
+
+
+def repl(code: str) -> str:
+    return f"I look.\n```repl\n{code}\n```\n"
+
+
+def answer(context: Any, cell: str, runner: str) -> Any:
+    lm = ScriptedLM([repl(cell), "FINAL(none)"])
+    with RLM(lm=lm, sub_lm=ScriptedLM(lambda prompt: f"<{prompt[:10]}>"), runner=runner) as rlm:
+        done = rlm.completion("Where is the needle?", context)
+    assert done.answer != "none", done.trajectory[1]["code_blocks"][0]["result"]
+    return done.answer
+
+
+CELLS = {
+    "list": (
+        ("FINAL([i for i, d in enumerate(context) if 'needle' in d])", [3, 703, 1403]),
+        ("import re\nFINAL([i for i, d in enumerate(context) if re.search('needle', d)])", [3, 703, 1403]),
+        ("FINAL((len(context), isinstance(context, list), type(context) is list, type(context[0]) is str))", (2000, True, True, True)),
+        ("FINAL([d for d in context if 'needle' in d])", [TEXTS[3], TEXTS[703], TEXTS[1403]]),
+        ("FINAL(context[1:3])", TEXTS[1:3]),
+        ("FINAL(llm_query(context[5]))", "<document 5>"),
+        ("FINAL(llm_query_batched([d for d in context if 'needle' in d]))", ["<document 3>", "<document 7>", "<document 1>"]),
+        ("import json\nFINAL(len(json.dumps(context)))", None),
+        ("FINAL(max(context, key=len))", max(TEXTS, key=len)),
+        ("FINAL(context.documents.at(5).name)", "dir/0000.txt"),
+        ("FINAL(sum(d.count('plain') for d in context))", sum(d.count("plain") for d in TEXTS)),
+        ("d = [d for d in context if 'needle' in d][0]\nFINAL(f'{d}!')", f"{TEXTS[3]}!"),
+    ),
+    "dict": (
+        ("FINAL({k: len(d) for k, d in context.items() if 'needle' in d})", {f"dir/{i:04}.txt": len(TEXTS[i]) for i in (3, 703, 1403)}),
+        ("FINAL(context['dir/0007.txt'])", TEXTS[7]),
+        ("FINAL((isinstance(context, dict), type(context) is dict, 'nothing' in context))", (True, True, False)),
+        ("FINAL(list(context)[:2])", ["dir/0000.txt", "dir/0001.txt"]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+@pytest.mark.parametrize("shape", ["list", "dict"])
+def test_cells_take_it_for_a_real_one(store: MemoryStore, shape: str, runner: str) -> None:
+    import json
+
+    with Monocontext.open(store, shape=shape) as context:  # type: ignore[call-overload]
+        for cell, expected in CELLS[shape]:
+            expected = len(json.dumps(TEXTS)) if expected is None else expected
+            assert answer(context, cell, runner) == str(expected), cell
+
+
+def test_the_model_is_told_what_it_is(store: MemoryStore) -> None:
+    with Monocontext.open(store, shape="dict") as context:
+        told = describe(context)
+        assert told.kind == "lazy dict"
+        assert told.length == 2000
+        assert told.sentence.startswith("a dict of 2,000 documents by name, all str, ")
+        assert "'dir/0000.txt', 'dir/0001.txt'" in told.sentence
+        assert f"{sum(len(text.encode()) for text in TEXTS):,} bytes" in told.sentence
+        assert context.stats.gets == 1
+        prompt = system_prompt(told, prompt_characters=1000, output_limit=1000)
+        assert "[name for name, text in context.items()" in prompt
+        assert "in memory" not in prompt
+    with Monocontext.open(store, shape="list") as context:
+        prompt = system_prompt(describe(context), prompt_characters=1000, output_limit=1000)
+        assert "a list of 2,000 documents" in prompt
+        assert 'if "keyword" in item]' in prompt
+        assert "Reading many items" in prompt
+
+
+@pytest.mark.parametrize(("shape", "look"), [("list", "print(context[:3])"), ("dict", "print(list(context)[:20])")])
+def test_a_bound_context_is_restored(store: MemoryStore, shape: str, look: str) -> None:
+    with Monocontext.open(store, shape=shape) as context:  # type: ignore[call-overload]
+        lm = ScriptedLM([repl("context = 5"), repl("FINAL(len(context))")])
+        with RLM(lm=lm, runner="local") as rlm:
+            done = rlm.completion("q", context)
+    assert done.answer == "2000"
+    assert look in done.trajectory[1]["code_blocks"][0]["result"]["stdout"]
+
+
+def test_printing_shows_the_beginning(store: MemoryStore) -> None:
+    with Monocontext.open(store, shape="list") as context:
+        lm = ScriptedLM([repl("print(context)"), repl("print(context[:2])"), "FINAL(1)"])
+        with RLM(lm=lm, runner="local") as rlm:
+            done = rlm.completion("q", context)
+    shown = done.trajectory[1]["code_blocks"][0]["result"]["stdout"]
+    assert shown.startswith(str(TEXTS)[:1000])
+    assert "slice to see more: context[a:b]" in shown
+    assert done.trajectory[2]["code_blocks"][0]["result"]["stdout"] == f"{TEXTS[:2]}\n"
+
+
+def test_a_served_part_tells_no_names(store: MemoryStore) -> None:
+    from monocontext.engine.remote.wire import BadRequest, request
+    from monocontext.text import served_text
+
+    with Monocontext.open(store) as context:
+        part = context.view(0, 100)
+        served = part.serve()
+        with pytest.raises(BadRequest):
+            served.answer(request("document_page", page=0))
+        with pytest.raises(BadRequest):
+            served.answer(request("document_named", name="dir/0000.txt"))
+        assert served_text(served.answer)._reader.documents.count == 0  # type: ignore[union-attr]
+        whole = served_text(context.serve().answer)
+        assert dict(whole.documents).keys() == GIVEN.keys()
+        for bad in (-1, 10, "0", None):
+            with pytest.raises(BadRequest):
+                context.serve().answer(request("document_page", page=bad))
+        with pytest.raises(BadRequest):
+            context.serve().answer(request("document_named", name=5))
+
+
+# -- random programs ---------------------------------------------------------------------------------------------------
+
+
+def differences_in_a_worker(store: Store, shape: str, seed: int, count: int) -> list[str]:
+    real = grow(store, seed, shape)
+    with Monocontext.open(store, shape=shape, cache_bytes=(0, 1 << 20)[seed % 2]) as xs:  # type: ignore[call-overload]
+        subcalls = SubCalls(ScriptedLM(str.upper), Usage())
+        runner = make_runner("subprocess", xs, subcalls, cell_timeout=100, output_limit=2000)
+
+        def call(code: str) -> str:
+            done = runner.run(code)
+            assert not done.stderr, done.stderr
+            return runner.variable("found")
+
+        try:
+            return differences_in_cells(call, real, seed, count)
+        finally:
+            runner.close()
+
+
+@pytest.mark.parametrize("shape", ["list", "dict"])
+def test_programs_in_the_confined_worker(any_store: Store, shape: str) -> None:
+    assert differences_in_a_worker(any_store, shape, 4, 40) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["list", "dict"])
+def test_many_programs_in_the_confined_worker(shape: str) -> None:
+    """1,200 statements over growing documents."""
+    for seed in (300, 302):
+        name = uuid.uuid4().hex
+        assert differences_in_a_worker(MemoryStore(name), shape, seed, 300) == []
+        forget(name)

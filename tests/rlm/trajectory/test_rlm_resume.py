@@ -1,0 +1,254 @@
+"""A process that is killed at any step leaves all that it paid for; the run goes on from there to the same answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rlm_resumable as resumable
+
+from rlm import RLM, LLMError, ReplayLM, ScriptedLM, ScriptExhausted, TrajectoryError
+from rlm.trajectory.trajectory import partial_of
+
+
+def start(path: Path, log: Path, kill_at: int, way: str) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).parents[3]
+    command = [sys.executable, resumable.__file__, str(path), str(log), str(kill_at), way]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def whole(tmp_path: Path) -> tuple[str, Counter[str]]:
+    log = tmp_path / "whole.log"
+    answer = resumable.rlm(log).completion("What is it?", resumable.CONTEXT).answer
+    return answer, Counter(log.read_text().splitlines())
+
+
+def test_the_whole_run_asks_each_call_once(tmp_path: Path) -> None:
+    answer, calls = whole(tmp_path)
+    assert sum(calls.values()) == resumable.CALLS
+    assert answer.count("SAME") == 4
+    assert "from the child" in answer
+
+
+def recorded(path: Path) -> int:
+    """How many answered calls the files of a run hold, replies of roots included. A call that was under way when the
+    process was killed is not among them: the model may have answered, and nobody knows what."""
+    partial = partial_of(path).read_text().splitlines() if partial_of(path).exists() else []
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = 0
+    for line in lines[1:]:
+        done += 1
+        for block in line["code_blocks"]:
+            for call in block["result"]["rlm_calls"]:
+                done += sum(used["total_calls"] for used in call["usage_summary"]["model_usage_summaries"].values())
+    ahead = [json.loads(line) for line in partial]
+    return done + sum(record["type"] != "child" and record["iteration"] == len(lines) for record in ahead)
+
+
+@pytest.mark.parametrize("kill_at", range(1, resumable.CALLS + 1))
+def test_kill_9_at_any_call_then_resume(tmp_path: Path, kill_at: int) -> None:
+    answer, calls = whole(tmp_path)
+    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
+    assert start(path, log, kill_at, "begin").returncode == -9
+    paid = recorded(path)
+    asked_before = len(log.read_text().splitlines()) if log.exists() else 0
+    assert asked_before - 15 <= paid <= asked_before  # 16 calls of a batch may be under way, one was never answered
+    again = tmp_path / "again.log"
+    completion = resumable.rlm(again).resume(path, resumable.CONTEXT)
+    assert completion.answer == answer
+    asked = Counter(again.read_text().splitlines())
+    assert sum(asked.values()) == resumable.CALLS - paid  # what is recorded is not asked again
+    assert asked <= calls
+    assert completion.usage.calls == resumable.CALLS
+    assert not partial_of(path).exists()
+    assert [json.loads(line)["type"] for line in path.read_text().splitlines()][:2] == ["metadata", "iteration"]
+    assert completion.notes == ("no price is known for noted: the cost is not known; pass prices=",)
+
+
+def test_killed_again_and_again(tmp_path: Path) -> None:
+    answer, _ = whole(tmp_path)
+    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
+    assert start(path, log, 4, "begin").returncode == -9
+    while (done := start(path, log, 4, "resume")).returncode == -9:
+        pass
+    assert done.stdout.strip() == answer, done.stderr
+
+
+def test_torn_lines_are_dropped(tmp_path: Path) -> None:
+    answer, _ = whole(tmp_path)
+    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
+    start(path, log, 8, "begin")
+    paid = recorded(path)
+    for file in (path, partial_of(path)):
+        with file.open("a") as lines:
+            lines.write('{"type": "iteration", "pro')
+    again = tmp_path / "again.log"
+    assert resumable.rlm(again).resume(path, resumable.CONTEXT).answer == answer
+    assert len(again.read_text().splitlines()) == resumable.CALLS - paid
+    assert [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_run_cut_behind_any_of_its_lines(tmp_path: Path) -> None:
+    """As if the process had ended just there, and the file beside were lost."""
+    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
+    answer = resumable.rlm(log, trajectory=path).completion("What is it?", resumable.CONTEXT).answer
+    lines = path.read_text().splitlines(keepends=True)
+    paid = {1: 0, 2: 4, 3: 4 + 11, 4: 4 + 11 + 3, 5: 4 + 11 + 3 + 1}
+    for kept, free in paid.items():
+        cut, again = tmp_path / f"{kept}.jsonl", tmp_path / f"{kept}.log"
+        cut.write_text("".join(lines[:kept]))
+        assert resumable.rlm(again).resume(cut, resumable.CONTEXT).answer == answer
+        assert len(again.read_text().splitlines()) == resumable.CALLS - free
+
+
+def test_a_run_that_has_ended_is_given_again_for_nothing(tmp_path: Path) -> None:
+    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
+    first = resumable.rlm(log, trajectory=path).completion("What is it?", resumable.CONTEXT)
+    before = path.read_bytes()
+    again = RLM.resume(path, lm=ScriptedLM([]))
+    assert (again.answer, again.iterations, again.usage.calls) == (first.answer, 5, resumable.CALLS)
+    assert again.trajectory == json.loads(json.dumps(first.trajectory))
+    assert path.read_bytes() == before
+
+
+def test_resume_of_the_class_takes_models_limits_and_a_small_context_from_the_file(
+    tmp_path: Path, endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
+    path = tmp_path / "run.jsonl"
+    failed = []
+
+    def reply(body: dict[str, Any]) -> Any:
+        if len(body["messages"]) == 1:
+            return f"{body['model']} said {body['messages'][0]['content']}"
+        if len(body["messages"]) > 3:
+            failed.append(1)
+            return (400, "out of order") if len(failed) == 1 else "```repl\nFINAL(x + context)\n```"
+        return "```repl\nx = llm_query('hi')\n```"
+
+    endpoint.reply = reply
+    with pytest.raises(LLMError, match="out of order"):
+        RLM("big", "small", base_url=endpoint.url, trajectory=path, max_calls=7).completion("q", " and context")
+    asked = len(endpoint.requests)
+    completion = RLM.resume(path)
+    assert completion.answer == "small said hi and context"
+    assert len(endpoint.requests) == asked + 1
+    assert {name: used.calls for name, used in completion.usage.models.items()} == {"big": 2, "small": 1}
+    assert completion.trajectory[0]["budget"]["calls"] == 7
+
+
+def test_budgets_go_on_where_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    turn = "```repl\nprint(llm_query('x'))\n```"
+    with pytest.raises(ScriptExhausted):
+        RLM(lm=ScriptedLM([turn, turn]), sub_lm=ScriptedLM(str.upper), trajectory=path).completion("q", "text")
+    lm = ScriptedLM([turn, turn])
+    completion = RLM(lm=lm, sub_lm=ScriptedLM(str.upper), max_calls=6).resume(path, "text")
+    assert (completion.reason, completion.usage.calls, len(lm.calls)) == ("max_calls", 6, 1)
+    assert completion.iterations == 3
+
+
+def test_what_cannot_be_resumed_says_so_in_one_line(tmp_path: Path, lazy: Any) -> None:
+    missing, empty, foreign, run = (tmp_path / name for name in ("no", "empty", "foreign", "run.jsonl"))
+    empty.write_text("")
+    foreign.write_text('{"type": "metadata", "root_model": "m"}\n')
+    RLM(lm=ScriptedLM(["FINAL(1)"]), trajectory=run).completion("q", lazy)
+    for path, told in [(missing, "there is no trajectory"), (empty, "begins with"), (foreign, "hold the question")]:
+        with pytest.raises(TrajectoryError, match=told):
+            RLM.resume(path)
+    with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is to be given: context="):
+        RLM.resume(run, lm=ScriptedLM([]))
+    with pytest.raises(TrajectoryError, match="8890"):
+        RLM.resume(run, "another text", lm=ScriptedLM([]))
+    newer = json.loads(run.read_text().splitlines()[0]) | {"trajectory_version": 99}
+    run.write_text(json.dumps(newer) + "\n")
+    with pytest.raises(TrajectoryError, match="version 99"):
+        RLM.resume(run, lazy)
+
+
+@pytest.mark.parametrize("field", ["prompt", "response", "code_blocks", "final_answer", "iteration"])
+def test_a_line_that_lacks_something_is_a_trajectory_error(tmp_path: Path, field: str) -> None:
+    run = tmp_path / "run.jsonl"
+    RLM(lm=ScriptedLM(["```repl\nx = 1\n```", "FINAL(2)"]), trajectory=run).completion("q", "text")
+    first, second, _ = run.read_text().splitlines()
+    line = json.loads(second)
+    del line[field]
+    run.write_text(f"{first}\n{json.dumps(line)}\n")
+    with pytest.raises(TrajectoryError, match=field):
+        RLM.resume(run, lm=ScriptedLM(["FINAL(3)"]))
+
+
+@pytest.mark.parametrize("text", ["5\n", "[]\n", "null\n", '{"type": "metadata", "trajectory_version": "x"}\n',
+                                  "[" * 100_000 + "\n"])  # fmt: skip
+def test_json_of_another_shape_is_a_trajectory_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.jsonl").write_text(text)
+    with pytest.raises(TrajectoryError, match="no trajectory"):
+        RLM.resume(tmp_path / "run.jsonl")
+
+
+def test_a_cell_that_prints_something_else_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    turn = "```repl\nimport os, time\nstamp = time.perf_counter_ns()\nprint(stamp)\n```"
+    with pytest.raises(ScriptExhausted):
+        RLM(lm=ScriptedLM([turn]), trajectory=path).completion("q", "text")
+    completion = RLM(lm=ScriptedLM(["```repl\nFINAL(stamp > 0)\n```"])).resume(path)
+    assert completion.answer == "True"
+    assert "block 1 of turn 1 printed something else when it ran again" in completion.notes
+
+
+# --- replay ---------------------------------------------------------------------------------------
+
+
+def test_replay_gives_a_run_again_from_a_file_and_from_lines(tmp_path: Path) -> None:
+    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
+    answers = ScriptedLM(lambda prompt: prompt.upper())
+    root = [turn.replace("rlm_query('a child', context='abc')", "'no child'") for turn in resumable.TURNS]
+    first = RLM(lm=ScriptedLM(root), sub_lm=answers, trajectory=path).completion("q", "text")
+    for trajectory in (path, str(path), first.trajectory):
+        replayed = RLM(lm=ReplayLM(trajectory)).completion("q", "text")
+        assert replayed.answer == first.answer
+        assert replayed.usage.tokens == first.usage.tokens
+    shutil.copy(path, log)
+    with pytest.raises(ScriptExhausted, match="no answer to the prompt 'never asked'"):
+        ReplayLM(path).complete([{"role": "user", "content": "never asked"}])
+    replay = ReplayLM(path)
+    for _ in root:
+        replay.complete([{"role": "system", "content": ""}, {"role": "user", "content": ""}])
+    with pytest.raises(ScriptExhausted, match="no turn 6"):
+        replay.complete([{"role": "system", "content": ""}, {"role": "user", "content": ""}])
+
+
+def test_a_question_that_was_broken_off_is_left_and_the_next_one_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    repl = "```repl\n{}\n```".format
+    replies: list[Any] = [
+        repl("kept = 41"),
+        KeyboardInterrupt,
+        repl("n = kept"),
+        LLMError("down"),
+        repl("FINAL(n + 1)"),
+    ]
+
+    def root(messages: Any) -> str:
+        now = replies.pop(0)
+        if not isinstance(now, str):
+            raise now
+        return str(now)
+
+    with RLM(lm=ScriptedLM(root), trajectory=path) as rlm, rlm.session("text") as session:
+        with pytest.raises(KeyboardInterrupt):
+            session.ask("first?")
+        with pytest.raises(LLMError):
+            session.ask("second?")
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line.get("iteration"), line.get("question")) for line in told[1:]] == [(1, None), (2, "second?")]
+    completion = RLM(lm=ScriptedLM(root)).resume(path, "text")
+    assert (completion.answer, completion.iterations) == ("42", 1 + 1)

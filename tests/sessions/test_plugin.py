@@ -1,0 +1,52 @@
+"""The plugin of Claude Code and Codex: its files say what `hooks install` would write, and its hooks run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import monocontext
+from monocontext.sessions import Sessions, settings, spool
+from monocontext.stores import open_store
+from sessions.agents import small
+from sessions.test_hooks import wait_until
+
+TOP = Path(__file__).resolve().parents[2]
+PLUGIN = TOP / "plugins" / "monocontext"
+
+
+def test_the_marketplace_names_the_plugin() -> None:
+    market = json.loads((TOP / ".claude-plugin" / "marketplace.json").read_text())
+    (entry,) = market["plugins"]
+    assert (TOP / entry["source"]).resolve() == PLUGIN
+    for folder in (".claude-plugin", ".codex-plugin"):
+        manifest = json.loads((PLUGIN / folder / "plugin.json").read_text())
+        assert (manifest["name"], manifest["version"]) == (entry["name"], monocontext.__version__)
+        assert all((PLUGIN / manifest[name]).exists() for name in ("skills", "hooks", "mcpServers") if name in manifest)
+
+
+@pytest.mark.parametrize(("agent", "file"), [("claude-code", "hooks.json"), ("codex", "codex-hooks.json")])
+def test_its_hooks_are_those_that_install_writes(agent: str, file: str) -> None:
+    hooks = json.loads((PLUGIN / "hooks" / file).read_text())["hooks"]
+    written = settings.add_hooks({}, settings.AGENTS[agent], ["--agent", agent], ["monocontext-hook"])
+    assert hooks == written["hooks"]
+    skill = (PLUGIN / "skills" / settings.SKILL_NAME / "SKILL.md").read_text()
+    assert skill == settings.skill("URL", []).replace("at URL.", "where MONOCONTEXT_URL says.")
+
+
+def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONOCONTEXT_URL", str(tmp_path / "a"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+    entry = hooks["SessionEnd"][0]["hooks"][0]
+    path = small().write(tmp_path)
+    told = json.dumps({"session_id": path.stem, "transcript_path": str(path), "cwd": "/home/dev/proj"}).encode()
+    done = subprocess.run([entry["command"], *entry["args"]], input=told, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    wait_until(lambda: not spool.jobs())
+    assert Sessions(open_store(tmp_path / "a")).project("proj").list_sessions() == [path.stem]

@@ -1,0 +1,76 @@
+"""Where reads go through boto3 by themselves: under moto, with a client of the caller's, and where asked."""
+
+from __future__ import annotations
+
+import boto3
+import moto
+import pytest
+from botocore.stub import Stubber
+
+from monocontext import Monocontext, publish
+from monocontext.stores import open_store
+from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.store import S3Store
+
+from .object_server import ObjectServer
+
+URL = "s3://bucket/ctx"
+
+
+def open_bucket(url: str = URL, **options: object) -> S3Store:
+    store = open_store(url, **options)
+    assert isinstance(store, S3Store)
+    return store
+
+
+def test_a_mock_entered_before_the_store_is_opened(moto_s3: str) -> None:
+    store = open_bucket(f"s3://{moto_s3}/ctx", region="us-east-1")
+    store.put("a", b"abc")
+    assert (store.get_range("a", 1, 2).data, store.get("a").data) == (b"bc", b"abc")
+    assert store._connection.transport(moto_s3) is None
+
+
+def test_a_mock_entered_after_the_store_was_used() -> None:
+    with ObjectServer(b"from the server") as server:
+        store = open_bucket(endpoint=server.endpoint)
+        assert store.get("a").data == b"from the server"
+        transport = store._connection.transport("bucket")
+        assert transport is not None
+        with moto.mock_aws(config={"core": {"mock_credentials": False}}):
+            assert store._connection.transport("bucket") is None
+            # moto leaves addresses alone that are not AWS's: boto3 goes there itself.
+            assert store.get("a").data == b"from the server"
+            assert "Boto3" in server.asked[-1].headers["user-agent"]
+        assert store._connection.transport("bucket") is transport
+        assert store.get("a").data == b"from the server"
+        assert [each.headers["user-agent"] for each in server.asked[::2]] == ["monocontext"] * 2
+
+
+def test_a_mock_of_aws_entered_after_the_client_was_made() -> None:
+    store = open_bucket("s3://late-bucket/ctx", region="us-east-1")
+    store._connection.client()
+    with moto.mock_aws(config={"core": {"mock_credentials": False}}):
+        boto3.session.Session().client("s3", region_name="us-east-1").create_bucket(Bucket="late-bucket")
+        publish("one\ntwo\n", store)
+        with Monocontext.open(store) as context:
+            assert context == "one\ntwo\n"
+
+
+def test_a_client_of_the_callers_is_used_for_reads_too() -> None:
+    client = boto3.client("s3", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="s")
+    store = open_bucket(client=client)
+    assert store._connection.transport("bucket") is None
+    with Stubber(client) as stub:
+        stub.add_client_error("get_object", "NoSuchKey", http_status_code=404)
+        with pytest.raises(FileNotFoundError):
+            store.get("a")
+
+
+def test_boto3_where_it_is_asked_for() -> None:
+    with ObjectServer(b"abcdef") as server:
+        store = open_bucket(endpoint=server.endpoint, transport="boto3")
+        assert (store.get_range("a", 1, 2).data, store.get("a").data) == (b"bc", b"abcdef")
+        assert all("Boto3" in each.headers["user-agent"] for each in server.asked)
+    with pytest.raises(ValueError, match="transport is one of own, boto3, not 'curl'"):
+        open_store(URL, transport="curl")
+    assert S3Options().transport == "own"

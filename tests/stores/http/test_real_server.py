@@ -1,0 +1,265 @@
+"""Against SeaweedFS with credentials: who may read, many threads, forks, and nothing left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from monocontext.errors import AccessDenied, DamagedData, NotFound
+from monocontext.stores import open_store
+from monocontext.stores.http.client import Client
+from monocontext.stores.http.pool import Pool
+from monocontext.stores.http.responses import ErrorResponse
+from monocontext.stores.http.route import Route
+from monocontext.stores.http.signing import Credentials
+from monocontext.stores.s3.store import S3Store
+from monocontext.testing import SeaweedServer
+
+DATA = random.Random(9).randbytes(1 << 20)
+AWKWARD = ["a b", "a+b&c=d?e#f", "ä€😀/x", "%41", "~-_.!*'()", "a;b,c:d@e$", "back\\slash", '[x]{y}|^`"<>']
+
+
+def open_s3(server: SeaweedServer, prefix: str = "transport", **options: object) -> S3Store:
+    store = open_store(server.url(prefix), endpoint=server.endpoint, **options)
+    assert isinstance(store, S3Store)
+    return store
+
+
+def transport_of(store: S3Store) -> Client:
+    transport = store._connection.transport("dev-bucket")
+    assert transport is not None
+    return transport
+
+
+@pytest.fixture
+def filled(seaweed: SeaweedServer) -> SeaweedServer:
+    open_s3(seaweed).put("a", DATA)
+    return seaweed
+
+
+def sockets() -> int:
+    found = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+        except OSError:
+            pass
+    return found
+
+
+def in_child(say: Callable[[], str]) -> str:
+    """What `say` returns, or how it fails, in a forked child."""
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            said = say()
+        except BaseException as error:
+            said = repr(error)
+        os.write(sending, said.encode())
+        os._exit(0)
+    os.close(sending)
+    with open(receiving) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.parametrize("key", AWKWARD)
+def test_awkward_keys_are_signed_as_they_are_sent(seaweed: SeaweedServer, key: str) -> None:
+    store = open_s3(seaweed, "awk ward+ü")
+    store.put(key, key.encode())
+    assert store.get(key).data == key.encode()
+    assert store.get_range(key, 1, 2).data == key.encode()[1:3]
+    assert transport_of(store).pool.reused == 1
+
+
+def test_the_same_answers_and_errors_as_boto3(filled: SeaweedServer) -> None:
+    ours, theirs = open_s3(filled), open_s3(filled, transport="boto3")
+    assert theirs._connection.transport("dev-bucket") is None
+    etag = ours.head("a").etag
+    asks: list[Callable[[S3Store], object]] = [
+        lambda store: store.get("a"),
+        lambda store: store.get_range("a", 0, len(DATA), etag=etag),
+        lambda store: store.get_range("a", len(DATA) - 1, 1),
+        lambda store: store.get_range("a", 5, 0),
+        lambda store: store.get("missing"),
+        lambda store: store.get_range("missing", 0, 1),
+        lambda store: store.get_range("a", 0, 1, etag="0123456789abcdef"),
+        lambda store: store.get_range("a", 0, len(DATA) + 1),
+        lambda store: store.get_range("a", len(DATA), 1),
+        lambda store: store.sibling("s3://mistyped-bucket/x").get("a"),
+    ]
+    for ask in asks:
+        assert _outcome(ask, ours) == _outcome(ask, theirs)
+
+
+def _outcome(ask: Callable[[S3Store], object], store: S3Store) -> object:
+    try:
+        return ask(store)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def test_wrong_secret_unknown_key_and_nobody(filled: SeaweedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_s3(filled).get_range("a", 0, 5).data == DATA[:5]
+    with pytest.raises(AccessDenied, match="transport/a refused: HTTP 403 AccessDenied"):
+        open_s3(filled, anonymous=True).get_range("a", 0, 5)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    with pytest.raises(AccessDenied, match="HTTP 403 SignatureDoesNotMatch"):
+        open_s3(filled).get_range("a", 0, 5)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    with pytest.raises(AccessDenied, match="HTTP 403 InvalidAccessKeyId"):
+        open_s3(filled).get_range("a", 0, 5)
+
+
+class _FixedOrigin:
+    """No region to move to, no credentials to renew."""
+
+    def __init__(self, route: Route, credentials: Credentials) -> None:
+        self._route, self._credentials = route, credentials
+        self.renewed = 0
+
+    def route(self) -> Route:
+        return self._route
+
+    def move(self, region: str) -> Route | None:
+        return None
+
+    def credentials(self) -> Credentials:
+        return self._credentials
+
+    def renew(self, refused: Credentials) -> None:
+        self.renewed += 1
+
+
+class _NoSink:
+    """For answers that never come."""
+
+    def headers(self) -> dict[str, str]:
+        return {"range": "bytes=0-1"}
+
+    begin = next_view = advance = end = None
+
+
+@pytest.mark.parametrize("skew_seconds", [-7200, 7200])
+def test_a_skewed_clock_is_refused_by_the_server(filled: SeaweedServer, skew_seconds: float) -> None:
+    """By the server, so that its check of our signatures is known to look at the time; then put right by the client."""
+    transport = transport_of(open_s3(filled))
+    origin = _FixedOrigin(transport._origin.route(), transport._origin.credentials())
+    client = Client(origin, Pool(transport.pool._connector), wall_clock=lambda: time.time() + skew_seconds)
+    client._repair = lambda refused, call: False  # type: ignore[method-assign]
+    with pytest.raises(ErrorResponse, match="HTTP 403 RequestTimeTooSkewed"):
+        client.get("transport/a", _NoSink())  # type: ignore[arg-type]
+    store = open_s3(filled)
+    skewed = transport_of(store)
+    skewed._wall_clock = lambda: time.time() + skew_seconds
+    assert store.get_range("a", 0, 5).data == DATA[:5]
+    assert abs(skewed._server_ahead_seconds + skew_seconds) < 5
+    assert store.get_range("a", 5, 5).data == DATA[5:10]
+    skewed._server_ahead_seconds = 0
+    skewed._repair = lambda refused, call: False  # type: ignore[method-assign]
+    with pytest.raises(AccessDenied, match="transport/a refused: HTTP 403 RequestTimeTooSkewed"):
+        store.get_range("a", 0, 5)
+
+
+def test_sixty_four_threads(filled: SeaweedServer) -> None:
+    store = open_s3(filled)
+    dice = random.Random(3)
+    starts = [dice.randrange(len(DATA) - 5000) for _ in range(1000)]
+    with ThreadPoolExecutor(64) as threads:
+        found = list(threads.map(lambda start: store.get_range("a", start, 5000).data, starts))
+    assert found == [DATA[start : start + 5000] for start in starts]
+    pool = transport_of(store).pool
+    assert pool.opened + pool.reused == 1000
+    assert pool.opened <= 64
+    assert (pool.lent, pool.idle) == (0, pool.opened)
+
+
+def test_close_leaves_nothing_behind_and_may_be_repeated(filled: SeaweedServer) -> None:
+    gc.collect()  # stores of other tests
+    before, threads = sockets(), threading.active_count()
+    store = open_s3(filled)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda start: store.get_range("a", start, 9), range(100)))
+    with pytest.raises(NotFound):
+        store.get("missing")
+    with pytest.raises(DamagedData):
+        store.get_range("a", len(DATA), 1)
+    assert sockets() > before
+    store.close()
+    store.close()
+    assert sockets() <= before  # what other tests left ends meanwhile
+    assert threading.active_count() <= threads
+    assert store.get_range("a", 0, 9).data == DATA[:9]
+    store.close()
+    assert sockets() <= before
+
+
+def test_nothing_is_alive_between_calls_where_that_is_asked(filled: SeaweedServer) -> None:
+    store = open_s3(filled, keep_alive=False)
+    store.get_range("a", 0, 9)
+    before = sockets()
+    for _ in range(3):
+        store.get_range("a", 0, 9)
+        assert sockets() <= before
+    assert transport_of(store).pool.idle == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_children_read_by_connections_of_their_own(filled: SeaweedServer) -> None:
+    """Forked while other threads are reading and hold whatever they hold."""
+    with closing(open_s3(filled)) as writer:  # boto3 opens a connection of its own
+        writer.put("child", bytes(reversed(DATA)))
+    store = open_s3(filled)
+    store.get("a")
+    stop, wrong = threading.Event(), []
+
+    def read_on() -> None:
+        while not stop.is_set():
+            if store.get_range("a", 1000, 20_000).data != DATA[1000:21_000]:
+                wrong.append("parent")
+
+    def reads_its_own() -> str:
+        before, inherited = sockets(), len(parents.pool._all)
+        right = all(store.get_range("child", 0, 20_000).data == DATA[:-20_001:-1] for _ in range(10))
+        # The parent's connections are closed here, and one is opened: the parent alone decides when its own end.
+        return f"{right} {sockets() - 1 == before - inherited}"
+
+    parents = transport_of(store)
+    readers = [threading.Thread(target=read_on) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(5):
+            assert in_child(reads_its_own) == "True True"
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert wrong == []
+    assert store.get("a").data == DATA
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_pool_notices_the_fork_by_itself(filled: SeaweedServer) -> None:
+    store = open_s3(filled)
+    store.get("a")
+    transport = transport_of(store)
+
+    def unnoticed_by_the_store() -> str:
+        store._connection._process_state.process = os.getpid()
+        right = store.get_range("a", 5, 5).data == DATA[5:10]
+        return f"{right} {transport.pool!r}"
+
+    assert in_child(unnoticed_by_the_store) == "True <Pool 1 idle, 0 lent | 2 opened, 0 reused>"
+    assert store.get_range("a", 5, 5).data == DATA[5:10]
+    assert transport.pool.reused == 1

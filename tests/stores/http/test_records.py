@@ -1,0 +1,93 @@
+"""A body that comes in TLS records is received in one loop: few looks at the clock, and nothing is lost by an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from monocontext.stores.http.body import Body, BodyCut
+from monocontext.stores.http.connection import Connection
+from monocontext.stores.http.http11 import ResponseHead
+from monocontext.stores.http.route import Endpoint
+from monocontext.stores.http.timeouts import ExchangeTimer, Stalled
+
+RECORD = 16 << 10
+
+
+class Records:
+    """A socket whose answers are made of pieces; an error among them is raised."""
+
+    def __init__(self, pieces: list[bytes | OSError]) -> None:
+        self._pieces = pieces
+
+    def settimeout(self, seconds: float) -> None: ...
+
+    def recv_into(self, view: memoryview) -> int:
+        piece = self._pieces.pop(0) if self._pieces else b""
+        if isinstance(piece, OSError):
+            raise piece
+        taken = piece[: len(view)]
+        if len(piece) > len(taken):
+            self._pieces.insert(0, piece[len(taken) :])
+        view[: len(taken)] = taken
+        return len(taken)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return 0.0
+
+
+def body_of(pieces: list[bytes | OSError], size: int, clock: Clock, can_retry: bool = False) -> Body:
+    connection = Connection(Records(pieces), Endpoint("http", "host", 80), ("127.0.0.1", 80), 0.0)  # type: ignore[arg-type]
+    connection.begin(ExchangeTimer(1.0, 10.0, 60.0, clock, lambda: can_retry))
+    clock.looks = 0
+    return Body(connection, ResponseHead(206, {"content-length": str(size)}))
+
+
+def test_full_records_are_counted_four_at_a_time() -> None:
+    data, clock = bytes(range(256)) * 1024, Clock()
+    body = body_of([data[at : at + RECORD] for at in range(0, len(data), RECORD)], len(data), clock)
+    view = memoryview(bytearray(len(data)))
+    assert (body.read_into(view), bytes(view), body.leaves_connection_usable) == (len(data), data, True)
+    assert clock.looks == len(data) // (64 << 10)
+    assert body.read_into(view) == 0
+
+
+def test_a_body_that_drips_is_looked_at_each_time() -> None:
+    clock = Clock()
+    body = body_of([b"x" * 1000] * 10, 10_000, clock)
+    assert body.read_into(memoryview(bytearray(10_000))) == 10_000
+    assert clock.looks == 10
+
+
+def test_no_more_is_taken_than_the_body_has() -> None:
+    body = body_of([b"x" * 700, b"y" * 700], 1000, Clock())
+    view = memoryview(bytearray(5000))
+    assert (body.read_into(view), bytes(view[:1000])) == (1000, b"x" * 700 + b"y" * 300)
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError("reset"), TimeoutError()])
+def test_what_came_before_an_error_is_counted(error: OSError) -> None:
+    body = body_of([b"x" * RECORD, b"y" * 100, error], 100_000, Clock(), can_retry=True)
+    view = memoryview(bytearray(100_000))
+    with pytest.raises(Stalled if isinstance(error, TimeoutError) else ConnectionResetError):
+        body.read_into(view)
+    assert body.read_bytes == RECORD + 100
+    assert bytes(view[RECORD : RECORD + 100]) == b"y" * 100
+
+
+def test_a_body_that_ends_early_is_cut_after_what_came() -> None:
+    body = body_of([b"x" * 100], 1000, Clock())
+    view = memoryview(bytearray(1000))
+    assert body.read_into(view) == 100
+    with pytest.raises(BodyCut, match=r"after 100 of 1,000 bytes"):
+        body.read_into(view)
+
+
+def test_a_silence_in_between_is_waited_out_where_no_retry_is_left() -> None:
+    body = body_of([b"x" * 100, TimeoutError(), b"y" * 900], 1000, Clock())
+    assert body.read_into(memoryview(bytearray(1000))) == 1000

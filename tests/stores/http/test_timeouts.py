@@ -1,0 +1,193 @@
+"""When to ask again and how long to wait: by numbers alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from monocontext.stores.http.retry import FLOOR, RetryBudget, next_pause
+from monocontext.stores.http.throughput import SLOWEST_BYTES_PER_SECOND, Throughput
+from monocontext.stores.http.timeouts import LEAST_SECONDS, ExchangeTimer, Overdue, SilenceTimeout, Stalled
+from monocontext.testing import profile
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_tenth_of_the_successes_may_be_asked_twice() -> None:
+    budget = RetryBudget(Time(), tokens=3)
+    assert [budget.take() for _ in range(4)] == [True, True, True, False]
+    taken = 0
+    for _ in range(1000):
+        budget.add_success()
+        taken += budget.take()
+    assert 99 <= taken <= 100
+    assert repr(budget).endswith("/3 retries>")
+
+
+def test_the_budget_fills_again_to_its_floor() -> None:
+    time = Time()
+    budget = RetryBudget(time)
+    while budget.take():
+        pass
+    time.now += 1.5
+    assert (budget.take(), budget.take()) == (True, False)
+    time.now += 1e6
+    assert sum(budget.take() for _ in range(1000)) == FLOOR
+
+
+def test_pauses_grow_and_stay_within_bounds() -> None:
+    assert next_pause(0.0, lambda low, high: high) == pytest.approx(0.15)
+    assert next_pause(0.15, lambda low, high: high) == pytest.approx(0.45)
+    assert next_pause(4.0, lambda low, high: high) == 5.0
+    pause = 0.0
+    for _ in range(1000):
+        pause = next_pause(pause, random.uniform)
+        assert 0.05 <= pause <= 5.0
+
+
+def test_the_timeout_is_four_times_the_slowest_in_a_hundred() -> None:
+    timeout = SilenceTimeout(10.0)
+    assert [timeout.for_attempt(silences) for silences in range(5)] == [1, 2, 4, 8, 10]
+    for _ in range(200):
+        timeout.learn(0.03)
+    assert timeout.seconds == LEAST_SECONDS
+    timeout.learn(0.5)  # one in 200
+    assert timeout.seconds == LEAST_SECONDS
+    for _ in range(10):
+        timeout.learn(0.5)
+    assert timeout.seconds == pytest.approx(2.0)
+    for _ in range(300):
+        timeout.learn(0.03)
+    assert timeout.seconds == LEAST_SECONDS
+    for _ in range(300):
+        timeout.learn(9.0)
+    assert timeout.seconds == 10.0
+
+
+@pytest.mark.parametrize("before", [0, 1, 5, 30, 99])
+def test_two_slow_answers_are_chance_and_three_are_not(before: int) -> None:
+    """One in five hundred first bytes of S3 takes a second: by itself it must not make stalls last four."""
+    timeout = SilenceTimeout(10.0)
+    for _ in range(before):
+        timeout.learn(0.03)
+    for expected in (LEAST_SECONDS, LEAST_SECONDS, 4.8):
+        timeout.learn(1.2)
+        assert timeout.seconds == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("name", "most"), [("s3_standard_hot", 0.01), ("s3_standard_cold", 0.02), ("far_150", 0.08)])
+def test_a_stall_is_given_up_in_two_seconds_at_any_time_of_a_process(name: str, most: float) -> None:
+    """Over the first 500 requests of 100 processes: the share of moments at which the timeout is longer."""
+    over = 0
+    for seed in range(100):
+        drawn, timeout = random.Random(seed), SilenceTimeout(10.0)
+        for _ in range(500):
+            timeout.learn(profile(name).seconds(drawn))
+            over += timeout.seconds > 1.9
+    assert over / 50_000 < most
+
+
+def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
+    time = Time()
+    with pytest.raises(Stalled, match=r"no byte for 1\.0 s"):
+        ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True).extend()
+    poor = ExchangeTimer(1.0, 3.0, time.now + 60, time, lambda: False)
+    assert [poor.extend(), poor.extend()] == [1.0, 1.0]
+    poor.add_bytes(1)
+    assert [poor.extend(), poor.extend()] == [1.0, 1.0]
+    with pytest.raises(Stalled, match=r"no byte for 3\.0 s"):
+        poor.extend()
+
+
+def test_no_wait_passes_the_deadline() -> None:
+    time = Time()
+    timer = ExchangeTimer(1.0, 10.0, time.now + 1.5, time, lambda: False)
+    assert timer.seconds() == 1.0
+    time.now += 1
+    assert timer.extend() == 0.5
+    time.now += 0.5
+    with pytest.raises(Overdue):
+        timer.extend()
+
+
+# -- slow bodies -------------------------------------------------------------------------------------------------------
+
+
+def arriving(timer: ExchangeTimer, time: Time, bytes_per_second: float, seconds: float, step: float = 0.1) -> float:
+    """A body that comes at some speed for so long; returns when it is given up, counted from now."""
+    began = time.now
+    while time.now < began + seconds:
+        time.now += step
+        timer.add_bytes(round(bytes_per_second * step))
+    return time.now - began
+
+
+def test_a_body_that_drips_is_given_up_after_a_second() -> None:
+    time = Time()
+    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Throughput())
+    with pytest.raises(Stalled, match=r"only \d+ bytes in 0\.\d s"):
+        arriving(timer, time, 100, 60)
+    assert 101.0 < time.now < 101.5
+
+
+def test_a_body_at_any_ordinary_pace_is_not() -> None:
+    for throughput in (300e3, 1e6, 90e6):
+        time = Time()
+        arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Throughput()), time, throughput, 30)
+
+
+def test_a_new_connection_may_begin_slowly() -> None:
+    """14 KB in the first round trip, twice as much in each that follows: at 250 ms 210 KB in the first second."""
+    time = Time()
+    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Throughput())
+    for trip in range(8):
+        timer.add_bytes(14_000 << trip)
+        time.now += 0.25
+
+
+def test_all_bodies_of_a_thin_line_are_slow() -> None:
+    """16 at once, 15 KB a second each: after half a second all have said so, and none is given up."""
+    time, throughput = Time(), Throughput()
+    for _ in range(16):
+        throughput.learn(90_000_000, 1.0)
+    assert throughput.slowest == SLOWEST_BYTES_PER_SECOND
+    waits = [ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, throughput) for _ in range(32)]
+    for _ in range(100):
+        time.now += 0.1
+        for timer in waits:
+            timer.add_bytes(1500)
+    assert throughput.slowest == pytest.approx(750, rel=0.05)
+
+
+def test_one_of_many_bodies_that_drips_is_given_up() -> None:
+    time, throughput = Time(), Throughput()
+    for _ in range(49):
+        throughput.learn(1 << 20, 0.012)
+    with pytest.raises(Stalled):
+        arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, throughput), time, 200_000, 60)
+
+
+def test_without_a_retry_to_pay_with_what_drips_is_waited_for() -> None:
+    time = Time()
+    arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: False, Throughput()), time, 100, 30)
+    arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 30)  # the last attempt
+    with pytest.raises(Overdue):
+        arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 61)
+
+
+def test_small_bodies_are_no_samples_of_throughput() -> None:
+    time, throughput = Time(), Throughput()
+    for size in (100, 64 << 10):
+        timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, throughput)
+        timer.add_bytes(0)
+        time.now += 0.01
+        timer.add_bytes(size)
+        timer.finish()
+    assert list(throughput._samples) == [pytest.approx((64 << 10) / 0.01)]

@@ -1,0 +1,199 @@
+"""Ways to the server: TLS and its authorities, proxies, styles, regions, several addresses. As boto3 would go."""
+
+from __future__ import annotations
+
+import random
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext.errors import StoreFailure
+from monocontext.stores import open_store
+from monocontext.stores.http.connector import Connector, order_addresses
+from monocontext.stores.http.route import Proxy, Route
+from monocontext.stores.s3.store import S3Store
+
+from .certificates import make_authority
+from .object_server import GOOD, ObjectServer, Turn
+
+DATA = random.Random(2).randbytes(300_000)
+URL = "s3://bucket/ctx"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
+    return make_authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def route_of(url: str = URL, **options: Any) -> Route | None:
+    store = open_store(url, **options)
+    assert isinstance(store, S3Store)
+    transport = store._connection.transport(store._address.place)
+    return transport._origin.route() if transport else None
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "endpoint", "path"),
+    [
+        (URL, {"region": "eu-central-1"}, "https://bucket.s3.eu-central-1.amazonaws.com", "/"),
+        (URL, {"region": "us-east-1"}, "https://bucket.s3.us-east-1.amazonaws.com", "/"),
+        ("s3://a.b.c/x", {"region": "eu-west-1"}, "https://s3.eu-west-1.amazonaws.com", "/a.b.c/"),
+        (URL, {"region": "eu-west-1", "path_style": True}, "https://s3.eu-west-1.amazonaws.com", "/bucket/"),
+        (URL, {"endpoint": "http://127.0.0.1:8333"}, "http://127.0.0.1:8333", "/bucket/"),
+        (URL, {"endpoint": "http://127.0.0.1:8333/s3/"}, "http://127.0.0.1:8333", "/s3/bucket/"),
+        (URL, {"endpoint": "https://store.example", "path_style": False}, "https://bucket.store.example", "/"),
+        (URL, {"endpoint": "http://[::1]:8333"}, "http://[::1]:8333", "/bucket/"),
+    ],
+)
+def test_where_boto3_would_go(url: str, options: dict[str, Any], endpoint: str, path: str) -> None:
+    route = route_of(url, **options)
+    assert route is not None
+    assert route.region == options.get("region", "us-east-1")
+    assert route.signed
+    found = str(route.endpoint).replace("bucket.s3.amazonaws.com", "bucket.s3.us-east-1.amazonaws.com")
+    assert (found, route.path, route.service) == (endpoint, path, "s3")
+
+
+def test_what_our_transport_does_not_do_goes_through_boto3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert route_of("s3://express--use1-az4--x-s3/p", region="us-east-1") is None
+    monkeypatch.setenv("HTTPS_PROXY", "https://proxy.example:3128")
+    assert route_of(region="eu-central-1") is None
+
+
+def test_options_of_the_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_USE_DUALSTACK_ENDPOINT", "true")
+    route = route_of(region="eu-central-1")
+    assert route is not None
+    assert route.endpoint.host == "bucket.s3.dualstack.eu-central-1.amazonaws.com"
+
+
+def test_nobody_signs_nothing() -> None:
+    with ObjectServer(DATA) as server:
+        store = open_store(URL, endpoint=server.endpoint, anonymous=True)
+        assert store.get_range("a", 5, 5).data == DATA[5:10]
+        assert not {"authorization", "x-amz-date"} & set(server.asked[0].headers)
+
+
+def test_tls_with_an_authority_of_ones_own(
+    authority: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trusted, context = authority
+    cut = Turn(cut_at=100_000)
+    with ObjectServer(DATA, GOOD, cut, Turn(stall_at=50_000), Turn(chunk_bytes=999), tls=context) as server:
+        with pytest.raises(StoreFailure, match=f"{URL}/a: .*certificate verify failed"):
+            open_store(URL, endpoint=server.endpoint).get("a")
+        assert server.connections == 1
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted))
+        store = open_store(URL, endpoint=server.endpoint)
+        assert store.get_range("a", 5, 200_000).data == DATA[5:200_005]
+        assert store.get_range("a", 5, 200_000).data == DATA[5:200_005]
+        assert [each.headers.get("range") for each in server.asked] == [
+            "bytes=5-200004",
+            "bytes=5-200004",
+            "bytes=100005-200004",
+            "bytes=150005-200004",
+        ]
+        assert store.get("a").data == DATA
+        server.hang_up()
+        assert store.get("a").data == DATA
+
+
+def test_a_certificate_for_another_name(
+    authority: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trusted, context = authority
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted))
+    with ObjectServer(DATA, tls=context, address="127.0.0.2") as server:
+        endpoint = server.endpoint.replace("127.0.0.1", "127.0.0.2")
+        with pytest.raises(StoreFailure, match=r"certificate is not valid for '127\.0\.0\.2'"):
+            open_store(URL, endpoint=endpoint).get("a")
+
+
+def test_a_proxy_for_plain_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ObjectServer(DATA) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://us%40er:pass@127.0.0.1:{proxy.port}")
+        assert open_store(URL, endpoint="http://store.example:8333").get_range("a", 5, 5).data == DATA[5:10]
+        (asked,) = proxy.asked
+        assert asked.target == "http://store.example:8333/bucket/ctx/a"
+        assert asked.headers["host"] == "store.example:8333"
+        assert asked.headers["proxy-authorization"] == "Basic dXNAZXI6cGFzcw=="
+        monkeypatch.setenv("NO_PROXY", "store.example")
+        route = route_of(endpoint="http://store.example:8333")
+        assert route is not None
+        assert route.endpoint.proxy is None
+
+
+def test_a_tunnel_through_a_proxy(authority: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch) -> None:
+    trusted, context = authority
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted))
+    with ObjectServer(DATA, tls=context) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://user:pass@127.0.0.1:{proxy.port}")
+        store = open_store(URL, endpoint="https://localhost:9999")
+        for _ in range(2):
+            assert store.get_range("a", 5, 5).data == DATA[5:10]
+        assert proxy.tunnels == ["localhost:9999"]
+        tunnel, asked, _ = proxy.asked
+        assert tunnel.headers["proxy-authorization"] == "Basic dXNlcjpwYXNz"
+        assert "proxy-authorization" not in asked.headers
+        assert asked.headers["host"] == "localhost:9999"
+    assert "pass" not in repr(Proxy("h", 1, "Basic pass"))
+
+
+def test_a_proxy_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        listener.close()
+        with pytest.raises(StoreFailure, match=r"Could not connect to the proxy 127\.0\.0\.1:\d+: Connection refused"):
+            open_store(URL, endpoint="https://localhost:9999").get("a")
+
+
+def test_all_addresses_of_a_name_are_used() -> None:
+    four, six = socket.AF_INET, socket.AF_INET6
+    found: list[Any] = [
+        (six, ("::1", 80, 0, 0)),
+        (four, ("1.1.1.1", 80)),
+        (four, ("2.2.2.2", 80)),
+        (six, ("::2", 80, 0, 0)),
+    ]
+    assert order_addresses(found, None, lambda alike: alike.reverse()) == [found[3], found[0], found[2], found[1]]
+    assert order_addresses(found, ("::2", 80), lambda alike: alike.reverse()) == [
+        found[0],
+        found[2],
+        found[1],
+        found[3],
+    ]
+    assert order_addresses([], None, random.shuffle) == []
+
+
+def test_a_name_with_an_address_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ObjectServer(DATA, Turn(stall_at=10)) as server, ObjectServer(DATA, Turn(stall_at=10)):
+        names = {"": ["127.0.0.1", "127.0.0.3"]}
+
+        def addresses(host: str, port: int, **_: object) -> list[Any]:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in names[""]]
+
+        monkeypatch.setattr(socket, "getaddrinfo", addresses)
+        for _ in range(6):
+            store = open_store(URL, endpoint=f"http://two.example:{server.port}")
+            assert store.get_range("a", 5, 5).data == DATA[5:10]
+
+
+def test_a_context_is_made_once() -> None:
+    made: list[ssl.SSLContext] = []
+
+    def make() -> ssl.SSLContext:
+        made.append(ssl.create_default_context())
+        return made[-1]
+
+    connector = Connector(make)
+    assert connector._tls_context() is connector._tls_context() is made[0]

@@ -1,0 +1,1 @@
+"""Keys, regions and endpoints without botocore: the same as with it."""

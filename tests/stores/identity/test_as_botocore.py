@@ -1,0 +1,355 @@
+"""Each case is resolved by us and by botocore: the same keys, region, endpoint and path, or botocore was asked."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext.stores.s3 import client as s3_client
+from monocontext.stores.s3.account import Way, account_of
+from monocontext.stores.s3.credentials import BotocoreIdentity
+from monocontext.stores.s3.endpoint import learn_route
+from monocontext.stores.s3.identity.reasons import NoIdentity
+from monocontext.stores.s3.options import S3Options
+
+from .conftest import Write
+from .source_server import SourceServer, end
+
+KEYS = {"AWS_ACCESS_KEY_ID": "env-key", "AWS_SECRET_ACCESS_KEY": "env-secret"}
+CREDENTIALS = """[default]
+aws_access_key_id = default-key
+aws_secret_access_key = default-secret
+
+[other]
+aws_access_key_id = other-key
+aws_secret_access_key = other-secret
+aws_session_token = other-token
+"""
+PROCESS = (
+    f"{sys.executable} -c \"import json; print(json.dumps(dict(Version=1, AccessKeyId='p', SecretAccessKey='s'%s)))\""
+)
+SSO = "sso_account_id = 1\nsso_role_name = r\n"
+
+
+@dataclass
+class Case:
+    """One environment with its files."""
+
+    environment: Mapping[str, str] = field(default_factory=lambda: KEYS)
+    config: str | None = None
+    credentials: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    bucket: str = "bucket"
+    asks: bool = False
+    """Whether botocore is asked."""
+    fails: bool = False
+    """Whether there are no keys."""
+
+
+def env(**more: str) -> dict[str, str]:
+    return {**KEYS, **more}
+
+
+def of(**options: Any) -> Any:
+    return options
+
+
+CASES = {
+    # regions
+    "no region": Case(),
+    "a region of the environment": Case(env(AWS_DEFAULT_REGION="eu-central-1")),
+    "AWS_REGION is none of botocore's": Case(env(AWS_REGION="eu-central-1")),
+    "a region of the profile": Case(KEYS, "[default]\nregion = ap-southeast-2\n"),
+    "a region of the credentials file": Case(KEYS, credentials="[default]\nregion = ap-southeast-2\n"),
+    "the environment comes before the profile": Case(env(AWS_DEFAULT_REGION="sa-east-1"), "[default]\nregion = us-west-2\n"),
+    "the option comes first": Case(env(AWS_DEFAULT_REGION="sa-east-1"), options=of(region="us-west-1")),
+    "an empty region": Case(env(AWS_DEFAULT_REGION=""), asks=True),
+    "us-east-1": Case(options=of(region="us-east-1")),
+    "us-east-1 by path": Case(options=of(region="us-east-1", path_style=True)),
+    "no region by path": Case(options=of(path_style=True)),
+    "China": Case(options=of(region="cn-north-1")),
+    "GovCloud": Case(options=of(region="us-gov-west-1")),
+    "GovCloud by path": Case(options=of(region="us-gov-east-1", path_style=True)),
+    "isolated": Case(options=of(region="us-iso-east-1"), asks=True),
+    "the region of the partition": Case(options=of(region="aws-global"), asks=True),
+    "a region of next year": Case(options=of(region="xx-north-9"), asks=True),
+    "virtual, as asked": Case(options=of(region="eu-west-1", path_style=False)),
+    # buckets
+    "dots in the bucket": Case(options=of(region="eu-west-1"), bucket="a.b.c"),
+    "dots in us-east-1": Case(options=of(region="us-east-1"), bucket="a.b.c"),
+    "dots without region": Case(bucket="a.b.c"),
+    "dots, virtual": Case(options=of(region="eu-west-1", path_style=False), bucket="a.b.c"),
+    "dashes in the bucket": Case(options=of(region="eu-west-1"), bucket="a-1-b"),
+    "double dash in the bucket": Case(options=of(region="eu-west-1"), bucket="a--b", asks=True),
+    "capitals in the bucket": Case(options=of(region="us-east-1"), bucket="OldBucket", asks=True),
+    "underscore on a server": Case(options=of(endpoint="http://127.0.0.1:9"), bucket="my_Bucket"),
+    "alias of an access point": Case(options=of(region="eu-west-1"), bucket="abc-s3alias", asks=True),
+    "three characters": Case(options=of(region="eu-west-1"), bucket="abc"),
+    "63 characters": Case(options=of(region="eu-west-1"), bucket="a" * 63),
+    "64 characters": Case(options=of(region="eu-west-1"), bucket="a" * 64, asks=True),
+    # endpoints
+    "an endpoint": Case(options=of(endpoint="http://127.0.0.1:8333")),
+    "an endpoint with a path": Case(options=of(endpoint="http://127.0.0.1:8333/s3/")),
+    "an endpoint over TLS": Case(options=of(endpoint="https://Minio.Example")),
+    "an endpoint with its default port": Case(options=of(endpoint="https://minio.example:443")),
+    "an endpoint of IPv6": Case(options=of(endpoint="http://[::1]:8333")),
+    "an endpoint and a region": Case(options=of(endpoint="https://x.r2.cloudflarestorage.com", region="auto")),
+    "an endpoint and the region of the profile": Case(KEYS, "[default]\nregion=garage\n", options=of(endpoint="http://h:1")),
+    "an endpoint, virtual": Case(options=of(endpoint="https://store.example", path_style=False)),
+    "an endpoint, virtual, path": Case(options=of(endpoint="https://store.example/x", path_style=False)),
+    "an address, virtual": Case(options=of(endpoint="http://127.0.0.1:9", path_style=False), asks=True),
+    "an endpoint with a query": Case(options=of(endpoint="http://127.0.0.1:9/?a=b"), asks=True),
+    "an underscore in the endpoint": Case(options=of(endpoint="http://my_minio:9000"), asks=True, fails=True),
+    "AWS_ENDPOINT_URL": Case(env(AWS_ENDPOINT_URL="http://127.0.0.1:1")),
+    "AWS_ENDPOINT_URL_S3": Case(env(AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_ENDPOINT_URL_S3="http://127.0.0.1:2")),
+    "an empty AWS_ENDPOINT_URL_S3": Case(env(AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_ENDPOINT_URL_S3="")),
+    "AWS_ENDPOINT_URL and a region": Case(env(AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_DEFAULT_REGION="eu-north-1")),
+    "AWS_ENDPOINT_URL, virtual": Case(env(AWS_ENDPOINT_URL="http://h.example"), options=of(path_style=False)),
+    "AWS_ENDPOINT_URL of AWS": Case(env(AWS_ENDPOINT_URL="https://s3.eu-west-1.amazonaws.com"), asks=True),
+    "the option before AWS_ENDPOINT_URL": Case(env(AWS_ENDPOINT_URL="http://127.0.0.1:1"), options=of(endpoint="http://h:2")),
+    "endpoint_url": Case(KEYS, "[default]\nendpoint_url = http://127.0.0.1:3\n"),
+    "a services section": Case(
+        KEYS,
+        "[default]\nservices = mine\nendpoint_url = http://127.0.0.1:3\n"
+        "[services mine]\ns3 =\n  endpoint_url = http://127.0.0.1:4\nsts =\n  endpoint_url = http://127.0.0.1:5\n",
+    ),
+    "a services section of another service": Case(
+        KEYS, "[default]\nservices = mine\n[services mine]\nsts =\n  endpoint_url = http://127.0.0.1:5\n"
+    ),
+    "a services section that is not there": Case(KEYS, "[default]\nservices = mine\n", asks=True, fails=True),
+    "the environment before a services section": Case(
+        env(AWS_ENDPOINT_URL="http://127.0.0.1:1"),
+        "[default]\nservices = mine\n[services mine]\ns3 =\n  endpoint_url = http://127.0.0.1:4\n",
+    ),
+    "ignored endpoints": Case(env(AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_IGNORE_CONFIGURED_ENDPOINT_URLS="true")),
+    "ignored by the profile": Case(
+        env(AWS_ENDPOINT_URL="http://127.0.0.1:1"), "[default]\nignore_configured_endpoint_urls = TRUE\n"
+    ),
+    "not ignored": Case(env(AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_IGNORE_CONFIGURED_ENDPOINT_URLS="no")),
+    # rules of botocore alone
+    "dual stack": Case(env(AWS_USE_DUALSTACK_ENDPOINT="true", AWS_DEFAULT_REGION="eu-west-1"), asks=True),
+    "FIPS": Case(env(AWS_USE_FIPS_ENDPOINT="true", AWS_DEFAULT_REGION="us-east-2"), asks=True),
+    "dual stack in the profile": Case(KEYS, "[default]\nuse_dualstack_endpoint = true\nregion = eu-west-1\n", asks=True),
+    "acceleration": Case(KEYS, "[default]\ns3 =\n  use_accelerate_endpoint = true\n", asks=True),
+    "addressing_style of the profile": Case(KEYS, "[default]\nregion = eu-west-1\ns3 =\n  addressing_style = path\n"),
+    "transfers of the profile": Case(KEYS, "[default]\nregion = eu-west-1\ns3 =\n  max_concurrent_requests = 20\n"),
+    "us-east-1 as a region": Case(env(AWS_S3_US_EAST_1_REGIONAL_ENDPOINT="regional"), asks=True),
+    "defaults mode": Case(KEYS, "[default]\ndefaults_mode = standard\n", asks=True),
+    # proxies
+    "a proxy": Case(env(HTTPS_PROXY="http://us%40er:pass@127.0.0.1:3128"), options=of(region="eu-west-1")),
+    "a proxy of the other scheme": Case(env(HTTP_PROXY="http://127.0.0.1:3128"), options=of(region="eu-west-1")),
+    "no proxy for this host": Case(
+        env(HTTPS_PROXY="http://127.0.0.1:3128", NO_PROXY="amazonaws.com"), options=of(region="eu-west-1")
+    ),
+    "a proxy over TLS": Case(env(HTTPS_PROXY="https://proxy.example:3128"), options=of(region="eu-west-1"), asks=True),
+    # keys
+    "nobody": Case({}, fails=True),
+    "nobody signs nothing": Case({}, options=of(anonymous=True, region="eu-west-1")),
+    "anonymous at a server": Case(KEYS, options=of(anonymous=True, endpoint="http://127.0.0.1:9")),
+    "a token": Case(env(AWS_SESSION_TOKEN="token")),
+    "an older token first": Case(env(AWS_SESSION_TOKEN="token", AWS_SECURITY_TOKEN="older")),
+    "keys that end": Case(env(AWS_CREDENTIAL_EXPIRATION=end())),
+    "half of the keys": Case({"AWS_ACCESS_KEY_ID": "env-key"}, fails=True),
+    "an empty key": Case({"AWS_ACCESS_KEY_ID": ""}, credentials=CREDENTIALS),
+    "the credentials file": Case({}, credentials=CREDENTIALS),
+    "the environment before the file": Case(KEYS, credentials=CREDENTIALS),
+    "AWS_PROFILE": Case({"AWS_PROFILE": "other"}, credentials=CREDENTIALS),
+    "AWS_DEFAULT_PROFILE before AWS_PROFILE": Case(
+        {"AWS_DEFAULT_PROFILE": "default", "AWS_PROFILE": "other"}, credentials=CREDENTIALS
+    ),
+    "AWS_PROFILE does not beat keys of the environment": Case(env(AWS_PROFILE="other"), credentials=CREDENTIALS),
+    "the option does": Case(KEYS, credentials=CREDENTIALS, options=of(profile="other")),
+    "no such profile": Case(KEYS, credentials=CREDENTIALS, options=of(profile="nobody"), fails=True),
+    "no such AWS_PROFILE": Case(env(AWS_PROFILE="nobody"), fails=True),
+    "a profile without keys": Case({"AWS_PROFILE": "empty"}, "[profile empty]\nregion = eu-west-1\n", fails=True),
+    "half of the keys in the file": Case({}, credentials="[default]\naws_access_key_id = a\n", fails=True),
+    "keys in the configuration": Case({}, "[default]\naws_access_key_id = a\naws_secret_access_key = b\n"),
+    "keys in a profile of the configuration": Case(
+        {"AWS_PROFILE": "x y"}, "[profile 'x y']\naws_access_key_id = a\naws_secret_access_key = b\nregion = eu-west-3\n"
+    ),
+    "the credentials before the configuration": Case(
+        {}, "[default]\naws_access_key_id = a\naws_secret_access_key = b\n", CREDENTIALS
+    ),
+    "a profile without its prefix": Case(
+        {"AWS_PROFILE": "x"}, "[x]\naws_access_key_id = a\naws_secret_access_key = b\n", fails=True
+    ),
+    "defaults for all sections": Case({"AWS_PROFILE": "other"}, "[DEFAULT]\nregion = eu-west-2\n[profile other]\na = b\n", CREDENTIALS),
+    "a file that is no INI": Case(KEYS, "aws_secr", fails=True),
+    "a section that is there twice": Case(KEYS, credentials="[default]\n[default]\n", fails=True),
+    "an indented block that is none": Case(KEYS, "[default]\ns3 =\n  nonsense\n", fails=True),
+    # other sources
+    "a process": Case({}, f"[default]\ncredential_process = {PROCESS % ''}\n"),
+    "a process with a token": Case({}, "[default]\ncredential_process = " + PROCESS % f", SessionToken='t', Expiration='{end()}'"),
+    "a process that fails": Case({}, f"[default]\ncredential_process = {sys.executable} -c 'exit(3)'\n", fails=True),
+    "a process of another version": Case({}, "[default]\ncredential_process = echo '{\"Version\": 2}'\n", fails=True),
+    "a process that says no JSON": Case({}, "[default]\ncredential_process = echo no\n", fails=True),
+    "no such process": Case({}, "[default]\ncredential_process = /nowhere/at/all\n", fails=True),
+    "the credentials before a process": Case({}, f"[default]\ncredential_process = {PROCESS % ''}\n", CREDENTIALS),
+    "a role over a profile": Case(
+        {"AWS_PROFILE": "r"}, "[profile r]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = default\nregion=eu-west-1\n", CREDENTIALS, asks=True, fails=True
+    ),
+    "a file of boto 2": Case({"BOTO_CONFIG": "~/.aws/boto2"}, asks=True),
+}  # fmt: skip
+
+
+def plain(found: Way) -> tuple[Any, ...]:
+    route = found.route
+    keys = found.identity.get() if route.signed else None
+    return (
+        route.endpoint,
+        route.path,
+        route.region,
+        route.service,
+        route.signed,
+        keys and (keys.access_key, keys.secret_key, keys.token),
+    )
+
+
+def by_botocore(options: S3Options, bucket: str) -> tuple[Any, ...] | str:
+    """What botocore resolves, or its error."""
+    try:
+        client = s3_client._connect(options)
+        try:
+            route = learn_route(client, bucket)
+            assert route is not None
+            return plain(Way(route, BotocoreIdentity(client), ""))
+        finally:
+            client.close()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def by_us(options: S3Options, bucket: str) -> tuple[tuple[Any, ...] | str, str]:
+    """What we resolve, or the error; and why botocore is asked."""
+    asked: list[str] = []
+
+    def ask(reason: str) -> Way | None:
+        asked.append(reason)
+        return None
+
+    try:
+        found = account_of(options.profile).way(options, bucket, ask)
+        return "asked" if found is None else plain(found), "".join(asked)
+    except NoIdentity as error:
+        return f"NoIdentity: {error}", ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_as_botocore(name: str, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES[name]
+    for variable, value in case.environment.items():
+        monkeypatch.setenv(variable, value)
+    for file, text in (("config", case.config), ("credentials", case.credentials)):
+        if text is not None:
+            write(file, text)
+    write("boto2", "[Credentials]\naws_access_key_id = old\naws_secret_access_key = old\n")
+    options = S3Options(**case.options)
+    expected, (found, asked) = by_botocore(options, case.bucket), by_us(options, case.bucket)
+    assert bool(asked) == case.asks, (asked, expected, found)
+    if case.fails:
+        assert isinstance(expected, str)
+        assert isinstance(found, str)
+    elif not case.asks:
+        assert found == expected
+
+
+def sso_token(write: Write, key: str, seconds: float, **more: str) -> Path:
+    token = {"accessToken": "sso-token", "expiresAt": end(seconds), "region": "eu-west-1", **more}
+    return write(f"sso/cache/{sha1(key.encode()).hexdigest()}.json", json.dumps(token))
+
+
+LEGACY = f"[default]\nregion = eu-west-1\n{SSO}sso_start_url = https://d.example/start\nsso_region = eu-west-1\n"
+SESSION = (
+    f"[default]\nregion = eu-west-1\nsso_session = work\n{SSO}"
+    "[sso-session work]\nsso_start_url = https://d.example/start\nsso_region = eu-west-1\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["container", "container with a token", "instance", "web identity", "web identity of a profile", "sso", "sso session"])  # fmt: skip
+def test_a_source_over_the_network(
+    kind: str, sources: SourceServer, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ask the same server: the same requests with the same headers and forms, the same keys."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    token = write("token", "the-token")
+    if kind.startswith("container"):
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{sources.url}/container")
+        if "token" in kind:
+            monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
+    elif kind == "instance":
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", sources.url)
+    elif kind == "web identity":
+        monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
+        monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/r")
+        monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "session")
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sources.url)
+    elif kind == "web identity of a profile":
+        write(
+            "config",
+            f"[default]\nweb_identity_token_file = {token}\nrole_arn = arn:aws:iam::1:role/r\nrole_session_name = session\n",
+        )
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sources.url)
+    else:
+        write("config", LEGACY if kind == "sso" else SESSION)
+        monkeypatch.setenv("AWS_ENDPOINT_URL_SSO", sources.url)
+        sso_token(write, "https://d.example/start" if kind == "sso" else "work", 3600)
+    sent = []
+    results = []
+    for resolve in (by_botocore, lambda options, bucket: by_us(options, bucket)[0]):
+        sources.asked.clear()
+        sources.headers.clear()
+        sources.bodies.clear()
+        results.append(resolve(S3Options(), "bucket"))
+        wanted = ("authorization", "x-amz-sso_bearer_token", "x-aws-ec2-metadata-token")
+        headers = [{name: each[name] for name in wanted if name in each} for each in sources.headers]
+        sent.append((list(sources.asked), headers, [sorted(body.split("&")) for body in sources.bodies]))
+    assert results[0] == results[1]
+    assert results[0][-1] == (f"key-{len(sent[0][0])}", "hidden", "token")
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize(
+    ("config", "seconds", "more", "asked", "said"),
+    [
+        (LEGACY, -10, {}, "", "expired at .* run `aws sso login --profile default`"),
+        (SESSION, -10, {}, "", "expired at .* run `aws sso login --profile default`"),
+        (SESSION, 60, dict.fromkeys(("refreshToken", "clientId", "clientSecret", "registrationExpiresAt"), end()), "has to be renewed", ""),
+        (SESSION, None, {}, "", "does not exist: run `aws sso login"),
+    ],
+)  # fmt: skip
+def test_sso_that_ended(
+    config: str, seconds: float | None, more: dict[str, str], asked: str, said: str, write: Write
+) -> None:
+    write("config", config)
+    if seconds is not None:
+        sso_token(write, "work" if config == SESSION else "https://d.example/start", seconds, **more)
+    found, reason = by_us(S3Options(region="eu-west-1"), "bucket")
+    assert asked in reason
+    assert bool(asked) == bool(reason)
+    if said:
+        assert re.search(said, str(found)), found
+
+
+def test_resolved_in_less_than_a_millisecond(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second store in the process reads no file: as many calls of the parser as there are files."""
+    import configparser
+
+    parsed = []
+    parse = configparser.RawConfigParser.read_string
+    monkeypatch.setattr(configparser.RawConfigParser, "read_string", lambda *given: parsed.append(1) or parse(*given))
+    write("config", "[default]\nregion = eu-west-1\n")
+    path = write("credentials", CREDENTIALS)
+    for _ in range(20):
+        by_us(S3Options(), "bucket")
+    assert len(parsed) == 2
+    path.write_text(CREDENTIALS.replace("default-key", "newer-key"))
+    assert by_us(S3Options(), "bucket")[0][-1][0] == "newer-key"

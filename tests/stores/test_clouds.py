@@ -1,0 +1,257 @@
+"""The stores of other clouds: the suite of every store, and what is special to them.
+
+Azure is played by Azurite, Microsoft's own emulator (`make test-clouds` installs it; without it these tests skip),
+Google by a small server of ours (`gcs_server`), S3 through obstore by SeaweedFS, and the web by a static server.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import threading
+import uuid
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, InvalidUrl, NotFound, StoreFailure
+from monocontext.stores import open_store
+from monocontext.stores.address import parse
+from monocontext.stores.protocol import Store
+from monocontext.testing import Crash, CrashingStore, SeaweedServer
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.verify import verify
+from tests.stores import emulators, test_conformance
+from tests.stores.gcs_server import gcs_server
+
+pytest.importorskip("obstore", reason="no obstore here: pip install 'monocontext[obstore]'")
+
+_OF_OTHER_STORES = ("test_list_of_more_than_a_page", "test_backslash_is_a_letter")
+globals().update(
+    {
+        name: each
+        for name, each in vars(test_conformance).items()
+        if name.startswith("test_") and name not in _OF_OTHER_STORES
+    }
+)
+TEXT = "".join(f"{n:06d} a line of a text that lies in some cloud\n" for n in range(20_000))
+
+
+@pytest.fixture(scope="session")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if emulators.find_azurite() is None:
+        pytest.skip("no azurite-blob on the PATH: `make test-clouds` installs it")
+    with emulators.azurite(tmp_path_factory.mktemp("azurite")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[str]:
+    with gcs_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(params=["azure", "gcs", "s3"])
+def any_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """An empty store at a fresh place of each cloud."""
+    fresh = f"test-{uuid.uuid4().hex[:12]}"
+    if request.param == "azure":
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", emulators.ACCOUNT)
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", emulators.KEY)
+        url, options = f"az://{emulators.CONTAINER}/{fresh}", {"endpoint": request.getfixturevalue("azure")}
+    elif request.param == "gcs":
+        monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "any")
+        url, options = f"gs://bucket/{fresh}", {"endpoint": request.getfixturevalue("gcs")}
+    elif request.param == "s3":
+        server: SeaweedServer = request.getfixturevalue("seaweed")
+        url, options = server.url(fresh), {"endpoint": server.endpoint, "transport": "obstore"}
+    else:
+        pytest.skip(f"{request.param} is tested beside")
+    store = open_store(url, **options)
+    yield store
+    store.close()
+
+
+def test_a_context_lives_there(any_store: Store) -> None:
+    publish(TEXT, any_store, segment_bytes=200_000)
+    with Monocontext.open(any_store) as context:
+        assert context[:100] == TEXT[:100]
+        assert context.find("019999") == TEXT.find("019999")
+        append("and more\n", any_store)
+        assert context.refresh()[-9:] == "and more\n"
+        assert str(context) == TEXT + "and more\n"
+    compact(any_store)
+    assert verify(any_store).problems == []
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_a_commit_that_dies_at_any_put_leaves_the_old_text_or_the_new(any_store: Store, landed: bool) -> None:
+    publish("old\n" * 20, any_store, frame_bytes=20, segment_bytes=40)
+    texts = ["old\n" * 20]
+    for puts in range(100):
+        crashing, new = CrashingStore(any_store, puts, landed=landed), texts[-1] + f"line {puts}\n" * 20
+        try:
+            append(f"line {puts}\n" * 20, crashing)
+        except Crash:
+            pass
+        with Monocontext.open(any_store) as context:
+            texts.append(str(context.refresh()))  # the pointer may lag behind what was committed
+        assert texts[-1] in (texts[-2], new)
+        if not crashing.crashed:
+            break
+    assert texts[-1] == new
+    assert puts > 2
+    assert verify(any_store).problems == []
+
+
+def test_a_conditional_delete_takes_that_version_alone(any_store: Store) -> None:
+    old = any_store.put("a", b"one")
+    new = any_store.put("a", b"two")
+    with pytest.raises(AlreadyExists):
+        any_store.delete("a", if_match=old)
+    assert any_store.get("a").data == b"two"
+    any_store.delete("a", if_match=new)
+    any_store.delete("a", if_match=new)
+    with pytest.raises(NotFound):
+        any_store.get("a")
+
+
+def test_pickle(any_store: Store) -> None:
+    any_store.put("a", b"x")
+    again = pickle.loads(pickle.dumps(any_store))
+    assert (again.url, again.get("a").data) == (any_store.url, b"x")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_is_told(gcs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "any")
+    store = open_store(f"gs://bucket/{uuid.uuid4().hex}", endpoint=gcs)
+    store.put("a", b"x")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            store.get("a")
+        except StoreFailure as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        assert "does not survive a fork" in said.read()
+
+
+# -- the web ---------------------------------------------------------------------------------------------------------
+
+
+class _Ranges(SimpleHTTPRequestHandler):
+    """A static server that knows ranges and ETags, as nginx does."""
+
+    knows_ranges = True
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            self.send_error(404)
+            return
+        data = path.read_bytes()
+        bounds = self.headers.get("Range") if self.knows_ranges else None
+        start, stop = 0, len(data)
+        if bounds:
+            first, _, last = bounds.removeprefix("bytes=").partition("-")
+            start, stop = int(first), min(int(last) + 1 if last else len(data), len(data))
+        if start >= stop and bounds:
+            self.send_error(416)
+            return
+        self.send_response(206 if bounds else 200)
+        if bounds:
+            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data)}")
+        self.send_header("ETag", f'"{hash(data):x}"')
+        self.send_header("Last-Modified", "Sun, 22 Nov 2026 00:00:00 GMT")
+        self.send_header("Content-Length", str(stop - start))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data[start:stop])
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None: ...
+
+
+class _Whole(_Ranges):
+    knows_ranges = False
+
+
+@pytest.fixture(params=[_Ranges, _Whole])
+def web(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    handler = functools.partial(request.param, directory=str(tmp_path))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/texts/one", tmp_path / "texts" / "one"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("web", [_Ranges], indirect=True)
+def test_a_context_on_a_web_server(web: tuple[str, Path]) -> None:
+    url, folder = web
+    publish(TEXT, folder, segment_bytes=200_000, codec="raw", frame_bytes=1 << 14)
+    with Monocontext.open(url) as context:
+        assert context.find("019999") == TEXT.find("019999")
+        assert str(context) == TEXT
+    store = open_store(url)
+    for write in (lambda: store.put("a", b"x"), lambda: store.delete("manifest.json")):
+        with pytest.raises(AccessDenied, match="is read only"):
+            write()
+    with pytest.raises(StoreFailure, match="cannot list"):
+        list(store.list())
+    blob = store.get("manifest.json")
+    (folder / "manifest.json").write_bytes(b"something else")
+    with pytest.raises(ContextChanged):
+        store.get_range("manifest.json", 0, 3, etag=blob.etag)
+
+
+@pytest.mark.parametrize("web", [_Whole], indirect=True)
+def test_a_web_server_without_ranges_is_refused_at_open(web: tuple[str, Path]) -> None:
+    url, folder = web
+    publish(TEXT, folder)
+    with pytest.raises(StoreFailure, match="ignores ranges"):
+        Monocontext.open(url)
+
+
+# -- addresses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("gs://bucket/a/b/", "gs://bucket/a/b"),
+        ("gcs://bucket", "gs://bucket"),
+        ("az://container/a", "az://container/a"),
+        ("abfs://container@account.dfs.core.windows.net/a", "az://container@account.dfs.core.windows.net/a"),
+        ("https://host.test:8443/a", "https://host.test:8443/a"),
+    ],
+)
+def test_addresses(url: str, found: str) -> None:
+    assert str(parse(url)) == found
+
+
+@pytest.mark.parametrize(
+    "url", ["gs://", "gs://B/x", "az://Container/x", "https:///x", "ftp://host/x", "gs://bucket/../x"]
+)
+def test_no_addresses(url: str) -> None:
+    with pytest.raises(InvalidUrl):
+        open_store(url)
+
+
+def test_an_option_that_a_cloud_does_not_have() -> None:
+    with pytest.raises(TypeError, match="unknown option 'region' for gs://bucket: options are endpoint, anonymous"):
+        open_store("gs://bucket", region="x")

@@ -1,0 +1,71 @@
+"""The suite of every store over one more server of S3's protocol, which runs already.
+
+`MONOCONTEXT_S3` is its endpoint, with a bucket that its keys may write to as the first folder: http://127.0.0.1:9000/bucket.
+Addressed by path, by the name of the bucket in the host where `bucket.localhost` is the server, and through obstore.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import AccessDenied
+from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.verify import verify
+from tests.stores import test_conformance
+
+SERVER, _, BUCKET = os.environ.get("MONOCONTEXT_S3", "").rpartition("/")
+pytestmark = pytest.mark.skipif(not SERVER, reason="no other S3 server: MONOCONTEXT_S3 names one")
+WAYS = ["path", "virtual", "obstore"]
+TEXT = "".join(f"{n:06d} a line of a text behind another server\n" for n in range(20_000))
+
+globals().update({name: each for name, each in vars(test_conformance).items() if name.startswith("test_")})
+
+
+@pytest.fixture(params=WAYS)
+def any_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    if request.param not in WAYS:
+        pytest.skip("another suite has these")
+    store = open_in(request.param, monkeypatch)
+    yield store
+    store.close()
+
+
+def open_in(way: str, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", os.environ.get("MONOCONTEXT_S3_KEY", "devaccess"))
+    url = f"s3://{BUCKET}/test-{uuid.uuid4().hex[:12]}"
+    if way == "virtual":
+        resolve = socket.getaddrinfo
+        here = {f"{BUCKET}.localhost", f"{BUCKET}.localhost".encode(), "localhost"}
+        monkeypatch.setattr(
+            socket,
+            "getaddrinfo",
+            lambda host, *rest, **named: resolve("127.0.0.1" if host in here else host, *rest, **named),
+        )
+        return open_store(url, endpoint=SERVER.replace("127.0.0.1", "localhost"), path_style=False)
+    return open_store(url, endpoint=SERVER, **({"transport": "obstore"} if way == "obstore" else {}))
+
+
+def test_a_context_lives_there(any_store: Store) -> None:
+    publish(TEXT, any_store, segment_bytes=200_000)
+    with Monocontext.open(any_store) as context:
+        assert context.find("019999") == TEXT.find("019999")
+        append("and more\n", any_store)
+        assert str(context.refresh()) == TEXT + "and more\n"
+    compact(any_store)
+    assert verify(any_store).problems == []
+
+
+def test_wrong_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    store = open_in("path", monkeypatch)
+    with pytest.raises(AccessDenied):
+        store.put("a", b"x")

@@ -1,0 +1,137 @@
+"""Paths that code outside this repository imports, runs or has pickled stay what they are, wherever the code moves."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import pickletools
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, publish
+
+PUBLIC: dict[str, list[str]] = {
+    "monocontext": [
+        "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "keep_memory", "publish",
+    ],
+    "monocontext.adapters.dspy": ["wrap"],
+    "monocontext.adapters.minrlm": ["described", "lazy"],
+    "monocontext.adapters.predict_rlm": ["handle", "open_context", "skill", "tools"],
+    "monocontext.adapters.pydantic_ai_rlm": ["toolset"],
+    "monocontext.adapters.recursive_llm": ["prepared"],
+    "monocontext.adapters.rlm_minimal": ["lazy", "place"],
+    "monocontext.adapters.rlms": ["Prompt", "arguments", "prompt"],
+    "monocontext.aio": ["AsyncMonocontext"],
+    "monocontext.cli": ["main"],
+    "monocontext.dspy": [],  # its names import dspy
+    "monocontext.errors": ["ContextChanged", "ContextTooLarge", "MonocontextError", "NotAContext", "StoreFailure"],
+    "monocontext.hints": ["CodeHints", "Hint", "Lines", "Needle", "Pattern", "Ranges", "Reach", "Whole", "read_block"],
+    "monocontext.mcp": ["Served", "Tools"],
+    "monocontext.memory": ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"],
+    "monocontext.memory.anthropic_tool": ["AnthropicMemoryTool", "AsyncAnthropicMemoryTool"],
+    "monocontext.memory.langgraph_store": ["LangGraphStore"],
+    "monocontext.namespace": ["Kit"],
+    "monocontext.notebook": ["progress_bar"],
+    "monocontext.regex": [
+        "I", "Match", "Pattern", "compile", "error", "escape", "findall", "finditer", "fullmatch", "match", "purge",
+        "required_literals", "search", "split", "sub", "subn",
+    ],
+    "monocontext.sessions": [
+        "Project", "Redactor", "SessionInfo", "SessionStore", "Sessions", "Turn", "Uploaded", "open_project",
+        "upload_session",
+    ],
+    "monocontext.sessions.hook": ["main"],
+    "monocontext.sessions.worker": [],
+    "monocontext.stores": ["is_within", "open_store", "split_object"],
+    "monocontext.testing": [
+        "PROFILES", "Clock", "CountingStore", "Crash", "CrashingStore", "Fault", "FaultPlan", "FaultyStore",
+        "HttpFault", "Profile", "Request", "S3StandIn", "SeaweedServer", "SimulatedWorkers", "SlowStore",
+        "SystemClock", "ThrottledStore", "VirtualClock", "VirtualStore", "WrappedStore", "fail", "find_weed",
+        "flip_byte", "profile", "truncate", "virtual_context", "wrong_etag",
+    ],
+    "monocontext.text": ["Monocontext", "served_text"],
+    "rlm": [
+        "LM", "PRICES", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell",
+        "ChannelAbuse", "ClaudeAgentLM", "Completion", "FinalOutput", "Interpreter", "LLMError", "ModelUsage",
+        "OpenAILM", "RLMError", "RateLimited", "ReplayLM", "Reply", "RunnerUnavailable", "ScriptExhausted",
+        "ScriptedLM", "Session", "Step", "SubCache", "TrajectoryError", "UnknownOption", "Usage", "create_interpreter",
+        "get_default_volume_name", "get_memory_path", "get_workspace_volume_name", "sanitize_key",
+    ],
+    "rlm.interpreter": ["FinalOutput", "Interpreter", "create_interpreter"],
+    "rlm.logger": ["RLMLogger"],
+    "rlm.runners.launcher": ["main"],
+    "rlm.runners.indexed": ["connect"],
+    "rlm.view": [],
+}  # fmt: skip
+OPTIONAL = {"monocontext.memory.langgraph_store": "langgraph", "monocontext.memory.anthropic_tool": "anthropic"}
+PICKLES = json.loads((Path(__file__).parent / "golden_pickles" / "0.1.json").read_text("utf-8"))
+TEXT = "".join(f"line {number} é İ Σ 😀\n" for number in range(200))
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_a_public_path_holds_its_names(path: str) -> None:
+    if path in OPTIONAL:
+        pytest.importorskip(OPTIONAL[path])
+    module = import_module(path)
+    assert [name for name in PUBLIC[path] if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize("path", ["monocontext.dspy", "monocontext.adapters.dspy", "monocontext.sessions"])
+def test_a_fresh_process_imports_it(path: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import {path}"], check=True, timeout=60)
+
+
+def test_commands() -> None:
+    scripts = {script.name: script.value for script in entry_points(group="console_scripts")}
+    assert scripts["monocontext"] == "monocontext.cli:main"
+    assert scripts["monocontext-hook"] == "monocontext.sessions.hook:main"
+    assert scripts["rlm"] == "rlm.cli:main"
+    for module in ("monocontext", "rlm"):
+        done = subprocess.run([sys.executable, "-m", module, "--help"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+
+
+def test_names_that_other_processes_are_started_with() -> None:
+    """A worker in a container, or a hook installed by an older release, starts these by name."""
+    for place in ("monocontext.text:served_text", "rlm.runners.indexed:connect"):
+        module, name = place.split(":")
+        assert callable(getattr(import_module(module), name))
+    assert (files("rlm.view") / "page" / "page.html").is_file()
+
+
+@pytest.mark.parametrize("name", PICKLES)
+def test_a_pickle_of_release_0_1_opens(name: str, tmp_path: Path) -> None:
+    """In a process that has imported nothing of ours before."""
+    place = tmp_path / "context"
+    publish(TEXT, place, frame_bytes=100, segment_bytes=1000)
+    data = PICKLES[name].replace("/tmp/monocontext-golden/context", str(place)).encode("ascii")
+    assert {opcode.name for opcode, _, _ in pickletools.genops(data)} >= {"GLOBAL"}
+    opens = (
+        "import pickle, sys; thing = pickle.load(sys.stdin.buffer);"
+        "plain = list(thing) if type(thing).__name__.endswith('Split') else repr(thing);"
+        "plain = ''.join(thing) if type(thing).__name__ == 'Monocontext' else plain;"
+        "sys.stdout.buffer.write(pickle.dumps(plain))"
+    )
+    done = subprocess.run([sys.executable, "-c", opens], input=data, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    context = Monocontext.open(place)
+    expected = {
+        "the whole text": TEXT,
+        "a view": TEXT[100:2000],
+        "lower() of a view": TEXT[100:2000].lower(),
+        "a rope": "head " + TEXT + " tail",
+        "a list of split()": TEXT.split("\n"),
+        "a list of splitlines()": TEXT.splitlines(True),
+    }
+    found = pickle.loads(done.stdout)
+    assert len(context) == len(TEXT)
+    if name in expected:
+        assert found == expected[name]
+    else:
+        assert {"a compiled pattern": "line", "a store": str(place), "an error": "too large"}[name] in found

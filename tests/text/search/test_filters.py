@@ -1,0 +1,314 @@
+"""Filters never hide a match: random searches against `str` and `re`, borders, damage, and what is read."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import hashlib
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from monocontext import Monocontext, publish, regex
+from monocontext.errors import DamagedData
+from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
+from monocontext.format.refs import filter_key
+from monocontext.stores.local import LocalStore
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Blob, Store
+from monocontext.testing import CountingStore, WrappedStore
+from monocontext.writing.publish import append
+from monocontext.writing.tail import FULL_FRAMES
+from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.verify import verify
+
+from .cases import FRAME_BYTES, run
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_searches(seed: int) -> None:
+    run(seed, 50, Counter())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_hundred_thousand_random_searches() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(10_000, 12_000):
+        run(seed, 50, counts)
+    assert counts["cases"] == 100_000
+    assert counts["narrowed"] > 10_000
+    assert counts["pruned"] > counts["frames"] / 2, "filters that prune little prove little"
+
+
+def lines(count: int) -> str:
+    return "".join(f"{number:06d} the quick brown fox jumps over the lazy dog\n" for number in range(count))
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    yield MemoryStore("filters")
+    forget("filters")
+
+
+def root(store: Store) -> Manifest:
+    return Manifest.from_bytes(store.get(ROOT_KEY).data)
+
+
+@pytest.mark.parametrize("offset", range(-12, 13, 3))
+def test_a_needle_across_the_border_of_two_frames(store: Store, offset: int) -> None:
+    text = "x" * (20 * FRAME_BYTES)
+    at = 10 * FRAME_BYTES + offset
+    text = text[:at] + "needle-4711" + text[at + 11 :]
+    publish(text, store, frame_bytes=FRAME_BYTES, codec="raw")
+    context = Monocontext.open(store)
+    assert context.find("needle-4711") == context.rfind("NEEDLE-4711".lower()) == at
+    assert context.lower().find("needle-4711") == at
+    assert regex.search(r"needle-\d+", context).span() == (at, at + 11)
+    assert regex.search(r"(?i)NEEDLE-\d+", context).span() == (at, at + 11)
+    assert context.stats.search.pruned > 0
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_needle_across_the_border_of_an_append(store: Store, cut: int) -> None:
+    needle = "needle-4711"
+    before, after = "x" * 6000 + needle[:cut], needle[cut:] + "y" * 6000
+    publish(before, store, frame_bytes=FRAME_BYTES, codec="raw")
+    append(after, store)
+    append("z" * 9000, store)
+    context = Monocontext.open(store)
+    assert context.find(needle) == 6000 == (before + after).find(needle)
+    assert context.count(needle) == 1
+    assert context.stats.search.pruned > 0
+
+
+def test_small_appends_share_a_filter_and_large_ones_do_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.writing.tail.short_bytes", lambda layout: 1)  # none waits for others
+    publish(lines(200), store, frame_bytes=FRAME_BYTES)
+    for _ in range(5):
+        append(lines(20), store)
+    assert len(root(store).filters) == 1
+    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+    append(lines(20), store)
+    assert len(root(store).filters) == 2
+
+
+def test_text_without_filters_may_hold_anything(store: Store) -> None:
+    publish(lines(100), store, frame_bytes=FRAME_BYTES)
+    append("a hidden needle\n" + lines(100), store, filters=False)
+    append(lines(300), store)
+    context = Monocontext.open(store)
+    assert context.find("hidden needle") == len(lines(100)) + 2
+    assert context.stats.search.pruned > 0
+
+
+def test_the_temporary_file_of_filters_in_the_making_is_closed(store: Store) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert publish(lines(2000), store, frame_bytes=FRAME_BYTES).filters
+        gc.collect()
+    assert [str(each.message) for each in warned if each.category is ResourceWarning] == []
+
+
+def test_what_gets_no_filter(store: Store) -> None:
+    publish(lines(300), store, frame_bytes=FRAME_BYTES, filters=False)
+    assert root(store).filters == ()
+    publish(lines(300), store, frame_bytes=FRAME_BYTES - 1, replace=True)
+    assert root(store).filters == ()
+    publish(lines(20), store, frame_bytes=FRAME_BYTES, replace=True)
+    assert root(store).filters == ()
+
+
+def test_a_damaged_filter_is_an_error_and_never_a_missing_match(tmp_path: Path) -> None:
+    publish(lines(2000) + "needle-4711\n" + lines(2000), LocalStore(tmp_path), frame_bytes=FRAME_BYTES)
+    (part,) = (tmp_path / "filters").iterdir()
+    data = part.read_bytes()
+    for damaged in (bytes(len(data)), data[:1000], data[4:] + data[:4]):
+        part.write_bytes(damaged)
+        with Monocontext.open(tmp_path) as context, pytest.raises(DamagedData, match="filters/"):
+            context.find("needle-4711")
+
+
+BLOCK_BYTES = 1028
+"""Of filters over up to 1024 frames: 1024 bytes of rows and their checksum."""
+
+
+class _Mixing(WrappedStore):
+    """Answers what is asked of filters with as many other blocks, checksums and all."""
+
+    def __init__(self, store: Store, blocks_on: int, other_filter: bool) -> None:
+        super().__init__(store)
+        self._blocks_on = blocks_on
+        self._keys = [key for ref in root(store).filters for key in ref.keys] if other_filter else []
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        if not key.endswith(".flt"):
+            return super().get_range(key, start, length, etag=etag)
+        if self._keys:
+            key = self._keys[(self._keys.index(key) + 1) % len(self._keys)]
+        whole = self.get(key)
+        at = (start + self._blocks_on * BLOCK_BYTES) % whole.total_bytes
+        return dataclasses.replace(whole, data=(whole.data * 2)[at : at + length])
+
+
+@pytest.mark.parametrize(("blocks_on", "other_filter"), [(1, False), (20, False), (0, True)])
+def test_another_block_of_the_same_length_is_damage(
+    store: Store, blocks_on: int, other_filter: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monocontext.format.filters.building.GROUP_FRAMES", 32)
+    rng = Random(4)
+    text = "".join(f"{rng.getrandbits(256):064x}\n" for _ in range(4096))
+    manifest = publish(text[:150_000] + "needle-4711\n" + text[150_000:], store, frame_bytes=4096)
+    first, second, *_ = manifest.filters
+    assert (FilterLayout(first).blocks > 21, FilterLayout(first).block_bytes) == (True, BLOCK_BYTES)
+    assert (first.frames, first.bits) == (second.frames, second.bits)
+    assert first.seed != second.seed
+    with Monocontext.open(_Mixing(store, blocks_on, other_filter)) as context:
+        with pytest.raises(DamagedData, match=r"block \d+ of filters/"):
+            context.find("needle-4711")
+        with pytest.raises(DamagedData, match=r"block \d+ of filters/"):
+            _ = "no such thing" in context
+
+
+def test_filters_whose_blocks_do_not_know_their_place_are_still_read(store: Store) -> None:
+    """Kind `grams-1`, of contexts written before; an append of frames enough renews the short one at the end."""
+    publish(lines(500) + "needle-4711\n" + lines(900), store, frame_bytes=FRAME_BYTES)
+    manifest = root(store)
+    (ref,) = manifest.filters
+    old = dataclasses.replace(ref, kind="grams-1", seed=None, parts=())
+    parts = []
+    for number, key in enumerate(ref.keys):
+        rows = FilterLayout(ref).decode(number, store.get(key).data)
+        data = FilterLayout(old).encode(
+            rows, number * FilterLayout(ref).blocks_per_part * FilterLayout(ref).rows_per_block
+        )
+        parts.append(hashlib.sha256(data).hexdigest()[:32])
+        store.put(filter_key(parts[-1]), data)
+    written = dataclasses.replace(manifest, filters=(dataclasses.replace(old, parts=tuple(parts)),)).to_bytes()
+    assert b'"seed"' not in written
+    store.put(ROOT_KEY, written)
+    store.put(generation_key(manifest.generation), written)
+    assert verify(store).ok
+    counting = CountingStore(store)
+    with Monocontext.open(counting) as context:
+        assert context.find("needle-4711") == len(lines(500))
+        assert context.stats.search.pruned >= 139
+    append("one more line\n", store)
+    assert [each.kind for each in root(store).filters] == ["grams-1"], "a short append waits for its filter"
+    append(lines(FULL_FRAMES * FRAME_BYTES // 10), store)
+    assert [each.kind for each in root(store).filters] == ["grams-2"]
+    assert verify(store).ok
+
+
+def test_a_filter_made_with_other_tables_is_asked_for_ascii_only(store: Store) -> None:
+    publish(lines(300) + "Straße needle-4711\n" + lines(300), store, frame_bytes=FRAME_BYTES)
+    manifest = root(store)
+    other = dataclasses.replace(manifest.filters[0], fold="unicode-99.0")
+    store.put(ROOT_KEY, dataclasses.replace(manifest, filters=(other,)).to_bytes())
+    context = Monocontext.open(store, cache_bytes=0)
+    assert context.find("Straße") >= 0
+    assert context.stats.search.searches == 0
+    assert context.find("needle-4711") >= 0
+    assert context.stats.search.pruned > 0
+
+
+def test_what_a_search_reads() -> None:
+    store = CountingStore(MemoryStore("what-a-search-reads"))
+    publish(lines(4000) + "needle-4711\n" + lines(4000), store, frame_bytes=4096)
+    context = Monocontext.open(store, materialize_limit=1000)
+    store.reset()
+    assert "no-such-thing" not in context
+    asked = [request.key.split("/")[0] for request in store.log]
+    assert set(asked) == {"filters"}, "what is absent costs no frame"
+    store.reset()
+    assert context.find("needle-4711") == len(lines(4000))
+    kinds = Counter(request.key.split("/")[0] for request in store.log)
+    assert kinds["segments"] == 1
+    assert kinds["filters"] <= 7
+    store.reset()
+    assert context.find("needle-4711") >= 0
+    assert regex.search("needle-[0-9]+", context)
+    assert "needle-4711" in context.lower()
+    assert store.gets <= 2, "rows, answers and frames are remembered"
+    search = context.stats.search
+    assert search.hits == 4
+    assert search.looked_at + search.pruned <= search.frames
+    assert search.false_positives <= 4
+    forget("what-a-search-reads")
+
+
+@pytest.mark.parametrize("frames", [[8192, 512], [512, 8192], [8192, 512, 8192], [4096, 700, 512, 8192]])
+def test_needles_across_appends_with_frames_of_other_sizes(
+    store: Store, frames: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a column covers behind its frame follows the frames' size: borders must reach as far as is asked."""
+    monkeypatch.setattr("monocontext.writing.tail.short_bytes", lambda layout: 1)
+    random = Random(1)
+    pieces = ["".join(f"{random.getrandbits(32):08x} " for _ in range(12 * size // 9)) for size in frames]
+    if len(frames) > 2:
+        pieces[1] = pieces[1][:100]
+    publish(pieces[0], store, frame_bytes=frames[0], codec="raw")
+    for piece, size in zip(pieces[1:], frames[1:], strict=True):
+        append(piece, store, frame_bytes=size)
+    text = "".join(pieces)
+    context = Monocontext.open(store, cache_bytes=0)
+    border = 0
+    for piece in pieces[:-1]:
+        border += len(piece)
+        for back in (1, 20, 60, 70, 120, 300):
+            for ahead in (1, 8, 30, 150):
+                needle = text[max(border - back, 0) : border + ahead]
+                assert context.find(needle) == text.find(needle), (border, back, ahead)
+    assert context.stats.search.pruned > 0
+
+
+def test_a_line_of_many_frames_is_planned_in_one_walk(store: Store) -> None:
+    parts = [f"{i:08x} " * 56 for i in range(2000)]
+    parts[::20] = ["NEEDLE@host " + part[12:] for part in parts[::20]]
+    text = "".join(parts)
+    publish(text, store, frame_bytes=FRAME_BYTES, codec="raw")
+    context = Monocontext.open(store)
+    calls = 0
+    reader = context._reader
+    assert reader is not None
+    real = reader.frame
+
+    def frame(number: int) -> object:
+        nonlocal calls
+        calls += 1
+        return real(number)
+
+    reader.frame = frame  # type: ignore[method-assign, assignment]
+    context.explain(r"[a-z0-9 ]*NEEDLE@host")
+    assert calls < 5 * 2000
+
+
+def test_a_lost_filter_keeps_nobody_from_writing_and_is_made_anew(tmp_path: Path) -> None:
+    publish(lines(300), tmp_path, frame_bytes=FRAME_BYTES)
+    for part in (tmp_path / "filters").iterdir():
+        part.unlink()
+    append(lines(300) + "needle-4711\n", tmp_path)
+    add_filters(tmp_path, rebuild=True)
+    assert verify(tmp_path).ok
+    with Monocontext.open(tmp_path) as context:
+        assert context.find("needle-4711") == 2 * len(lines(300))
+        assert context.stats.search.pruned > 0
+
+
+def test_filters_that_tell_of_a_long_literal_in_different_ways(store: Store) -> None:
+    """One column reaches far enough to tell where the match begins, the other only where its literal does."""
+    random = Random(2)
+    first, second = ("".join(f"{random.getrandbits(32):08x} " for _ in range(size)) for size in (40_000, 2_000))
+    publish(first, store, frame_bytes=16384, codec="raw")
+    append(second, store, frame_bytes=FRAME_BYTES)
+    text = first + second
+    context = Monocontext.open(store, cache_bytes=0)
+    for at in (100_000, len(first) - 90, len(first) + 5000):
+        pattern = "[0-9a-f ]{0,20}" + re.escape(text[at : at + 200])
+        assert regex.search(pattern, context).span() == re.search(pattern, text).span()  # type: ignore[union-attr]

@@ -1,0 +1,286 @@
+"""`search`: the best passages are those of a full scan, few frames are read, and queries mean what they say."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, documents
+from monocontext.stores.memory import MemoryStore
+from monocontext.testing import CountingStore
+from monocontext.text.search import ranked
+from monocontext.text.search.scoring import Scorer
+from monocontext.text.search.terms import parse
+from monocontext.writing.publish import publish
+from rlm import RLM, ScriptedLM
+
+WORDS = ["river", "falcon", "copper", "maple", "harbor", "violet", "quartz", "meadow", "rocket", "lantern", "cedar"]
+
+
+def noise(characters: int, seed: int = 19) -> str:
+    """Lines of words that no query has."""
+    rng = random.Random(seed)
+    lines, size = [], 0
+    while size < characters:
+        lines.append(" ".join(f"{rng.choice(WORDS)}{rng.randrange(10_000)}" for _ in range(9)) + "\n")
+        size += len(lines[-1])
+    return "".join(lines)
+
+
+def planted(characters: int, lines: dict[float, str]) -> str:
+    """Noise with lines at shares of its length."""
+    text = noise(characters)
+    for share, line in sorted(lines.items(), reverse=True):
+        at = text.find("\n", int(share * characters)) + 1
+        text = text[:at] + line + "\n" + text[at:]
+    return text
+
+
+def opened(text: str, *, frame_bytes: int = 1 << 15, filters: bool = True) -> tuple[CountingStore, Monocontext]:
+    store = MemoryStore(f"ranked-{random.random()}")
+    publish(text, store, frame_bytes=frame_bytes, filters=filters, codec="raw")
+    counting = CountingStore(store)
+    return counting, Monocontext.open(counting)
+
+
+def plain(text: str) -> Monocontext:
+    return opened(text, filters=False)[1]
+
+
+LINES = {
+    0.1: "The team rotates credentials each month.",
+    0.45: "After the breach we rotated all credentials at once, as the plan for a breach says.",
+    0.8: "A breach of contract is another matter.",
+}
+
+
+@pytest.fixture(scope="module")
+def large() -> str:
+    return planted(6_000_000, LINES)
+
+
+def test_the_best_passage_comes_first_and_little_is_read(large: str) -> None:
+    store, context = opened(large)
+    found = context.search("rotate credentials of a breach", k=3)
+    assert "we rotated all credentials" in found[0].text
+    assert {line for line in LINES.values() for one in found if line in one.text} == set(LINES.values())
+    assert found.note == ""
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    store, context = opened(large)
+    assert [one.text for one in context.search("rotate credentials of a breach", k=2)] == [
+        one.text for one in found[:2]
+    ]
+    assert store.bytes_read < len(large) // 20
+    assert store.gets <= 16
+    for one in found:
+        assert context[one.start : one.stop] == one.text
+        assert large.count("\n", 0, one.start) == one.line - 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_to_a_scan_of_everything(seed: int) -> None:
+    """Random texts of few words, so that many passages compete."""
+    rng = random.Random(seed)
+    vocabulary = [f"{a}{b}" for a in WORDS for b in ("", "land", "works")]
+    common = rng.choices(vocabulary, k=400)
+    text = "".join(" ".join(rng.choices(common, k=rng.randrange(1, 14))) + "\n" for _ in range(6_000))
+    text += "".join(f"rare{n} {rng.choice(vocabulary)} thing\n" for n in range(200))
+    _, context = opened(text, frame_bytes=2048)
+    for _ in range(12):
+        query = " ".join(rng.sample([*vocabulary, "rare7", "rare19", "thing"], rng.randrange(1, 4)))
+        expected = ranked.search(context.span, query, 10, 1 << 40, None, everything=True)
+        assert context.search(query, max_bytes=1 << 40) == expected, query
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_words_are_found_where_their_patterns_find_them(seed: int) -> None:
+    """Letters in any case and with any mark, and characters that match others, in words side by side."""
+    rng = random.Random(seed)
+    letters = "rRunNsSeéÉinNg fœ\u0301\u0308İıſ\u212a\u212bkKåa_明月 \n" if seed % 2 else "runRUNseing SK_ak\n"
+    some = ["running", "Runs", "resume", "Kak", "skis", "INGS", "see_k", "run\t sies", "kas  I", " i ", " "]
+    if seed % 2:
+        some += ["\u212a\u212bk", "\u017fki", "re\u0301sume\u0301", "明月", "RÉSUMÉS", "\u0130", "r\u0131ng"]
+    text = "".join(rng.choice([rng.choice(letters), rng.choice(some)]) for _ in range(2000))
+    text += "x " * rng.choice([0, 200_000])  # the marks are few, then
+    pieces = [
+        "running",
+        "runs",
+        "RÉSUMÉ",
+        "Kåk",
+        "ski",
+        "ing",
+        "see_k",
+        "明月",
+        '"run  sie"',
+        '"Kas i"',
+        '"明"',
+        "i",
+        "a_k",
+    ]
+    scorer = Scorer(terms := parse(" ".join(rng.sample(pieces, 4))), dict.fromkeys(terms.scoring, 1.0))
+    words = scorer._words[0 if text.isascii() else 1]
+    assert words is not None
+    expected = [(found.span(), found.lastgroup) for found in words.finditer(text)]
+    assert [(found.span(), found.lastgroup) for found in scorer._find(words, text)] == expected
+    assert expected
+
+
+def test_a_word_across_the_end_of_a_frame_is_found() -> None:
+    text = "".join(f"ident{i:05} " for i in range(60_000))
+    _, context = opened(text, frame_bytes=1 << 18)
+    cut = text.find("ident23831")
+    assert cut < 1 << 18 < cut + 10
+    [found] = context.search("ident23831")
+    assert "ident23831" in found.text
+    assert context[found.start : found.stop] == found.text
+    assert not context.search(text[1 << 18 : cut + 10])  # the end of the word is no word
+
+
+@pytest.mark.parametrize(("frame_bytes", "filters"), [(1 << 12, True), (1 << 12, False), (1 << 15, True)])
+def test_what_lies_across_ends_of_frames_is_found_as_elsewhere(frame_bytes: int, filters: bool) -> None:
+    text = "".join(f"Zebra{i:04} quick\n  fox{i:04}é über{i:04} 明{chr(0x4E00 + i)}月 " for i in range(3_000))
+    _, context = opened(text, frame_bytes=frame_bytes, filters=filters)
+    for i in range(3_000):
+        if len(text[: text.index(f"Zebra{i:04}")].encode()) % frame_bytes < frame_bytes - 60:
+            continue
+        for query in (f'"zebra{i:04} quick fox{i:04}É"', f"zebra{i:04}", f"FOX{i:04}é", f"Über{i:04}"):
+            [found] = context.search(query, k=5)
+            assert f"fox{i:04}é" in text[found.start : found.stop + 20], query
+        assert not context.search(f"zebra{i:04} -quick")
+        assert not context.search(f"{i:04} -nothing")
+
+
+def test_a_common_word_ends_where_no_passage_can_score_more() -> None:
+    """Filters leave too much to name; the rarer word's frames come first, then the text in its order."""
+    rng = random.Random(5)
+    lines = [f"common {rng.choice(['common ', ''])}{rng.choice(WORDS)} common {'-' * 260}\n" for _ in range(20_000)]
+    for at in (7_000, 14_000):
+        lines[at : at + 60] = ["extraordinary common common common extraordinary extraordinary\n"] * 60
+    text = "".join(lines)
+    for query, share in (("common", 0.2), ("common extraordinary", 0.2), ("falcon extraordinary common", 0.2)):
+        store, context = opened(text)
+        found = context.search(query, k=5)
+        assert not found.note
+        assert store.bytes_read < share * len(text)
+        assert found == ranked.search(context.span, query, 5, 1 << 40, None, everything=True), query
+
+
+def test_without_filters_it_reads_from_the_beginning_and_says_so(large: str) -> None:
+    _, context = opened(large, filters=False)
+    found = context.search("rotate credentials", max_bytes=len(large) // 4)
+    assert [one.text.count("credentials") for one in found] == [1]
+    assert "no search filters" in found.note
+    assert "the budget ended" in str(found)
+    assert len(context.search("rotate credentials", max_bytes=1 << 30)) == 2
+
+
+def test_a_budget_says_what_was_left() -> None:
+    text = "".join(f"needle{n % 3} stands in line {n} with falcon{n}\n" for n in range(100_000))
+    _, context = opened(text)
+    found = context.search("needle1 falcon777", max_bytes=10_000)
+    assert found.unread_frames >= 1
+    assert "max_bytes=" in found.note
+
+
+def test_a_budget_of_few_frames_reads_few(large: str) -> None:
+    text = large * 4
+    store, context = opened(text, frame_bytes=1 << 18)
+    found = context.search("copper1 copper2 copper3 copper4 copper5", max_bytes=1 << 20)
+    assert found.unread_frames
+    assert store.bytes_read < 3 << 20
+
+
+@pytest.mark.parametrize(
+    ("query", "has", "lacks"),
+    [
+        ("run", "they were running late", "a rune stone"),
+        ("running", "they run late", "a rune stone"),
+        ("resume", "his résumé came", "presume nothing"),
+        ("RÉSUMÉ", "a resume came", "a result came"),
+        ("policies", "the policy says", "the police say"),
+        ("rotation", "she rotates it", "a rotten egg"),
+        ('"full moon"', "a full  moon rose", "the moon was full"),
+        ("moon -full", "the moon rose", "the full moon rose"),
+        ("東京都", "私は東京に住む", "大阪 だけ"),
+        ("Straße", "die Straße ist lang", "die Strasse2"),
+        ("error_code", "the error_code was 3", "error code"),
+    ],
+)
+def test_what_a_query_finds(query: str, has: str, lacks: str) -> None:
+    text = plain(f"{noise(2000)}{lacks}\n{noise(2000, 2)}{has}\n{noise(2000, 3)}")
+    found = text.search(query)
+    assert len(found) == 1
+    assert has in found[0].text
+
+
+def test_words_that_stand_together_score_more() -> None:
+    text = plain(f"alpha {'x ' * 150} omega\n{noise(3000)}alpha omega {'x ' * 150}\n")
+    assert "alpha omega" in text.search("alpha omega")[0].text
+
+
+@pytest.mark.parametrize("query", ["", "   ", "the of and", '""', "-only"])
+def test_queries_that_find_nothing(query: str) -> None:
+    with pytest.raises(ValueError, match=r"^a query"):
+        plain("text").search(query)
+
+
+def test_terms() -> None:
+    terms = parse('the "exact words" of rotate -secret doc:src/*.py')
+    assert [term.text for term in terms.words] == ["rotate"]
+    assert [term.text for term in terms.phrases] == ["exact words"]
+    assert [term.text for term in terms.without] == ["secret"]
+    assert terms.documents == ("src/*.py",)
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_the_code_of_a_model_searches(tmp_path: Path, large: str, runner: str) -> None:
+    """In a confined worker it asks through a channel, and gets what a direct search gives."""
+    publish(large, tmp_path / "ctx", frame_bytes=1 << 15)
+    with Monocontext.open(tmp_path / "ctx") as context:
+        expected = [tuple(one[:3]) for one in context.search("rotated credentials", k=2)]
+        assert len(expected) == 2
+        cell = "```repl\nFINAL(str([tuple(one[:3]) for one in context.search('rotated credentials', k=2)]))\n```"
+        assert RLM(lm=ScriptedLM([cell]), runner=runner).completion("q", context).answer == str(expected)
+
+
+def test_documents_are_named_and_chosen() -> None:
+    store = MemoryStore(f"ranked-{random.random()}")
+    publish({"src/a.py": "one moon\n", "src/b.txt": "two moons, two\n", "empty": "", "c.py": "no star\n"}, store)
+    context = Monocontext.open(store)
+    assert {(one.document, one.text) for one in context.search("moon")} == {
+        ("src/a.py", "one moon\n"),
+        ("src/b.txt", "two moons, two\n"),
+    }
+    assert [one.document for one in context.search("star moon doc:c.*")] == ["c.py"]
+    assert [one.document for one in context.search("moon doc:src/*.txt")] == ["src/b.txt"]
+    assert not context.search("moon doc:c.*")
+    with pytest.raises(ValueError, match="a text with documents"):
+        plain("text").search("moon doc:*.py")
+
+
+def test_of_each_document_the_best_passage() -> None:
+    store = MemoryStore(f"ranked-{random.random()}")
+    rng = random.Random(3)
+    texts = {
+        f"d{n}": "".join(f"{rng.choice(['moon ', ''])}star {rng.choice(WORDS)}\n" for _ in range(90)) for n in range(9)
+    }
+    publish(texts, store)
+    context = Monocontext.open(store)
+    every = context.search("moon falcon", k=1000)
+    best = {one.document: one for one in reversed(every)}
+    expected = sorted(best.values(), key=lambda one: (-one.score, one.start))
+    assert list(context.search("moon falcon", k=4, per_document=True)) == expected[:4]
+    assert list(context.search("moon falcon", k=20, per_document=True)) == expected
+    with pytest.raises(ValueError, match="a text with documents"):
+        plain("text").search("text", per_document=True)
+
+
+def test_documents_of_one_name_count_each() -> None:
+    store = MemoryStore(f"ranked-{random.random()}")
+    texts = [("a", "zebra one\n"), ("b", "zebra zebra\n"), ("a", "zebra zebra zebra\n"), ("c", "no\n")]
+    publish(documents(texts), store)
+    with Monocontext.open(store) as context:
+        found = context.search("zebra", k=5, per_document=True)
+        assert [(one.document, one.start) for one in found] == [("a", 22), ("b", 10), ("a", 0)]

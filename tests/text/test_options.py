@@ -1,0 +1,117 @@
+"""Options that nobody knows are a `TypeError` that names the nearest one, and signatures show all that are known."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, append, publish
+from monocontext.aio import AsyncMonocontext
+from monocontext.engine.open import OpenOptions
+from monocontext.memory import Memory
+from monocontext.options import StoreOptions
+from monocontext.sessions import Sessions, SessionStore, open_project
+from monocontext.stores import open_store
+from monocontext.stores.memory import MemoryStore
+from monocontext.stores.s3.options import S3Options
+from monocontext.writing.index_in_place import index
+from monocontext.writing.inputs import Reading, ReadingOptions
+
+
+def place() -> str:
+    return f"memory://{uuid.uuid4().hex}"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"prefech": "off"}, "unknown option 'prefech': did you mean prefetch?"),
+        ({"cache_byte": 1}, "unknown option 'cache_byte': did you mean cache_bytes?"),
+        ({"end_point": "x"}, "unknown option 'end_point': did you mean endpoint?"),
+        ({"cache_byts": 1}, "unknown option 'cache_byts': did you mean cache_bytes?"),
+        ({"zzz": 1}, "unknown option 'zzz': options are url, unit, "),
+    ],
+)
+def test_open(options: dict[str, Any], said: str) -> None:
+    url = place()
+    publish("text", url)
+    for where in (url, MemoryStore(url.partition("://")[2])):  # of a store at hand they were dropped in silence
+        with pytest.raises(TypeError) as caught:
+            Monocontext.open(where, **options)
+        assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize("write", [publish, append])
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("excluded", "exclude"), ("headers", "header"), ("filter", "filters"), ("follow_link", "follow_links")],
+)
+def test_publish_and_append(write: Any, name: str, near: str) -> None:
+    url = place()
+    with pytest.raises(TypeError, match=rf"^unknown option '{name}': did you mean {near}\?$"):
+        write("text", url, **{name: 1})
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "Monocontext": lambda **options: Monocontext("bucket", "prefix/", "other.json", **options),
+    "AsyncMonocontext.open": lambda **options: AsyncMonocontext.open("memory://x", **options),
+    "index": lambda **options: index([], "memory://x", **options),
+    "open_store": lambda **options: open_store("s3://bucket", **options),
+    "Memory.open": lambda **options: Memory.open("memory://x", **options),
+    "Memory.open of a store": lambda **options: Memory.open(MemoryStore("x"), **options),
+    "Memory.context": lambda **options: Memory.open("memory://x").context(**options),
+    "Sessions.open": lambda **options: Sessions.open("memory://x", **options),
+    "Project.context": lambda **options: Sessions.open("memory://x").project("p").context(**options),
+    "SessionStore": lambda **options: SessionStore("memory://x", **options),
+    "open_project": lambda **options: open_project("memory://x", **options),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_other_function(call: str) -> None:
+    with pytest.raises(TypeError, match=r"^unknown option 'zzz': options are [a-z_, ]+$"):
+        CALLS[call](zzz=1)
+
+
+def keywords(function: Callable[..., Any]) -> set[str]:
+    found = signature(function).parameters.values()
+    assert not [each for each in found if each.kind is Parameter.VAR_KEYWORD]
+    return {each.name for each in found}
+
+
+def test_signatures_show_every_option() -> None:
+    assert keywords(Monocontext.open) == {"url", "unit", "shape", *OpenOptions.__annotations__}
+    assert keywords(open_store) == {"url", *StoreOptions.__annotations__}
+    assert keywords(publish) >= ReadingOptions.__annotations__.keys()
+    assert signature(Monocontext.open).parameters["endpoint"].annotation == "str | None"
+
+
+def test_typed_options_are_the_fields_that_they_set() -> None:
+    assert {each.name for each in fields(Reading)} == ReadingOptions.__annotations__.keys()
+    assert {each.name for each in fields(S3Options)} == StoreOptions.__annotations__.keys() - {"client"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"), [("greenlet", "monocontext.aio needs greenlet"), ("aioboto3", "aioboto3")]
+)
+def test_the_asynchronous_text_names_its_extra(missing: str, said: str) -> None:
+    code = (
+        f"import sys, asyncio; sys.modules[{missing!r}] = None\n"
+        "from monocontext.aio import AsyncMonocontext\n"
+        "async def main(): await AsyncMonocontext.open('s3://bucket/x', endpoint='http://127.0.0.1:9')\n"
+        "asyncio.run(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
+    last = done.stderr.strip().splitlines()[-1]
+    assert said in last
+    assert last.endswith("pip install 'monocontext[async]'")

@@ -1,0 +1,51 @@
+"""What mypy and pyright say of programs that use the public names, rightly and wrongly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # `make types` runs these; pyright fetches itself by npm
+
+HERE = Path(__file__).parent
+TOP = HERE.parents[1]
+CORRECT, MISTYPED = HERE / "correct.py", HERE / "mistyped.py"
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run([sys.executable, "-m", *map(str, command)], capture_output=True, text=True, cwd=TOP)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.stdout
+
+
+def mypy(path: Path) -> set[int]:
+    """The lines on which mypy finds an error."""
+    lines = run("mypy", "--strict", "--no-error-summary", "--hide-error-context", path).splitlines()
+    found = [line.split(":", 3) for line in lines if ": error: " in line]
+    assert all(Path(place) == path.relative_to(TOP) for place, *_ in found), lines
+    return {int(number) for _, number, *_ in found}
+
+
+def pyright(path: Path) -> set[int]:
+    """The lines on which pyright finds an error, in its standard mode."""
+    said = json.loads(run("pyright", "--outputjson", "--pythonpath", sys.executable, path))
+    assert said["summary"]["filesAnalyzed"] == 1
+    errors = [each for each in said["generalDiagnostics"] if each["severity"] == "error"]
+    return {each["range"]["start"]["line"] + 1 for each in errors}
+
+
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_a_mistake_is_an_error_on_its_line(checker) -> None:  # type: ignore[no-untyped-def]
+    lines = MISTYPED.read_text().splitlines()
+    marked = {number for number, line in enumerate(lines, 1) if line.endswith("  # error")}
+    assert len(marked) > 30
+    assert checker(MISTYPED) == marked
+
+
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_a_correct_program_has_no_error(checker) -> None:  # type: ignore[no-untyped-def]
+    assert checker(CORRECT) == set()

@@ -1,0 +1,564 @@
+"""A commit is one conditional PUT: whatever dies, is lost or comes in between, readers see one whole text."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import sys
+import threading
+import uuid
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, regex
+from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, StoreFailure, UnsupportedFormat
+from monocontext.format.generations import find_root, read_generation
+from monocontext.format.manifest import ROOT_KEY, generation_key
+from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.verify import verify
+
+OLD = "".join(f"old line {i} é\n" for i in range(12))
+NEW = "".join(f"new line {i} 漢\r\n" for i in range(15)) + "no newline at the end"
+LAYOUT = {"frame_bytes": 50, "segment_bytes": 120}
+
+
+def memory() -> MemoryStore:
+    return MemoryStore(uuid.uuid4().hex, "prefix")
+
+
+def text_of(store: Store) -> str:
+    with Monocontext.open(store, cache_bytes=0) as context:
+        return str(context)
+
+
+def small_pages(monkeypatch: pytest.MonkeyPatch, frames: int) -> None:
+    # By its module: the package's attribute of this name is the function.
+    monkeypatch.setattr(sys.modules["monocontext.writing.pages"], "FRAMES_PER_PAGE", frames)
+
+
+WRITES: dict[str, tuple[Callable[[Store], object], str]] = {
+    "append": (lambda store: append(NEW, store, segment_bytes=120), OLD + NEW),
+    "replace": (lambda store: publish(NEW, store, replace=True, **LAYOUT), NEW),  # type: ignore[arg-type]
+    "replace with nothing": (lambda store: publish("", store, replace=True), ""),
+}
+
+
+@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_crash_at_every_put(name: str, landed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, 5)
+    write, new = WRITES[name]
+    seen = set()
+    for puts in range(100):
+        store = memory()
+        publish(OLD, store, **LAYOUT)  # type: ignore[arg-type]
+        early = Monocontext.open(store, cache_bytes=0)
+        crashing = CrashingStore(store, puts, landed=landed)
+        try:
+            write(crashing)
+        except Crash:
+            pass
+        if not crashing.crashed:
+            assert text_of(store) == new
+            break
+        assert text_of(store) in (OLD, new)
+        assert str(early) == OLD  # who had opened it before keeps it
+        assert verify(store).problems == []
+        committed = any(info.key == generation_key(2) for info in store.list("generations/"))
+        seen.add(committed)
+        fresh = str(Monocontext.open(store, generation=1).refresh())
+        assert fresh == (new if committed else OLD)
+        if not committed:
+            write(store)
+            assert text_of(store) == new
+        else:  # manifest.json may lag; the next writer starts from what was committed, and repairs it
+            append("more\n", store)
+            assert text_of(store) == new + "more\n"
+        assert verify(store).problems == []
+    else:
+        pytest.fail("never came to an end")
+    assert puts >= 2
+    assert seen == {False, True} or (landed and puts == 2)
+
+
+@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
+def test_a_crash_at_every_put_of_the_first_publish(landed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, 5)
+    for puts in range(100):
+        store = memory()
+        crashing = CrashingStore(store, puts, landed=landed)
+        try:
+            publish(NEW, crashing, **LAYOUT)  # type: ignore[arg-type]
+        except Crash:
+            pass
+        committed = any(True for _ in store.list("generations/"))
+        if committed:
+            assert text_of(store) == NEW
+            assert verify(store).ok
+            if crashing.crashed:
+                with pytest.raises(AlreadyExists):
+                    publish(NEW, store, **LAYOUT)  # type: ignore[arg-type]
+                append("more", store)  # repairs the pointer
+                assert find_root(store).manifest.generation == 2
+                assert text_of(store) == NEW + "more"
+        else:
+            with pytest.raises(NotFound):
+                Monocontext.open(store)
+            publish(NEW, store, **LAYOUT)  # type: ignore[arg-type]
+            assert text_of(store) == NEW
+            assert verify(store).ok
+        if not crashing.crashed:
+            break
+    assert puts > 5
+
+
+def test_a_run_that_is_repeated_sends_only_what_is_missing() -> None:
+    text = "".join(f"line {i:06d}\n" for i in range(200))
+    whole = CountingStore(memory())
+    publish(text, whole, frame_bytes=100, segment_bytes=300, codec="raw")
+    segments = sum(request.verb == "put" and request.key.startswith("segments/") for request in whole.log)
+    assert segments == 9
+    for puts in (1, 4, segments):
+        store = memory()
+        with pytest.raises(Crash):
+            publish(text, CrashingStore(store, puts), frame_bytes=100, segment_bytes=300, codec="raw")
+        again = CountingStore(store)
+        there = sum(1 for _ in store.list("segments/"))
+        progress = []
+        publish(text, again, frame_bytes=100, segment_bytes=300, codec="raw", progress=progress.append)
+        sent = [request.key for request in again.log if request.verb == "put"]
+        assert sum(key.startswith("segments/") for key in sent) == segments - there
+        assert sent[-2:] == [generation_key(1), ROOT_KEY]
+        assert progress[-1].reused == there
+        assert text_of(store) == text
+
+
+def test_the_order_of_puts() -> None:
+    store = CountingStore(memory())
+    publish(NEW, store, **LAYOUT)  # type: ignore[arg-type]
+    kinds = [request.key.split("/")[0] for request in store.log if request.verb == "put"]
+    assert kinds == ["segments"] * (len(kinds) - 3) + ["index", "generations", "manifest.json"]
+
+
+# -- lost answers and other writers ----------------------------------------------------
+
+
+class LostAck(WrappedStore):
+    """The first PUT of a root lands, and then its answer is another."""
+
+    def __init__(self, store: Store, key: str, error: type[Exception]) -> None:
+        super().__init__(store)
+        self.key, self.error, self.lost = key, error, 0
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
+        if key == self.key and not self.lost:
+            self.lost += 1
+            raise self.error("the answer was lost")
+        return etag
+
+
+@pytest.mark.parametrize("error", [AlreadyExists, StoreFailure])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_lost_answer_to_the_commit(name: str, error: type[Exception]) -> None:
+    write, new = WRITES[name]
+    store = memory()
+    publish(OLD, store, **LAYOUT)  # type: ignore[arg-type]
+    losing = LostAck(store, generation_key(2), error)
+    write(losing)
+    assert losing.lost == 1
+    assert text_of(store) == new
+    assert [info.key for info in store.list("generations/")] == [generation_key(1), generation_key(2)]
+    assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("error", [AlreadyExists, StoreFailure])
+def test_a_lost_answer_to_the_first_commit(error: type[Exception]) -> None:
+    store = memory()
+    publish(NEW, LostAck(store, generation_key(1), error))
+    assert text_of(store) == NEW
+    assert len(list(store.list("generations/"))) == 1
+
+
+@pytest.mark.parametrize("error", [AlreadyExists, StoreFailure])
+def test_a_lost_answer_to_the_pointer(error: type[Exception]) -> None:
+    store = memory()
+    publish(OLD, store)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        append(NEW, LostAck(store, ROOT_KEY, error))
+    assert text_of(store) == OLD + NEW
+    assert len(list(store.list("generations/"))) == 2
+    assert all("committed, but manifest.json could not be updated" in str(warning.message) for warning in caught)
+
+
+def test_a_commit_that_did_not_land_is_an_error() -> None:
+    class Refusing(WrappedStore):
+        def put(self, key: str, data: bytes, **condition: Any) -> str:
+            if key.startswith("generations/"):
+                raise StoreFailure("no answer")
+            return super().put(key, data, **condition)
+
+    store = memory()
+    publish(OLD, store)
+    with pytest.raises(StoreFailure, match="no answer"):
+        append(NEW, Refusing(store))
+    assert text_of(store) == OLD
+
+
+class Overtaken(WrappedStore):
+    """Before the root of a writer is put, others commit."""
+
+    def __init__(self, store: Store, others: list[Callable[[], object]]) -> None:
+        super().__init__(store)
+        self.others = others
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        if key.startswith("generations/") and self.others:
+            self.others.pop(0)()
+        return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+
+def test_a_writer_that_is_overtaken_rebases(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, 4)
+    store = memory()
+    publish(OLD, store, **LAYOUT)  # type: ignore[arg-type]
+    others = [lambda: [append("one\n", store), append("two\n", store)], lambda: append("three\n", store)]
+    root = append(NEW, Overtaken(store, others))  # type: ignore[arg-type]
+    assert root.generation == 5
+    assert text_of(store) == OLD + "one\ntwo\nthree\n" + NEW
+    assert verify(store).problems == []
+
+
+def test_an_append_after_a_replacement_goes_behind_the_new_text() -> None:
+    store = memory()
+    publish(OLD, store)
+    append(NEW, Overtaken(store, [lambda: publish("other\n", store, replace=True)]))
+    assert text_of(store) == "other\n" + NEW
+    assert verify(store).problems == []
+
+
+def test_two_first_writers() -> None:
+    store = memory()
+    with pytest.raises(AlreadyExists, match="another writer has just published generation 1"):
+        publish(NEW, Overtaken(store, [lambda: publish(OLD, store)]))
+    assert text_of(store) == OLD
+
+
+@pytest.mark.parametrize("any_store", ["memory", "directory", "seaweedfs"], indirect=True)
+def test_eight_appenders_at_once(any_store: Store) -> None:
+    publish("begin\n", any_store, frame_bytes=40)
+    writers, rounds = 8, 2 if "seaweed" in repr(any_store).lower() or "S3" in repr(any_store) else 4
+    barrier = threading.Barrier(writers)
+
+    def text(writer: int, number: int) -> str:
+        return "".join(f"<writer {writer}, text {number}, line {line}>\n" for line in range(3))
+
+    def write(writer: int) -> None:
+        barrier.wait()
+        for number in range(rounds):
+            append(text(writer, number), any_store)
+
+    with ThreadPoolExecutor(writers) as threads:
+        list(threads.map(write, range(writers)))
+    result = text_of(any_store)
+    assert result.startswith("begin\n")
+    assert len(result) == 6 + sum(len(text(w, n)) for w in range(writers) for n in range(rounds))
+    for writer in range(writers):
+        places = [result.index(text(writer, number)) for number in range(rounds)]
+        assert places == sorted(places)
+    with Monocontext.open(any_store) as context:
+        assert context.generation == 1 + writers * rounds
+    assert verify(any_store).problems == []
+
+
+def test_readers_see_whole_texts_while_others_append() -> None:
+    store = memory()
+    publish("0\n" * 10, store, frame_bytes=10)
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in range(1, 40):
+            append(f"{number}\n" * 10, store)
+        stop.set()
+
+    kept = Monocontext.open(store, cache_bytes=0)
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(write)
+        while not stop.is_set():
+            with Monocontext.open(store) as context:
+                text = str(context)
+                assert text == "".join(f"{number}\n" * 10 for number in range(context.generation))
+            assert str(kept) == "0\n" * 10
+        writing.result()
+    assert (kept.generation, len(kept)) == (1, 20)
+    assert len(kept.refresh().split("\n")) == 401
+
+
+# -- publish, append, replace ----------------------------------------------------
+
+
+def test_publish_where_a_context_is() -> None:
+    store = memory()
+    publish(OLD, store)
+    with pytest.raises(AlreadyExists, match=r"already holds a context .*`append`.*replace=True"):
+        publish(NEW, store)
+    assert text_of(store) == OLD
+
+
+def test_replace_keeps_the_earlier_generation() -> None:
+    store = memory()
+    publish(OLD, store)
+    assert publish(NEW, store, replace=True).generation == 2
+    assert text_of(store) == NEW
+    with Monocontext.open(store, generation=1) as context:
+        assert str(context) == OLD
+
+
+def test_replace_where_nothing_is() -> None:
+    store = memory()
+    assert publish(NEW, store, replace=True).generation == 1
+    assert text_of(store) == NEW
+
+
+def test_append_where_nothing_is() -> None:
+    with pytest.raises(NotFound, match=r"no context to append to.*`upload`"):
+        append(NEW, memory())
+
+
+def test_append_of_nothing() -> None:
+    store = memory()
+    publish(OLD, store)
+    assert append("", store).generation == 1
+    assert append([], store).generation == 1
+    assert len(list(store.list("generations/"))) == 1
+
+
+def test_append_to_nothing() -> None:
+    store = memory()
+    publish("", store)
+    append(NEW, store)
+    assert text_of(store) == NEW
+    assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 7, 30])
+@pytest.mark.parametrize("frames_per_page", [1, 3, 4096])
+def test_many_appends_are_one_text(pieces: int, frames_per_page: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, frames_per_page)
+    store = memory()
+    publish("", store, frame_bytes=30)
+    text = ""
+    for number in range(pieces):
+        piece = f"piece {number} é\r\n" * (number % 4)
+        append(piece, store)
+        text += piece
+    assert text_of(store) == text
+    with Monocontext.open(store) as context:
+        assert [context.lines[i] for i in range(len(context.lines))] == text.splitlines(keepends=True)
+        assert context.find("piece 29") == text.find("piece 29")
+        assert context[::-1] == text[::-1]
+    assert verify(store).problems == []
+    root = find_root(store).manifest
+    assert all(page.frames - before == frames_per_page for page, before in _page_sizes(root)[:-1])
+
+
+def _page_sizes(root: Any) -> list[tuple[Any, int]]:
+    frames = [0, *(page.frames for page in root.pages)]
+    return list(zip(root.pages, frames, strict=False))
+
+
+def test_an_append_rewrites_the_short_tail_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, 5)
+    store = CountingStore(memory())
+    publish("x" * 1230, store, frame_bytes=100)  # 13 frames: pages of 5, 5 and 3
+    before = {info.key: info.etag for info in store.list()}
+    store.reset()
+    append("y" * 150, store)
+    puts = [request.key.split("/")[0] for request in store.log if request.verb == "put"]
+    assert puts == ["segments", "index", "generations", "manifest.json"]
+    after = {info.key: info.etag for info in store.list()}
+    assert {key for key in before if before[key] != after[key]} == {ROOT_KEY}
+    old, new = read_generation(store, 1), read_generation(store, 2)
+    assert new.pages[:2] == old.pages[:2]
+    assert [page.frames for page in new.pages] == [5, 10, 15]
+
+
+# -- a pointer that lags, lies or is foreign ----------------------------------------------------
+
+
+def test_a_pointer_that_lags_is_repaired_by_the_next_writer() -> None:
+    store = memory()
+    publish(OLD, store)
+    first = store.get(ROOT_KEY).data
+    append("one\n", store)
+    append("two\n", store)
+    store.put(ROOT_KEY, first)
+    assert text_of(store) == OLD  # readers take what is there
+    with Monocontext.open(store) as context:
+        assert str(context.refresh()) == OLD + "one\ntwo\n"  # and look ahead when they are told to
+    append("three\n", store)
+    assert text_of(store) == OLD + "one\ntwo\nthree\n"
+    assert find_root(store).manifest == read_generation(store, 4)
+
+
+@pytest.mark.parametrize("garbage", [b"", b"garbage", b"{", b"\xff\xfe"])
+def test_a_pointer_that_is_damaged_is_repaired_by_the_next_writer(garbage: bytes) -> None:
+    store = memory()
+    publish(OLD, store)
+    append("one\n", store)
+    store.put(ROOT_KEY, garbage)
+    with pytest.raises(DamagedData, match=ROOT_KEY):
+        Monocontext.open(store)
+    append("two\n", store)
+    assert text_of(store) == OLD + "one\ntwo\n"
+    store.put(ROOT_KEY, garbage)
+    with pytest.raises(AlreadyExists):
+        publish(NEW, store)
+    publish(NEW, store, replace=True)
+    assert text_of(store) == NEW
+
+
+def test_a_pointer_that_is_missing_is_repaired_by_the_next_writer() -> None:
+    store = memory()
+    publish(OLD, store)
+    append("one\n", store)
+    store.delete(ROOT_KEY)
+    assert text_of(store) == OLD + "one\n"
+    with pytest.raises(AlreadyExists):
+        publish(NEW, store)
+    append("two\n", store)
+    assert find_root(store).manifest.generation == 3
+    assert text_of(store) == OLD + "one\ntwo\n"
+
+
+@pytest.mark.parametrize("write", [lambda s: append(NEW, s), lambda s: publish(NEW, s, replace=True)])
+@pytest.mark.parametrize(
+    ("there", "error"),
+    [
+        (b'[{"segment": "a", "start_line": 0, "line_count": 1}]', NotAContext),
+        (b'{"name": "an app", "version": 3}', NotAContext),
+        (b'{"format": 2, "min_reader": 2}', UnsupportedFormat),
+        (b"garbage and no generation", DamagedData),
+    ],
+)
+def test_what_is_foreign_or_newer_is_never_written_over(
+    there: bytes, error: type[Exception], write: Callable[[Store], object]
+) -> None:
+    store = memory()
+    store.put(ROOT_KEY, there)
+    with pytest.raises(error):
+        write(store)
+    assert [(info.key, store.get(info.key).data) for info in store.list()] == [(ROOT_KEY, there)]
+
+
+def test_a_generation_that_was_never_committed() -> None:
+    store = memory()
+    publish(OLD, store)
+    with pytest.raises(NotFound, match=r"generations/0{19}7\.json"):
+        Monocontext.open(store, generation=7)
+
+
+# -- refresh ----------------------------------------------------
+
+
+def test_a_reader_keeps_its_generation_until_it_refreshes() -> None:
+    store = memory()
+    publish(OLD, store, frame_bytes=50)
+    context = Monocontext.open(store)
+    part = context.view(5, 50)
+    append(NEW, store)
+    assert (len(context), str(context), context.generation) == (len(OLD), OLD, 1)
+    assert context.refresh() is context
+    assert (len(context), str(context), context.generation) == (len(OLD + NEW), OLD + NEW, 2)
+    assert str(part) == OLD[5:50]
+    assert context.refresh() is context
+
+
+def test_refresh_after_a_replacement() -> None:
+    store = memory()
+    publish(OLD, store, frame_bytes=50)
+    context = Monocontext.open(store)
+    view = context.view(5, 50)
+    assert context[7] == OLD[7]  # its frame is at hand, and must not be used afterwards
+    publish(NEW, store, frame_bytes=50, replace=True)
+    context.refresh()
+    assert context[7] == NEW[7]
+    assert str(context) == NEW
+    assert str(view) == OLD[5:50]
+    with pytest.raises(ValueError, match="refresh belongs to the text that was opened"):
+        view.refresh()
+
+
+def test_refresh_of_lines() -> None:
+    store = memory()
+    publish("a\nb\n", store)
+    lines = Monocontext.open(store, unit="lines")
+    append("c\n", store)
+    assert len(lines) == 2
+    assert list(lines.refresh()) == ["a\n", "b\n", "c\n"]
+
+
+def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie() -> None:
+    """What a newer writer said of its generation (a filter, a summary) does not hold for the text that follows."""
+    import dataclasses
+
+    from monocontext.format.manifest import Manifest
+
+    store = memory()
+    root = publish(OLD, store)
+    data = dataclasses.replace(root, extra={"shelf": "of generation 1"}).to_bytes()
+    store.put(ROOT_KEY, data)
+    assert Manifest.from_bytes(store.get(ROOT_KEY).data).extra == {"shelf": "of generation 1"}
+    assert append("more", store).extra == {}
+    assert text_of(store) == OLD + "more"
+
+
+def test_iterators_belong_to_the_generation_that_they_were_made_in() -> None:
+    """Those too that have given nothing yet when the text moves."""
+    store = memory()
+    publish(OLD, store, frame_bytes=50)
+    context = Monocontext.open(store)
+    made = [
+        iter(context),
+        context.chunks(7),
+        iter(context.lines),
+        (hit.line for hit in context.grep("line", max_hits=1)),
+        (match.span() for match in regex.finditer("li", context)),
+    ]
+    expected: list[list[Any]] = [
+        [*items] for items in (OLD, Monocontext.open(store).chunks(7), OLD.splitlines(keepends=True))
+    ]
+    expected += [OLD.splitlines()[:1], [match.span() for match in re.finditer("li", OLD)]]
+    publish("x a\n", store, replace=True)
+    context.refresh()
+    assert [list(each) for each in made] == expected
+
+
+def test_what_was_made_of_the_whole_text_before_a_refresh_stays(tmp_path: Path) -> None:
+    """A view of everything is no other name of the text that moves, and a pickle of what is derived is not either."""
+    publish(OLD, tmp_path, frame_bytes=50)
+    context = Monocontext.open(tmp_path, materialize_limit=40)
+    made = [
+        (context.view(), OLD),
+        (context[:], OLD),
+        (context.strip("\0"), OLD),
+        (context.lower(), OLD.lower()),
+        (context + "!", OLD + "!"),
+        (context.split(), OLD.split()),
+        (context.rsplit("aa"), OLD.rsplit("aa")),
+    ]
+    publish("something shorter", tmp_path, replace=True)
+    context.refresh()
+    for lazy, expected in made:
+        again = pickle.loads(pickle.dumps(lazy))
+        for each in (lazy, again):
+            assert ("".join(each) if isinstance(expected, str) else list(each)) == expected

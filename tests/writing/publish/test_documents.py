@@ -1,0 +1,284 @@
+"""Documents as they are published and appended: by name, by place, from files, in bounded memory; and bad input."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, append, publish
+from monocontext.errors import AlreadyExists, DamagedData, InvalidText, NotFound
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.testing import CountingStore
+from monocontext.writing.documents import documents
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.verify import verify
+
+
+@pytest.fixture
+def store() -> Iterator[MemoryStore]:
+    name = uuid.uuid4().hex
+    yield MemoryStore(name)
+    forget(name)
+
+
+def texts_of(store: Any) -> list[tuple[str, str]]:
+    with Monocontext.open(store) as context:
+        found = context.documents
+        return [(record.name, str(context.view(record.start, record.stop))) for record in found.records()]
+
+
+def test_a_mapping_is_its_documents(store: MemoryStore) -> None:
+    given = {"a": "one", "b": "", "c": "é\n\n", "漢": "\r\n"}
+    publish(given, store)
+    assert texts_of(store) == list(given.items())
+    with Monocontext.open(store) as context:
+        assert str(context) == "one\né\n\n\r\n"
+        assert {name: str(text) for name, text in context.documents.items()} == given
+        assert context.stats.gets == 2  # the root, which holds their page, and the text
+    assert verify(store).problems == []
+
+
+def test_an_iterable_streams_with_metadata(store: MemoryStore, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("from a file")
+    long = "x" * (3 << 20)
+    items = [("a", "1", {"k": [1, None]}), ("b", tmp_path / "file"), "unnamed", ("c", long), ("a", "2")]
+    publish(documents(iter(items)), store)
+    expected = [("a", "1"), ("b", "from a file"), ("2", "unnamed"), ("c", long), ("a", "2")]
+    assert texts_of(store) == expected
+    with Monocontext.open(store) as context:
+        assert context.documents.metadata("b") == {}
+        assert context.documents.metadata_of(0) == {"k": [1, None]}
+        assert str(context.documents["a"]) == "2"  # the last of a name
+        assert list(context.documents) == ["a", "b", "2", "c"]  # as in a dict of the pairs
+        assert len(context.documents) == 4
+        assert context.documents.count == 5
+
+
+def test_places_are_those_of_the_text(store: MemoryStore) -> None:
+    given = [(f"n{i}", "é" * (i % 7) + "\n" * (i % 3)) for i in range(300)]
+    publish(documents(given), store, frame_bytes=64)
+    with Monocontext.open(store) as context:
+        whole = str(context)
+        for record in context.documents.records():
+            assert whole[record.start : record.stop] == given[record.number][1]
+            assert record.first_line == whole.count("\n", 0, record.start)
+            assert record.newlines == given[record.number][1].count("\n")
+            assert record.bytes == len(given[record.number][1].encode())
+            if len(record):
+                assert context.documents.at(record.start) == context.documents.at(record.stop - 1) == record
+        between = next(r.stop for r in context.documents.records() if len(r) and whole[r.stop - 1] != "\n")
+        assert context.documents.at(between) is None
+
+
+def test_files_of_a_directory_are_documents_whatever_they_hold(store: MemoryStore, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.txt").write_text("=== FILE: forged ===\nnot a file\n")
+    (tmp_path / "sub" / "b.txt").write_text("no newline")
+    publish(tmp_path, store)
+    assert texts_of(store) == [
+        ("a.txt", "=== FILE: forged ===\nnot a file\n"),
+        ("sub/b.txt", "no newline"),
+    ]
+    with Monocontext.open(store) as context:
+        assert str(context).count("=== FILE: ") == 3
+        assert context.documents.at(str(context).index("not a file")).name == "a.txt"  # type: ignore[union-attr]
+
+
+def test_a_file_keeps_its_text(store: MemoryStore, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("no newline")
+    publish([tmp_path / "a.txt", "plain text"], store)
+    assert texts_of(store) == [("a.txt", "no newline")]
+    with Monocontext.open(store) as context:
+        assert str(context) == "no newlineplain text"
+
+
+def test_plain_text_has_no_documents(store: MemoryStore) -> None:
+    root = publish("text", store)
+    assert root.documents is None
+    with Monocontext.open(store) as context:
+        assert dict(context.documents) == {}
+        assert len(context.documents) == context.documents.count == 0
+        with pytest.raises(ValueError, match="one text without documents"):
+            Monocontext.open(store, shape="list")
+
+
+def test_appends_and_compact_keep_documents(store: MemoryStore) -> None:
+    expected: list[tuple[str, str]] = []
+    for turn in range(30):
+        given = [(f"{turn % 4}-{i}", f"text {turn} {i}" + "\n" * (i % 2)) for i in range(turn % 5)]
+        (append if turn else publish)(documents(given) if turn % 3 else dict(given), store, frame_bytes=32)
+        if turn % 7 == 0 and turn:
+            append("text that is no document", store)
+        expected += given
+    assert texts_of(store) == expected
+    before = verify(store)
+    assert (before.problems, before.documents) == ([], len(expected))
+    compact(store, frame_bytes=256)
+    assert texts_of(store) == expected
+    assert verify(store).problems == []
+    gc(store, older_than_seconds=0)
+    assert texts_of(store) == expected
+
+
+def test_documents_without_text_are_kept(store: MemoryStore) -> None:
+    publish({"a": "", "b": ""}, store)
+    append({"c": ""}, store)
+    append({"d": "text"}, store)
+    assert texts_of(store) == [("a", ""), ("b", ""), ("c", ""), ("d", "text")]
+    with Monocontext.open(store, shape="list") as texts:
+        assert texts == ["", "", "", "text"]
+    publish({"e": ""}, store, replace=True)
+    assert texts_of(store) == [("e", "")]
+    assert verify(store).ok
+
+
+def test_pages_fill_and_names_are_found_in_tables(store: MemoryStore) -> None:
+    counted = CountingStore(store)
+    given = [(f"name {i}", str(i)) for i in range(9000)]
+    publish(documents(given), store)
+    append(documents([("name 5", "anew"), ("more", "text")]), store)
+    append(documents([(f"other {i}", str(i)) for i in range(5000)]), store)
+    assert verify(store).problems == []
+    with Monocontext.open(counted) as context:
+        found = context.documents
+        assert context.documents.count == 14_002
+        assert str(found["name 5"]) == "anew"
+        assert str(found["name 8999"]) == "8999"
+        assert str(found["other 4999"]) == "4999"
+        assert "absent" not in found
+        assert len(found) == 14_001
+    with Monocontext.open(store) as context:
+        assert str(context.documents["name 7"]) == "7"
+        assert context.stats.gets <= 1 + len(context._reader.manifest.documents.names) + 2  # type: ignore[union-attr]
+
+
+def test_one_upload_finds_a_name_with_two_requests(store: MemoryStore) -> None:
+    publish(documents((f"name {i}", str(i)) for i in range(20_000)), store)
+    with Monocontext.open(store) as context:
+        assert len(context.documents) == 20_000
+        assert context.stats.gets == 1
+        text = context.documents["name 12345"]
+        assert context.stats.gets <= 3
+        assert str(text) == "12345"
+
+
+def test_appending_little_costs_little(store: MemoryStore) -> None:
+    publish(documents((f"name {i}", str(i)) for i in range(5000)), store)
+    counted = CountingStore(store)
+    append({"one": "more"}, counted)
+    assert not [one for one in counted.log if one.verb == "put" and one.key.startswith("documents/")]
+
+
+@pytest.mark.parametrize("size", [400, 4000], ids=["short", "long"])
+def test_an_append_whose_pages_were_collected_changes_nothing(store: MemoryStore, size: int) -> None:
+    """A page of 4,096 documents is stored while the rest is read: `gc` without a grace period takes it for garbage."""
+    before = publish({"first": "text"}, store)
+    collected = 0
+
+    def rows() -> Iterator[tuple[str, str]]:
+        nonlocal collected
+        for i in range(6000):
+            if i == 5900:  # texts go on by the MiB
+                limit = time.monotonic() + 60
+                while not collected and time.monotonic() < limit:  # the page is stored by a thread
+                    collected += gc(store, older_than_seconds=0).documents
+            yield f"name {i}", "x" * size
+
+    with pytest.raises(AlreadyExists, match="`gc` removed young objects"):
+        append(documents(rows()), store)
+    assert collected == 1
+    assert texts_of(store) == [("first", "text")]
+    report = verify(store)
+    assert (report.problems, report.documents) == ([], 1)
+    with Monocontext.open(store) as context:
+        assert context.generation == before.generation + 1  # the fence
+    append(documents((f"name {i}", "x" * size) for i in range(6000)), store)
+    assert [name for name, _ in texts_of(store)] == ["first", *(f"name {i}" for i in range(6000))]
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([("a", 1)], "document 0 .'a'.: its text is a str or a path, not int"),
+        (["fine", 7], "document 1: expected a text, .name, text."),
+        ([(1, "text")], "document 0: a name is a str, not int"),
+        ([("a", "half \ud83d")], "document 'a': a lone surrogate U.D83D at character 5"),
+        ([("\ud83d", "text")], "document 0: its name holds a lone surrogate"),
+        ([("n" * 5000, "text")], "a name of 5,000 bytes"),
+        ([("a", "text", {"k": object()})], "document 0: its metadata is no JSON object"),
+        ([("a", "text", {"k": "v" * 70_000})], "metadata of 70,008 bytes"),
+        ([("a", "text", {"k": float("nan")})], "document 0: its metadata is no JSON object"),
+    ],
+)
+def test_what_is_no_document_is_refused_in_one_line(store: MemoryStore, items: list[Any], words: str) -> None:
+    with pytest.raises(InvalidText, match=words) as caught:
+        publish(documents(items), store)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(NotFound):
+        Monocontext.open(store)
+
+
+def test_unique_refuses_a_doubled_name(store: MemoryStore) -> None:
+    items = [*((str(i), "text") for i in range(5000)), ("17", "again")]
+    with pytest.raises(InvalidText, match="documents 17 and 5000 are both named '17'"):
+        publish(documents(items, unique=True), store)
+    with pytest.raises(NotFound):
+        Monocontext.open(store)
+    publish(documents(items), store)
+    with pytest.raises(ValueError, match="several documents are named '17'"):
+        Monocontext.open(store, shape="dict")
+    assert len(Monocontext.open(store, shape="list")) == 5001
+
+
+def test_damage_of_documents_is_found(tmp_path: Path) -> None:
+    publish(documents((f"name {i}", str(i)) for i in range(9000)), tmp_path)
+    for file in (tmp_path / "documents").iterdir():
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.chmod(0o644)
+        whole = file.read_bytes()
+        file.write_bytes(data)
+        report = verify(tmp_path)
+        assert any(file.name in problem for problem in report.problems)
+        file.write_bytes(whole)
+    assert verify(tmp_path).ok
+
+
+def test_a_reader_never_takes_damaged_records(tmp_path: Path) -> None:
+    given = {f"name {i}": f"text {i}" for i in range(6000)}
+    publish(given, tmp_path)
+    refused = 0
+    for file in (tmp_path / "documents").iterdir():
+        whole = file.read_bytes()
+        file.chmod(0o644)
+        for at in (0, 20, len(whole) // 2, len(whole) - 1):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+            with Monocontext.open(tmp_path) as context:
+                try:
+                    found = {name: str(context.documents[name]) for name in [*list(given)[::900], "name 5999"]}
+                except DamagedData:
+                    refused += 1
+                else:
+                    assert found == {name: given[name] for name in found}
+        file.write_bytes(whole)
+    assert refused >= 4
+
+
+def test_two_appenders_keep_each_others_documents(store: MemoryStore) -> None:
+    publish({"first": "1"}, store)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda i: append({f"name {i}": f"text {i}"}, store), range(12)))
+    found = texts_of(store)
+    assert found[0] == ("first", "1")
+    assert sorted(found[1:]) == sorted((f"name {i}", f"text {i}") for i in range(12))
+    assert verify(store).problems == []

@@ -1,0 +1,386 @@
+"""Contexts out of text objects that already lie somewhere: uncopied, checked, and read only where it is allowed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from monocontext import Monocontext
+from monocontext.errors import AlreadyExists, ContextChanged, ForeignObject, InvalidText, NotAContext, NotFound
+from monocontext.format.manifest import ROOT_KEY
+from monocontext.stores import open_store
+from monocontext.stores.memory import forget
+from monocontext.stores.protocol import Store
+from monocontext.writing.index_in_place import index
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.verify import verify
+
+TEXTS = {
+    "a.txt": "plain words\r\nand more\n" * 9,
+    "b/é.txt": "café, 漢字かな, 😀 👍🏽 \u2028 " * 12,
+    "b/empty.txt": "",
+    "c d.txt": "no newline at the end",
+    "e.txt": "\n\n\x0b\x85\r",
+}
+WHOLE = "".join(TEXTS[name] for name in sorted(TEXTS, key=str.encode))
+
+
+class Place:
+    """Somewhere that holds text objects, and room for contexts in the same bucket or folder and in another."""
+
+    def __init__(self, url: Callable[[str], str]):
+        self.url = url
+        self.texts = open_store(url("texts"))
+        for name, text in TEXTS.items():
+            self.texts.put(name, text.encode())
+
+    def put(self, name: str, data: bytes) -> None:
+        self.texts.put(name, data)
+
+
+everywhere = pytest.mark.parametrize("place", ["memory", "directory", "moto"], indirect=True)
+
+
+@pytest.fixture(params=["memory", "directory"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    name = uuid.uuid4().hex
+    if request.param == "memory":
+        yield Place(lambda path: f"memory://{name}/{path}")
+        forget(name)
+    elif request.param == "directory":
+        yield Place(lambda path: str(tmp_path / path))
+    else:
+        bucket = request.getfixturevalue("moto_s3")
+        yield Place(lambda path: f"s3://{bucket}/{name}/{path}")
+
+
+@pytest.fixture
+def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.writing.index_in_place.READ_BYTES", 7)
+
+
+def read(url: str, **options: object) -> str:
+    with Monocontext.open(url, **options) as context:  # type: ignore[call-overload]
+        return str(context)
+
+
+@pytest.mark.usefixtures("small_reads")
+@pytest.mark.parametrize("frame_bytes", [5, 64, 1 << 18])
+def test_a_place_of_objects(place: Place, frame_bytes: int) -> None:
+    before = {info.key: info.etag for info in place.texts.list()}
+    root = index(place.url("texts"), place.url("context"), frame_bytes=frame_bytes)
+    assert read(place.url("context")) == WHOLE
+    assert (root.characters, root.text_bytes) == (len(WHOLE), len(WHOLE.encode()))
+    assert verify(place.url("context")).problems == []
+    assert {info.key: info.etag for info in place.texts.list()} == before
+    context = open_store(place.url("context"))
+    assert not list(context.list("segments/"))  # nothing was copied
+    with Monocontext.open(place.url("context"), cache_bytes=0) as opened:
+        for a, b in [(0, 5), (20, 300), (len(WHOLE) - 30, len(WHOLE)), (190, 260)]:
+            assert opened[a:b] == WHOLE[a:b]
+        assert opened.find("😀", 300) == WHOLE.find("😀", 300)
+
+
+@pytest.mark.parametrize("read_bytes", range(4, 12))
+def test_characters_across_reads(read_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.writing.index_in_place.READ_BYTES", read_bytes)
+    text = "aé漢😀" * 20 + "\r\n" * 10
+    name = uuid.uuid4().hex
+    for shift in range(4):
+        open_store(f"memory://{name}").put(f"{shift}.txt", ("x" * shift + text).encode())
+    index(f"memory://{name}/", f"memory://{name}-index", frame_bytes=9)
+    expected = "".join("x" * shift + text for shift in range(4))
+    assert read(f"memory://{name}-index", allow=[f"memory://{name}"]) == expected
+
+
+@everywhere
+def test_objects_by_name(place: Place) -> None:
+    names = ["texts/e.txt", "texts/b/é.txt", "texts/e.txt"]
+    index([place.url(name) for name in names], place.url("context"))
+    assert read(place.url("context")) == TEXTS["e.txt"] + TEXTS["b/é.txt"] + TEXTS["e.txt"]
+    assert verify(place.url("context")).problems == []
+
+
+def test_a_source_with_and_without_a_slash(place: Place) -> None:
+    for number, source in enumerate([place.url("texts"), place.url("texts/"), place.url("texts/b")]):
+        index(source, place.url(f"context{number}"))
+    assert read(place.url("context0")) == read(place.url("context1")) == WHOLE
+    assert read(place.url("context2")) == TEXTS["b/é.txt"]
+
+
+def test_a_whole_store_in_memory_as_a_source() -> None:
+    name = uuid.uuid4().hex
+    open_store(f"memory://{name}").put("a.txt", b"a\n")
+    for number, source in enumerate([f"memory://{name}", f"memory://{name}/"]):
+        index(source, f"memory://{name}-{number}")
+        assert read(f"memory://{name}-{number}", allow=[source]) == "a\n"
+
+
+def test_a_context_below_its_source_does_not_index_itself(place: Place) -> None:
+    index(place.url("texts"), place.url("texts/context"))
+    assert read(place.url("texts/context")) == WHOLE
+    index(place.url("texts"), place.url("texts/context"), replace=True)
+    assert read(place.url("texts/context")) == WHOLE
+
+
+@pytest.mark.parametrize("name", ["50%41.txt", "a b#c?d.txt", "100%.txt", "%2e%2e", "ü+ö.txt", "漢.txt"])
+def test_names_that_look_like_escapes(name: str, tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / name).write_text(f"this is {name}\n")
+    (tmp_path / "texts" / "50A.txt").write_text("this is another\n")
+    index(tmp_path / "texts" / name, tmp_path / "one")
+    assert read(str(tmp_path / "one")) == f"this is {name}\n"
+    index(tmp_path / "texts", tmp_path / "all")
+    assert f"this is {name}\n" in read(str(tmp_path / "all"))
+
+
+# -- what is refused ----------------------------------------------------
+
+
+COMPRESSED = {
+    "gzip": gzip.compress(b"text" * 50),
+    "zstd": zstandard.compress(b"text" * 50),
+    "bzip2": b"BZh91AY&SY" + b"\0" * 20,
+    "xz": b"\xfd7zXZ\x00\x00\x04",
+    "zip": b"PK\x03\x04" + b"\0" * 30,
+}
+
+
+@pytest.mark.parametrize("kind", COMPRESSED)
+def test_compressed_objects_name_upload(place: Place, kind: str) -> None:
+    place.put("b/zipped", COMPRESSED[kind])
+    with pytest.raises(InvalidText, match=rf"texts/b/zipped is compressed \({kind}\).*`monocontext upload"):
+        index(place.url("texts"), place.url("context"))
+    with pytest.raises(NotFound):
+        Monocontext.open(place.url("context"))
+
+
+@pytest.mark.usefixtures("small_reads")
+@pytest.mark.parametrize("frame_bytes", [1, 5, 100])
+@pytest.mark.parametrize(
+    ("data", "at"),
+    [
+        (b"abc\xff", 3),
+        (b"0123456789\xe6\xbc", 10),
+        (b"0123456789\xe6\xbcx", 10),
+        (b"\x80" * 200, 0),
+        (b"01234\x80\x80\x80\x80\x80\x80\x80\x80\x80", 5),
+        (b"\xef\xbb\xbfab\xff", 5),
+        ("x\ud800".encode("utf-8", "surrogatepass"), 1),
+        (b"\xc0\xaf", 0),
+        (b"ab\xf8\x88\x80\x80\x80", 2),
+    ],
+    ids=range(9),
+)
+def test_what_is_not_utf_8_is_refused_with_its_place(data: bytes, at: int, frame_bytes: int) -> None:
+    name = uuid.uuid4().hex
+    store = open_store(f"memory://{name}/texts")
+    store.put("a.txt", b"good\n")
+    store.put("bad.txt", data)
+    with pytest.raises(InvalidText, match=rf"texts/bad\.txt: not UTF-8 at byte {at}: .*upload --encoding"):
+        index(f"memory://{name}/texts", f"memory://{name}/context", frame_bytes=frame_bytes)
+    forget(name)
+
+
+@pytest.mark.usefixtures("small_reads")
+def test_a_byte_order_mark_is_skipped_with_a_note(place: Place) -> None:
+    notes: list[str] = []
+    place.put("0.txt", b"\xef\xbb\xbf")
+    place.put("1.txt", b"\xef\xbb\xbfcaf\xc3\xa9\n")
+    place.put("2.txt", b"not at the \xef\xbb\xbfbeginning\n")
+    index(place.url("texts"), place.url("context"), note=notes.append, frame_bytes=5)
+    assert read(place.url("context")) == "café\nnot at the \ufeffbeginning\n" + WHOLE
+    assert [note.rpartition("/")[2] for note in notes] == [f"{i}.txt: skipped a byte order mark" for i in (0, 1)]
+    assert verify(place.url("context")).problems == []
+
+
+def test_nothing_to_index(place: Place) -> None:
+    with pytest.raises(NotFound, match="nowhere"):
+        index(place.url("nowhere"), place.url("context"))
+    with pytest.raises(NotFound, match="nowhere"):
+        index(place.url("nowhere/"), place.url("context"))
+
+
+def test_a_context_is_no_source(place: Place) -> None:
+    publish("text", place.url("source"))
+    with pytest.raises(NotAContext, match="holds a context"):
+        index(place.url("source"), place.url("context"))
+
+
+def test_where_a_context_is_already(place: Place) -> None:
+    publish("text", place.url("context"))
+    with pytest.raises(AlreadyExists, match=r"append.*replace=True"):
+        index(place.url("texts"), place.url("context"))
+    index(place.url("texts"), place.url("context"), replace=True)
+    assert read(place.url("context")) == WHOLE
+
+
+# -- what changes afterwards ----------------------------------------------------
+
+
+@everywhere
+def test_an_object_that_became_another(place: Place) -> None:
+    index(place.url("texts"), place.url("context"))
+    place.put("a.txt", TEXTS["a.txt"].swapcase().encode())
+    with Monocontext.open(place.url("context")) as context, pytest.raises(ContextChanged, match=r"a\.txt"):
+        _ = context[0:5]
+
+
+@pytest.mark.parametrize("change", ["other text", "same text", "shorter", "gone"])
+def test_an_object_that_changed(place: Place, change: str) -> None:
+    index(place.url("texts"), place.url("context"))
+    text = TEXTS["a.txt"]
+    match change:
+        case "other text":
+            place.put("a.txt", text.swapcase().encode())
+        case "same text":
+            place.put("a.txt", text.encode())
+        case "shorter":
+            place.put("a.txt", text[:5].encode())
+        case "gone":
+            place.texts.delete("a.txt")
+    with Monocontext.open(place.url("context")) as context:
+        for read in (str, lambda c: c[0:5], lambda c: c.find("more"), list, lambda c: c.lines[0]):
+            with pytest.raises(NotFound if change == "gone" else ContextChanged, match=r"a\.txt"):
+                read(context)
+        rest = len(text)
+        assert context[rest : rest + 50] == WHOLE[rest : rest + 50]
+    report = verify(place.url("context"))
+    assert [problem for problem in report.problems if "a.txt" in problem] == report.problems != []
+
+
+# -- other places ----------------------------------------------------
+
+
+def test_another_place_in_memory_needs_to_be_allowed() -> None:
+    name = uuid.uuid4().hex
+    open_store(f"memory://{name}").put("secret.txt", b"secret\n")
+    index(f"memory://{name}/secret.txt", f"memory://{name}-ctx")
+    for allow in ([], ["memory://other"], [f"memory://{name}-ctx"], ["s3://bucket"], ["/"], [""]):
+        with pytest.raises(ForeignObject, match=rf"refers to memory://{name}/secret\.txt, outside.*allow="):
+            read(f"memory://{name}-ctx", allow=allow)
+    for allow in ([f"memory://{name}"], f"memory://{name}/secret.txt"):  # type: ignore[assignment]
+        assert read(f"memory://{name}-ctx", allow=allow) == "secret\n"
+    assert not verify(f"memory://{name}-ctx").ok
+    assert verify(f"memory://{name}-ctx", allow=[f"memory://{name}"]).ok
+
+
+def test_another_bucket_needs_to_be_allowed(moto_s3: str) -> None:
+    import boto3
+
+    boto3.session.Session().client("s3", region_name="us-east-1").create_bucket(Bucket="other-bucket")
+    open_store("s3://other-bucket/texts").put("secret.txt", b"secret\n")
+    index("s3://other-bucket/texts", f"s3://{moto_s3}/ctx")
+    with Monocontext.open(f"s3://{moto_s3}/ctx") as context:
+        for read_it in (str, lambda c: c[0], lambda c: "x" in c, list):
+            with pytest.raises(ForeignObject, match=r"refers to s3://other-bucket/texts/secret\.txt"):
+                read_it(context)
+    for allow in (["s3://other"], ["s3://other-bucket-2"], [f"s3://{moto_s3}"]):
+        with pytest.raises(ForeignObject):
+            read(f"s3://{moto_s3}/ctx", allow=allow)
+    assert read(f"s3://{moto_s3}/ctx", allow=["s3://other-bucket"]) == "secret\n"
+
+
+def test_sources_of_a_directory_are_read_without_allow(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("a\n")
+    root = index(tmp_path / "texts", tmp_path / "context")
+    assert root.sources == ((tmp_path / "texts").as_uri(),)
+    assert read(str(tmp_path / "context")) == "a\n"
+
+
+def test_links_out_of_a_source(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("a\n")
+    (tmp_path / "secret.txt").write_text("secret\n")
+    index(tmp_path / "texts", tmp_path / "context")
+    (tmp_path / "texts" / "a.txt").unlink()
+    os.symlink(tmp_path / "secret.txt", tmp_path / "texts" / "a.txt")
+    with pytest.raises((ForeignObject, NotFound)):
+        read(str(tmp_path / "context"))
+
+
+# -- together with other contexts ----------------------------------------------------
+
+
+@everywhere
+def test_append_onto_a_virtual_context(place: Place) -> None:
+    index(place.url("texts"), place.url("context"), frame_bytes=50)
+    root = append("appended é\n" * 9, place.url("context"))
+    assert (root.codec, len(root.sources)) == ("raw", 1)
+    assert read(place.url("context")) == WHOLE + "appended é\n" * 9
+    assert verify(place.url("context")).problems == []
+    place.put("a.txt", b"changed")
+    with Monocontext.open(place.url("context")) as context:
+        assert context[-11:] == "appended é\n"
+        with pytest.raises(ContextChanged):
+            _ = context[0]
+
+
+def test_a_deeprecurse_prefix(place: Place) -> None:
+    rows = [
+        {"segment": "e.txt", "start_line": 50, "line_count": 1},
+        {"segment": "a.txt", "start_line": 0, "line_count": 2},  # of 18: in characters the whole object counts
+        {"segment": "b/é.txt", "start_line": 18, "line_count": 1},
+    ]
+    manifest = json.dumps(rows).encode()
+    place.put(ROOT_KEY, manifest)
+    index(place.url("texts"), place.url("context"))
+    assert read(place.url("context")) == TEXTS["a.txt"] + TEXTS["b/é.txt"] + TEXTS["e.txt"]
+    assert place.texts.get(ROOT_KEY).data == manifest
+
+
+def test_a_deeprecurse_manifest_is_never_written_over(place: Place) -> None:
+    manifest = json.dumps([{"segment": "a.txt", "start_line": 0, "line_count": 2}]).encode()
+    place.put(ROOT_KEY, manifest)
+    for write in (
+        lambda url: index(url, url),
+        lambda url: index(url, url, replace=True),
+        lambda url: publish("x", url, replace=True),
+        lambda url: append("x", url),
+    ):
+        with pytest.raises(NotAContext, match='unit="lines"'):
+            write(place.url("texts"))
+    assert {info.key for info in place.texts.list()} == {*TEXTS, ROOT_KEY}
+    assert place.texts.get(ROOT_KEY).data == manifest
+
+
+def test_a_deeprecurse_manifest_that_names_what_is_gone(place: Place) -> None:
+    place.put(ROOT_KEY, json.dumps([{"segment": "gone.txt", "start_line": 0, "line_count": 2}]).encode())
+    with pytest.raises(NotFound, match=r"gone\.txt"):
+        index(place.url("texts"), place.url("context"))
+
+
+def test_a_store_that_was_handed_in() -> None:
+    """Virtual segments of a context that was opened by its store rather than its URL."""
+    name = uuid.uuid4().hex
+    store: Store = open_store(f"memory://{name}/context")
+    open_store(f"memory://{name}/texts").put("a.txt", b"a\n")
+    index(f"memory://{name}/texts", store)
+    with Monocontext.open(store) as context:
+        assert str(context) == "a\n"
+
+
+def test_what_a_directory_holds_besides_files_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.log").write_text("A\n")
+    (tmp_path / "secret").write_text("SECRET\n")
+    (folder / "notes").symlink_to("../secret")
+    (folder / "again").symlink_to("deep")
+    os.mkfifo(folder / "pipe")
+    told: list[str] = []
+    index(folder, tmp_path / "ctx", note=told.append)
+    with Monocontext.open(tmp_path / "ctx", allow=[f"file://{folder}"]) as context:
+        assert context[:] == "A\n"
+    (said,) = told
+    assert "left out again (leads to the folder " in said
+    assert "notes (leads out, to " in said
+    assert "pipe (a named pipe)" in said

@@ -1,0 +1,614 @@
+"""What can be published: strings, bytes, files, directories, generators, in any encoding; and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import uuid
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monocontext import Monocontext
+from monocontext.errors import AccessDenied, InvalidText, NotFound
+from monocontext.format.generations import find_root
+from monocontext.format.manifest import ROOT_KEY
+from monocontext.stores.memory import MemoryStore
+from monocontext.testing import CountingStore
+from monocontext.writing.folder import Folder
+from monocontext.writing.publish import append, publish
+from monocontext.writing.segments import Progress
+from monocontext.writing.upkeep.verify import verify
+
+TEXT = "plain\r\ncafé, 漢字, 😀 and U+2028:\u2028\n" * 7
+
+
+def memory() -> MemoryStore:
+    return MemoryStore(uuid.uuid4().hex)
+
+
+def read_back(sources: Any, **options: Any) -> str:
+    """What a context of the sources reads as."""
+    store = memory()
+    publish(sources, store, **options)
+    assert verify(store).problems == []
+    return str(Monocontext.open(store))
+
+
+def must_refuse(sources: Any, **options: Any) -> str:
+    """The message, after a look at whether anything was committed."""
+    store = memory()
+    with pytest.raises(InvalidText) as raised:
+        publish(sources, store, **options)
+    assert not any(info.key.startswith(("generations/", ROOT_KEY)) for info in store.list())
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+# -- kinds of sources ----------------------------------------------------
+
+
+def test_a_string_is_text_and_no_path(tmp_path: Path) -> None:
+    file = tmp_path / "file.txt"
+    file.write_text("its content")
+    assert read_back(str(file)) == str(file)
+    assert read_back(file) == "its content"
+    assert read_back([str(file), file]) == str(file) + "its content"
+
+
+def test_pieces_join_bare() -> None:
+    assert read_back(["one", "", "two\n", "é"]) == "onetwo\né"
+    assert read_back(iter(["one", "two"])) == "onetwo"
+    assert read_back(piece for piece in ["a", "b"]) == "ab"
+    assert read_back([]) == read_back("") == read_back(b"") == read_back(["", b""]) == ""
+
+
+def test_an_empty_text_is_a_context() -> None:
+    store = memory()
+    root = publish("", store)
+    assert (root.pages, root.characters, root.lines) == ((), 0, 0)
+    context = Monocontext.open(store)
+    assert (len(context), str(context), context[:], context[::-1], list(context), "" in context) == (
+        0,
+        "",
+        "",
+        "",
+        [],
+        True,
+    )
+    assert (list(context.lines), context.find("x"), context.split("\n"), context.count("\n")) == ([], -1, [""], 0)
+    assert context == ""
+
+
+@given(st.lists(st.integers(0, len(TEXT.encode())), max_size=8))
+def test_bytes_may_be_cut_inside_characters(cuts: list[int]) -> None:
+    data = TEXT.encode()
+    bounds = [0, *sorted(cuts), len(data)]
+    pieces = [data[start:stop] for start, stop in itertools.pairwise(bounds)]
+    assert read_back(pieces) == TEXT
+
+
+def test_kinds_of_bytes() -> None:
+    data = TEXT.encode()
+    assert read_back([bytearray(data[:9]), memoryview(data)[9:]]) == TEXT
+    assert read_back(data) == TEXT
+
+
+def test_bytes_around_other_sources_are_streams_of_their_own() -> None:
+    message = must_refuse([b"caf\xc3", "x", b"\xa9"])
+    assert "bytes of source 0: not utf-8 at byte 3" in message
+
+
+def test_what_is_no_source() -> None:
+    for wrong in ([3], [None], ["a", 3.5], [["a"]]):
+        with pytest.raises(TypeError, match=r"source \d is \w+: expected str, bytes, a path or documents"):
+            publish(wrong, memory())  # type: ignore[arg-type]
+
+
+def test_a_generator_that_fails_commits_nothing() -> None:
+    def failing() -> Iterator[str]:
+        yield "x" * 1000
+        raise RuntimeError("its own fault")
+
+    store = memory()
+    with pytest.raises(RuntimeError, match="its own fault"):
+        publish(failing(), store, frame_bytes=10, segment_bytes=20)
+    assert not any(info.key.startswith("generations/") for info in store.list())
+
+
+def test_a_generator_is_read_once_and_lazily() -> None:
+    read = []
+
+    def pieces() -> Iterator[str]:
+        for number in range(3):
+            read.append(number)
+            yield f"{number}\n"
+
+    assert read_back(pieces()) == "0\n1\n2\n"
+    assert read == [0, 1, 2]
+
+
+# -- directories ----------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {
+        "b.txt": "b without an end",
+        "a.py": "a = 1\n",
+        "empty.txt": "",
+        "sub/c.txt": "c\r\n",
+        "sub/deep/d.md": "d\n",
+        "sub.txt": "beside the folder\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(text.encode())
+    return tmp_path
+
+
+def header(name: str) -> str:
+    return f"=== FILE: {name} ===\n"
+
+
+def test_a_directory(folder: Path) -> None:
+    text = read_back(folder)
+    parts = {
+        "a.py": "a = 1\n",
+        "b.txt": "b without an end\n",
+        "empty.txt": "",
+        "sub.txt": "beside the folder\n",
+        "sub/c.txt": "c\r\n",
+        "sub/deep/d.md": "d\n",
+    }
+    for name, body in parts.items():
+        assert header(name) + body in text
+    assert len(text) == sum(len(header(name) + body) for name, body in parts.items())
+    assert all(line.startswith("===") for line in text.splitlines() if "FILE" in line)
+
+
+def test_the_order_does_not_depend_on_the_file_system(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    random.Random(3).shuffle(files)
+    for file in files:
+        copy = other / file.relative_to(folder)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    assert read_back(folder) == read_back(other)
+
+
+def test_headers_can_be_changed_and_left_out(folder: Path) -> None:
+    assert read_back(folder / "sub", header="<{path}>\n") == "<c.txt>\nc\r\n<deep/d.md>\nd\n"
+    assert read_back(folder / "sub", header="") == "c\r\nd\n"
+    assert read_back(folder / "sub", header="{'file': {path}}\n").startswith("{'file': c.txt}\nc\r\n")
+
+
+def test_include_and_exclude(folder: Path) -> None:
+    def names(**chosen: tuple[str, ...]) -> list[str]:
+        text = read_back(folder, **chosen)
+        return sorted(line.split()[2] for line in text.splitlines() if line.startswith("==="))
+
+    assert names(include=("*.md",)) == ["sub/deep/d.md"]
+    assert names(include=("sub/*",)) == ["sub/c.txt", "sub/deep/d.md"]
+    assert names(include=("*.txt", "*.py"), exclude=("sub/*", "b.*")) == ["a.py", "empty.txt", "sub.txt"]
+    assert names(exclude=("*",)) == []
+
+
+def test_a_file_name_that_is_no_text(folder: Path) -> None:
+    (folder / "sub" / os.fsdecode(b"caf\xe9.txt")).write_text("latin name\n")
+    assert header("caf\ufffd.txt") + "latin name\n" in read_back(folder / "sub")
+
+
+def test_file_names_with_braces(folder: Path) -> None:
+    (folder / "sub" / "{x}{0}.txt").write_text("braces\n")
+    assert header("{x}{0}.txt") + "braces\n" in read_back(folder / "sub")
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A tree with every kind of link, beside a secret."""
+    tree = tmp_path / "tree"
+    (tree / "sub").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "key").write_text("SECRET IN A FOLDER\n")
+    (tmp_path / "secret").write_text("SECRET\n")
+    (tree / "a.txt").write_text("a\n")
+    (tree / "sub" / "b.txt").write_text("b\n")
+    (tree / "inside").symlink_to("sub/b.txt")
+    (tree / "sub" / "up").symlink_to("../a.txt")
+    (tree / "notes.txt").symlink_to("../secret")
+    (tree / "sub" / "far").symlink_to(tmp_path / "secret")
+    (tree / "by-two-steps").symlink_to("sub/far")
+    (tree / "folder").symlink_to(tmp_path / "elsewhere")
+    (tree / "same").symlink_to("sub")
+    (tree / "sub" / "loop").symlink_to(tree)
+    (tree / "self").symlink_to("self")
+    (tree / "broken").symlink_to("nowhere")
+    (tree / "null").symlink_to("/dev/null")
+    os.link(tree / "a.txt", tree / "sub" / "hard")
+    os.mkfifo(tree / "pipe")
+    return tree
+
+
+OUT = {"notes.txt", "sub/far", "by-two-steps", "folder", "same", "sub/loop", "self", "broken", "null"}
+
+
+def parts_of(text: str) -> dict[str, str]:
+    pieces = text.split("=== FILE: ")[1:]
+    return dict(piece.split(" ===\n", 1) for piece in pieces)
+
+
+def test_links_that_leave_a_directory_are_left_out_and_named(linked: Path) -> None:
+    notes: list[str] = []
+    found = parts_of(read_back(linked, note=notes.append))
+    assert found == {"a.txt": "a\n", "inside": "b\n", "sub/b.txt": "b\n", "sub/hard": "a\n", "sub/up": "a\n"}
+    (note,) = notes
+    assert "left out 9 links: " in note
+    assert all(name in note for name in OUT)
+    assert "notes.txt (leads out, to " in note
+    assert "self (a circle of links)" in note
+    assert "broken (leads nowhere)" in note
+    with pytest.warns(UserWarning, match="left out 9 links"):
+        read_back(linked)
+    notes.clear()
+    read_back(linked, exclude=("[!a-mo-z]*",), include=("sub/*",), note=notes.append)
+    assert "notes.txt" not in notes[0]  # what was not asked for is not named
+
+
+def test_links_are_followed_when_asked_for(linked: Path) -> None:
+    notes: list[str] = []
+    found = parts_of(read_back(linked, follow_links=True, note=notes.append))
+    assert found["notes.txt"] == found["sub/far"] == found["by-two-steps"] == found["same/far"] == "SECRET\n"
+    assert found["folder/key"] == "SECRET IN A FOLDER\n"
+    assert len(found) == 13
+    (note,) = notes
+    for name in ("broken (leads nowhere)", "self (a circle", "sub/loop (leads back", "same/loop (leads back"):
+        assert name in note
+
+
+def test_a_directory_that_is_a_link_is_meant(linked: Path, tmp_path: Path) -> None:
+    (tmp_path / "way").symlink_to(linked)
+    assert "sub/b.txt" in parts_of(read_back(tmp_path / "way", note=lambda _: None))
+    assert read_back(linked / "notes.txt") == "SECRET\n"  # named: not found in a directory
+
+
+@pytest.mark.parametrize("swapped", ["a.txt", "sub"])
+def test_a_file_that_becomes_a_link_while_it_is_read(linked: Path, tmp_path: Path, swapped: str) -> None:
+    folder = Folder(linked)
+    name = next(name for name in folder.files() if name.startswith(swapped))
+    (linked / swapped).rename(tmp_path / "aside")
+    (linked / swapped).symlink_to(tmp_path / ("secret" if swapped == "a.txt" else "elsewhere"))
+    (tmp_path / "elsewhere" / "b.txt").write_text("SECRET\n")
+    with pytest.raises(AccessDenied, match="leads out"):
+        folder.open(name)
+
+
+@pytest.mark.parametrize("swapped", ["a.txt", "sub"])
+def test_a_link_swapped_in_behind_the_check(
+    linked: Path, tmp_path: Path, swapped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The race that a check of the path alone loses: the swap comes between the check and the opening."""
+    folder = Folder(linked)
+    name = next(name for name in folder.files() if name.startswith(swapped))
+    (tmp_path / "elsewhere" / "b.txt").write_text("SECRET\n")
+    real = os.path.realpath
+
+    def swap_behind(path: str, **options: Any) -> str:
+        found = real(path, **options)
+        (linked / swapped).rename(tmp_path / "aside")
+        (linked / swapped).symlink_to(tmp_path / ("secret" if swapped == "a.txt" else "elsewhere"))
+        return found
+
+    monkeypatch.setattr(os.path, "realpath", swap_behind)
+    with pytest.raises(AccessDenied, match="became a link"):
+        folder.open(name)
+
+
+def test_a_file_that_becomes_a_pipe_keeps_nobody_waiting(linked: Path) -> None:
+    folder = Folder(linked)
+    assert "a.txt" in list(folder.files())
+    (linked / "a.txt").unlink()
+    os.mkfifo(linked / "a.txt")
+    with pytest.raises(FileNotFoundError, match="no regular file any more"):
+        folder.open("a.txt")
+
+
+BINARY = {
+    "bytecode": b"\xa7\r\r\n\0\0\0\0" + bytes(range(256)),
+    "a NUL in text": b"text, then\0more",
+    "compressed": zlib.compress(b"blob 11\x00hello world, and more of the same: hello world"),
+    "utf-16": "\ufefftext".encode("utf-16-le"),
+}
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace"])
+def test_binary_files_of_a_directory_are_left_out_and_counted(folder: Path, errors: str) -> None:
+    before = read_back(folder)
+    for number, data in enumerate(BINARY.values()):
+        (folder / "sub" / f"{number}.bin").write_bytes(data)
+    notes: list[str] = []
+    assert read_back(folder, errors=errors, note=notes.append) == before
+    assert "left out 4 binary files: sub/0.bin, sub/1.bin, sub/2.bin, sub/3.bin" in notes[0]
+    for number in range(4, 8):
+        (folder / "sub" / f"{number}.bin").write_bytes(b"\0")
+    read_back(folder, note=notes.append)
+    assert "left out 8 binary files: " in notes[1]
+    assert notes[1].endswith(" and 3 more")
+
+
+def test_a_binary_file_that_is_named_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.pyc").write_bytes(BINARY["bytecode"])
+    assert "not utf-8 at byte 0" in must_refuse(tmp_path / "x.pyc")
+
+
+def test_text_in_a_directory_is_never_binary(tmp_path: Path) -> None:
+    notes: list[str] = []
+    (tmp_path / "colours.txt").write_bytes(b"\x1b[31mred\x1b[0m\x08\x0c\r\n")
+    (tmp_path / "half.txt").write_bytes(b"x" * 7_999 + "é".encode() + b"\x01")
+    assert len(parts_of(read_back(tmp_path, note=notes.append))) == 2
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
+    assert "latin.txt: not utf-8" in must_refuse(tmp_path)  # text in another encoding: its user has to say which
+    wide = tmp_path / "wide"
+    wide.mkdir()
+    (wide / "a.txt").write_bytes("wide\n".encode("utf-16-le"))
+    assert read_back(wide, encoding="utf-16-le", header="", note=notes.append) == "wide\n"
+    assert notes == []
+
+
+def test_a_pipe_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("a\n")
+    os.mkfifo(tmp_path / "folder" / "pipe")
+    store, notes = memory(), list[str]()
+    with pytest.raises(AccessDenied, match=r"/folder/pipe is a named pipe, not a file"):
+        publish(tmp_path / "folder" / "pipe", store)
+    assert list(store.list()) == []
+    assert read_back(tmp_path / "folder", header="", note=notes.append) == "a\n"
+    assert notes == [f"{tmp_path}/folder: left out what is no file: pipe (a named pipe)"]
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    store = memory()
+    with pytest.raises(NotFound, match=r"nowhere\.txt"):
+        publish(tmp_path / "nowhere.txt", store)
+    assert list(store.list()) == []
+
+
+def test_a_header_begins_a_line_whatever_came_before(folder: Path) -> None:
+    text = read_back(["no newline at the end", folder / "sub"])
+    assert text == "no newline at the end\n" + header("c.txt") + "c\r\n" + header("deep/d.md") + "d\n"
+
+
+# -- encodings ----------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "gb18030"])
+def test_encodings(encoding: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(TEXT.encode(encoding))
+    assert read_back(file, encoding=encoding) == TEXT
+    data = TEXT.encode(encoding)
+    assert read_back([data[i : i + 1] for i in range(len(data))], encoding=encoding) == TEXT
+
+
+def test_latin_1(tmp_path: Path) -> None:
+    every = bytes(range(256))
+    (tmp_path / "file").write_bytes(every)
+    assert read_back(tmp_path / "file", encoding="latin-1") == every.decode("latin-1")
+
+
+def test_an_unknown_encoding() -> None:
+    with pytest.raises(ValueError, match="unknown encoding 'klingon'"):
+        publish("x", memory(), encoding="klingon")
+    with pytest.raises(ValueError, match="errors is 'strict' or 'replace', not 'ignore'"):
+        publish("x", memory(), errors="ignore")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_a_byte_order_mark_is_dropped_with_a_note(encoding: str, tmp_path: Path) -> None:
+    notes: list[str] = []
+    file = tmp_path / "file.txt"
+    file.write_bytes(("\ufeff" + TEXT + "\ufeff").encode(encoding))
+    assert read_back(file, encoding=encoding, note=notes.append) == TEXT + "\ufeff"  # only the first one is a mark
+    assert notes == [f"{file}: dropped a byte order mark"]
+    mark = "\ufeff".encode(encoding)
+    assert read_back([mark[:1], mark[1:], "é".encode(encoding)], encoding=encoding) == "é"
+    assert read_back(mark, encoding=encoding) == ""
+
+
+def test_a_string_keeps_its_mark() -> None:
+    assert read_back("\ufeffabc") == "\ufeffabc"
+
+
+INVALID = {
+    "a byte that never occurs": (b"abc\n\xff def", 4, "ff"),
+    "a continuation without a beginning": (b"ab\x80", 2, "80"),
+    "a character that is cut off": (b"abcd\xe6\xbc", 4, "e6"),
+    "an overlong form": (b"\xc0\xafx", 0, "c0"),
+    "a surrogate": (b"x" + "\ud800".encode("utf-8", "surrogatepass"), 1, "ed"),
+    "beyond Unicode": (b"12\xf5\x80\x80\x80", 2, "f5"),
+}
+
+
+@pytest.mark.parametrize("before", [0, 1, 4094, (1 << 20) - 1, (1 << 20) - 3, (3 << 20) + 1])
+@pytest.mark.parametrize("what", INVALID)
+def test_what_is_not_utf_8_is_refused_with_its_place(what: str, before: int, tmp_path: Path) -> None:
+    data, at, byte = INVALID[what]
+    file = tmp_path / "bad.txt"
+    file.write_bytes(b"x" * before + data)
+    assert f"{file}: not utf-8 at byte {before + at} (0x{byte})" in must_refuse(file)
+    assert f"bytes of source 0: not utf-8 at byte {before + at} (0x{byte})" in must_refuse(b"x" * before + data)
+
+
+@given(st.lists(st.integers(0, 12), max_size=5), st.sampled_from(sorted(INVALID)))
+def test_the_place_does_not_depend_on_the_pieces(cuts: list[int], what: str) -> None:
+    data, at, byte = INVALID[what]
+    data = "é漢".encode() + data
+    bounds = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    pieces = [data[start:stop] for start, stop in itertools.pairwise(bounds)]
+    assert f"at byte {5 + at} (0x{byte})" in must_refuse(pieces)
+
+
+def test_what_is_invalid_in_a_directory_is_named(folder: Path) -> None:
+    (folder / "sub" / "deep" / "bad.bin").write_bytes(b"x\xff")
+    assert f"{folder / 'sub' / 'deep' / 'bad.bin'}: not utf-8 at byte 1 (0xff)" in must_refuse(folder)
+    assert "bad.bin" not in read_back(folder, exclude=("*.bin",))
+
+
+@pytest.mark.parametrize("what", INVALID)
+def test_errors_replace(what: str) -> None:
+    data = INVALID[what][0]
+    assert read_back(data, errors="replace") == data.decode("utf-8", "replace")
+    assert read_back([data[i : i + 1] for i in range(len(data))], errors="replace") == data.decode("utf-8", "replace")
+
+
+def test_utf_16_that_is_cut_off() -> None:
+    data = "ab😀".encode("utf-16-le")
+    assert "not utf-16-le at byte 4" in must_refuse(data[:-1], encoding="utf-16-le")
+    assert "not utf-16-le at byte 4" in must_refuse(data[:-2], encoding="utf-16-le")
+
+
+@pytest.mark.parametrize("before", ["", "é", "x" * (1 << 20), "x" * ((1 << 20) - 1)], ids=len)
+@pytest.mark.parametrize("surrogate", ["\ud800", "\ud83d\ude00"])
+def test_lone_surrogates_are_refused(before: str, surrogate: str) -> None:
+    message = must_refuse(before + surrogate + "after")
+    assert f"a lone surrogate U+{ord(surrogate[0]):04X} at character {len(before)};" in message
+    assert read_back(before + surrogate, errors="replace") == before + "\ufffd" * len(surrogate)
+
+
+def test_surrogates_in_pieces() -> None:
+    assert "at character 3" in must_refuse(["abc", "\ud83d", "\ude00"])
+
+
+def test_an_encoding_that_gives_surrogates() -> None:
+    assert "surrogate" in must_refuse(rb"\ud800", encoding="unicode_escape")
+
+
+# -- how it is stored ----------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", ["raw", "zstd"])
+def test_the_same_text_gives_the_same_objects(codec: str, tmp_path: Path) -> None:
+    def objects(sources: Any) -> dict[str, bytes]:
+        store = memory()
+        publish(sources, store, frame_bytes=50, segment_bytes=100, codec=codec)
+        return {
+            info.key: store.get(info.key).data for info in store.list() if info.key.startswith(("segments", "index"))
+        }
+
+    (tmp_path / "file").write_bytes(TEXT.encode())
+    first = objects(TEXT)
+    assert objects(TEXT) == first
+    assert objects(list(TEXT)) == first
+    assert objects([TEXT.encode()[:11], TEXT.encode()[11:]]) == first
+    assert objects(tmp_path / "file") == first
+
+
+def test_raw_segments_are_plain_text() -> None:
+    store = memory()
+    root = publish(TEXT, store, frame_bytes=50, segment_bytes=100, codec="raw")
+    with Monocontext.open(store) as context:
+        reader = context._reader
+        assert reader is not None
+        data = b"".join(store.get(run.object).data for run in reader.table.page(0).runs)
+    assert data == TEXT.encode()
+    assert (root.stored_bytes, root.text_bytes, root.characters) == (len(data), len(data), len(TEXT))
+
+
+def test_segments_hold_their_size() -> None:
+    store = memory()
+    publish("x" * 10_000, store, frame_bytes=100, segment_bytes=450, codec="raw")
+    # Frames are alike, so segments of four frames are one object.
+    assert sorted(info.size_bytes for info in store.list("segments/")) == [400]
+    store = memory()
+    publish("".join(f"{i:09d}\n" for i in range(1000)), store, frame_bytes=100, segment_bytes=450, codec="raw")
+    sizes = [info.size_bytes for info in store.list("segments/")]
+    assert (len(sizes), max(sizes), sum(sizes)) == (25, 400, 10_000)
+
+
+def test_a_frame_larger_than_a_segment_goes_alone() -> None:
+    assert read_back("é" * 500, frame_bytes=100, segment_bytes=1) == "é" * 500
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"frame_bytes": 0}, {"frame_bytes": 1 << 30}, {"segment_bytes": 0}, {"codec": "lzma"}, {"frame_bytes": -5}],
+)
+def test_layouts_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        publish("x", memory(), **wrong)
+
+
+def test_an_append_keeps_the_layout_of_the_context() -> None:
+    store = memory()
+    publish("a" * 100, store, frame_bytes=10, codec="raw")
+    root = append("b" * 100, store)
+    assert (root.frame_bytes, root.codec, root.frames) == (10, "raw", 20)
+    root = append("c" * 100, store, frame_bytes=50, codec="zstd")
+    assert (root.frame_bytes, root.codec, root.frames) == (50, "zstd", 22)
+    assert str(Monocontext.open(store)) == "a" * 100 + "b" * 100 + "c" * 100
+
+
+@pytest.mark.parametrize("frame_bytes", [1, 2, 3, 5, 7, 64, 1000])
+def test_what_the_root_says(frame_bytes: int) -> None:
+    for text in (TEXT, TEXT + "rest", "\n", "x", "\r\n", "\n\n"):
+        store = memory()
+        root = publish(text, store, frame_bytes=frame_bytes)
+        assert root == find_root(store).manifest
+        sizes = (root.characters, root.text_bytes, root.newlines, root.final_newline)
+        assert sizes == (len(text), len(text.encode()), text.count("\n"), text.endswith("\n"))
+        assert root.lines == len(Monocontext.open(store).lines)
+
+
+def test_progress() -> None:
+    seen: list[Progress] = []
+    store = memory()
+    publish("".join(f"{i:09d}\n" for i in range(100)), store, frame_bytes=100, segment_bytes=250, progress=seen.append)
+    assert [one.segments for one in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1].text_bytes == 1000
+    assert seen[-1].stored_bytes == sum(info.size_bytes for info in store.list("segments/"))
+
+
+def test_what_publish_costs() -> None:
+    store = CountingStore(memory())
+    publish("".join(f"{i:09d}\n" for i in range(100)), store, frame_bytes=100, segment_bytes=300, codec="raw")
+    puts = [request for request in store.log if request.verb == "put"]
+    assert len(puts) == 4 + 1 + 2  # segments, a page, the commit and its copy
+    assert store.requests - len(puts) <= 6
+
+
+@pytest.mark.slow
+def test_memory_stays_bounded() -> None:
+    """200 MB out of a generator, in a process of its own."""
+    program = """
+        import resource, sys
+        from monocontext.writing.publish import publish
+        sys.path.insert(0, {here!r})
+
+        def pieces():
+            for i in range(2000):
+                yield f"{{i:08d}} " * 11111 + "é\\n"
+
+        publish("warm", {url!r} + "/warm")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        root = publish(pieces(), {url!r} + "/large", codec={codec!r})
+        print(root.text_bytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+    """
+    import tempfile
+
+    for codec in ("raw", "zstd"):
+        with tempfile.TemporaryDirectory() as url:
+            code = textwrap.dedent(program).format(here=str(Path.cwd()), url=url, codec=codec)
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        size, megabytes = map(int, done.stdout.split())
+        assert size > 200_000_000
+        assert megabytes < 200, codec

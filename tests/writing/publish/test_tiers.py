@@ -1,0 +1,272 @@
+"""A text of many appends: few pieces, small roots, bounded work each time, and the text that was appended."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from itertools import accumulate
+from random import Random
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import ContextChanged
+from monocontext.format.generations import find_root
+from monocontext.format.manifest import generation_key
+from monocontext.stores.memory import MemoryStore
+from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from monocontext.writing import clearing
+from monocontext.writing.publish import append, publish
+from monocontext.writing.tiers import FAN_OUT, merged
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.verify import verify
+
+
+def memory() -> MemoryStore:
+    return MemoryStore(uuid.uuid4().hex, "prefix")
+
+
+def text_of(store: object) -> str:
+    with Monocontext.open(store, cache_bytes=0) as context:  # type: ignore[arg-type]
+        return str(context)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_pieces_and_each_byte_is_stored_again_once_a_tier(seed: int) -> None:
+    random = Random(seed)
+    sizes: list[int] = []
+    stored = total = 0
+    for _ in range(3000):
+        new = random.choice([1, 100, random.randrange(1, 1 << random.randrange(1, 14))])
+        taken = merged(sizes, new, 64)
+        sizes[len(sizes) - taken :] = [new + sum(sizes[len(sizes) - taken :])]
+        total += new
+        stored += sizes[-1]
+        assert len(sizes) <= (FAN_OUT - 1) * 13
+    assert sum(sizes) == total
+    assert stored <= 13 * total
+
+
+def test_equal_texts_count_like_digits() -> None:
+    sizes: list[int] = []
+    for number in range(1, 400):
+        taken = merged(sizes, 1, 1)
+        sizes[len(sizes) - taken :] = [1 + sum(sizes[len(sizes) - taken :])]
+        digits = [number // FAN_OUT**place % FAN_OUT for place in range(6)]
+        assert sizes == [FAN_OUT**place for place in reversed(range(6)) for _ in range(digits[place])]
+
+
+LINE = "{:06d} the quick brown fox jumps over the lazy dog, é\n"
+
+
+def test_three_hundred_appends_stay_cheap() -> None:
+    """Requests, bytes and roots do not grow with the number of appends, and a scan takes few GETs."""
+    random, store = Random(1), CountingStore(memory())
+    pieces = [LINE.format(n) * random.randrange(1, 40) for n in range(300)]
+    publish(pieces[0], store, frame_bytes=4096)
+    requests = []
+    for piece in pieces[1:]:
+        store.reset()
+        root = append(piece, store)
+        requests.append(len(store.log))
+        assert not any(request.verb == "list" for request in store.log)
+        assert len(dataclasses.replace(root, text="", head="", tail="").to_bytes()) <= 8 << 10
+    text = "".join(pieces)
+    assert max(requests) <= 60
+    assert sum(requests[150:]) <= 1.2 * sum(requests[:149])
+    assert len(root.filters) <= 3
+    assert sum(ref.frames for ref in root.filters) >= root.frames / 2
+    stored = sum(info.size_bytes for info in store.list())
+    assert stored <= 40 * len(text.encode())
+    store.reset()
+    with Monocontext.open(store, cache_bytes=0) as context:
+        assert len(store.log) == 1
+        assert str(context) == text
+    assert len(store.log) <= 60
+    assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("merged_bytes", [0, 100_000])
+def test_filters_are_joined_and_miss_nothing(merged_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", merged_bytes)
+    random, store = Random(3), memory()
+    pieces = [f"{random.getrandbits(64):016x} {n} é\n" * random.choice([1, 5, 9]) for n in range(1000)]
+    publish(pieces[0], store, frame_bytes=512)
+    for piece in pieces[1:]:
+        root = append(piece, store)
+    assert root.frames > 220
+    assert len(root.filters) <= 10
+    assert verify(store).problems == []  # reads every gram of the text in its filter
+    text = "".join(pieces)
+    with Monocontext.open(store) as context:
+        for _ in range(60):
+            at = random.randrange(len(text) - 20)
+            assert context.find(text[at : at + 14]) == text.find(text[at : at + 14])
+        assert context.stats.search.pruned > 0
+
+
+def test_every_generation_keeps_its_text_and_finds_in_it() -> None:
+    random, store = Random(2), memory()
+    pieces = [LINE.format(n) * random.choice([1, 1, 1, 5, 60]) for n in range(120)]
+    early = []
+    publish(pieces[0], store, frame_bytes=512)
+    for piece in pieces[1:]:
+        early.append(Monocontext.open(store, cache_bytes=0))
+        append(piece, store)
+    for text, context in zip(accumulate(pieces), early, strict=False):
+        assert str(context) == text
+    whole = "".join(pieces)
+    with Monocontext.open(store) as context:
+        for number in range(120):
+            needle = LINE.format(number)[:40]
+            assert context.find(needle) == whole.find(needle)
+            assert context.count(needle) == whole.count(needle)
+        assert context.find("zebra") == -1
+    assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
+@pytest.mark.parametrize("history", [20, 63, 200])
+def test_a_crash_at_every_put_of_an_append_that_merges(history: int, landed: bool) -> None:
+    """Whichever PUT is the last one, the text is the old or the new one; the next append goes on from there."""
+    for puts in range(30):
+        store = memory()
+        publish("begin\n", store, frame_bytes=512)
+        text = "begin\n"
+        for number in range(history if puts == 0 else history % 64):
+            text += LINE.format(number)
+            append(LINE.format(number), store)
+        crashing = CrashingStore(store, puts, landed=landed)
+        try:
+            append("new\n" * 100, crashing)
+        except Crash:
+            pass
+        newest = find_root(store).manifest.generation
+        assert text_of(store) in (text, text + "new\n" * 100)
+        assert verify(store).problems == []
+        append("more\n", store)
+        assert text_of(store) in (text + "more\n", text + "new\n" * 100 + "more\n")
+        assert find_root(store).manifest.generation > newest
+        assert verify(store).problems == []
+        if not crashing.crashed:
+            return
+    pytest.fail("never came to an end")
+
+
+def test_a_long_text_closes_the_short_ones_before_it() -> None:
+    store = memory()
+    pieces = [LINE.format(0), *(LINE.format(n) for n in range(9)), LINE.format(7) * 1000, LINE.format(8), "end"]
+    publish(pieces[0], store, frame_bytes=1024)
+    for piece in pieces[1:]:
+        root = append(piece, store)
+    assert root.open_frames == 2
+    assert sum(ref.frames for ref in root.filters) == root.frames - root.open_frames - 2  # which are fewer than nine
+    assert text_of(store) == "".join(pieces)
+    assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("codec", ["raw", "zstd"])
+def test_pairs_of_cr_and_lf_and_codecs_mix(codec: str) -> None:
+    store, text = memory(), "a\r"
+    publish(text, store, frame_bytes=16)
+    for number in range(90):
+        piece = ["\n", "b\r", "\n\r", "漢", "x" * 20 + "\r"][number % 5]
+        append(piece, store, codec=codec if number % 7 else "raw")
+        text += piece
+        if number % 10 == 0:
+            assert text_of(store) == text
+    assert text_of(store) == text
+    assert verify(store).problems == []
+
+
+# -- dropping old generations ------------------------------------------------------------------------------------------
+
+
+def test_the_writer_drops_what_nobody_can_reach() -> None:
+    store, text = memory(), "begin\n"
+    publish(text, store, frame_bytes=4096)
+    for number in range(300):
+        append(LINE.format(number), store, drop_older_than_seconds=0)
+        text += LINE.format(number)
+    assert len(list(store.list("generations/"))) <= clearing.EVERY + clearing.MOST
+    assert sum(1 for _ in store.list()) <= 5 * (clearing.EVERY + clearing.MOST)
+    assert sum(info.size_bytes for info in store.list()) <= 3 * len(text.encode()) + (5 << 20)
+    assert text_of(store) == text
+    assert verify(store).problems == []
+
+
+def test_generations_within_the_grace_period_stay() -> None:
+    store = memory()
+    publish("begin\n", store)
+    for number in range(100):
+        append(LINE.format(number), store, drop_older_than_seconds=3600)
+    for generation in (1, 2, 50, 101):
+        with Monocontext.open(store, generation=generation) as context:
+            assert str(context) == "begin\n" + "".join(map(LINE.format, range(generation - 1)))
+
+
+def test_a_crash_while_generations_are_dropped_loses_nothing() -> None:
+    class Dying(WrappedStore):
+        deletes = 0
+
+        def delete(self, key: str, *, if_match: str | None = None) -> None:
+            type(self).deletes += 1
+            if type(self).deletes == 70:
+                raise Crash("gone")
+            super().delete(key, if_match=if_match)
+
+    store, text = memory(), "begin\n"
+    publish(text, store)
+    dying = Dying(store)
+    crashes = 0
+    for number in range(200):
+        text += LINE.format(number)
+        try:
+            append(LINE.format(number), dying, drop_older_than_seconds=0)
+        except Crash:
+            crashes += 1
+        assert text_of(store) == text
+    assert crashes == 1
+    assert verify(store).problems == []
+    gc(store, older_than_seconds=0)
+    assert verify(store).problems == []
+    assert text_of(store) == text
+
+
+class Sleepy(WrappedStore):
+    """Before the first root is put, others append so many times and drop what they can."""
+
+    def __init__(self, store: MemoryStore, appends: int) -> None:
+        super().__init__(store)
+        self.appends = appends
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        if key.startswith("generations/"):
+            for number in range(self.appends):
+                append(LINE.format(number), self.store, drop_older_than_seconds=0)
+            self.appends = 0
+        return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+
+def test_a_writer_that_slept_while_its_number_was_freed_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its root is written at a number that others have passed and removed: it is taken back, and nothing is lost."""
+    monkeypatch.setattr(clearing, "EVERY", 1)
+    store = memory()
+    publish("begin\n", store)
+    root = append("late\n", Sleepy(store, 10))
+    assert root.generation == 12
+    assert text_of(store) == "begin\n" + "".join(map(LINE.format, range(10))) + "late\n"
+    assert find_root(store).manifest == root
+    assert verify(store).problems == []
+
+
+def test_a_writer_that_slept_for_long_says_that_it_cannot_tell() -> None:
+    store = memory()
+    publish("begin\n", store)
+    with pytest.raises(ContextChanged, match="generation 2 was written, and is 79 behind the newest"):
+        append("late\n", Sleepy(store, 80))
+    assert text_of(store) == "begin\n" + "".join(map(LINE.format, range(80)))
+    assert not [info for info in store.list("generations/") if info.key == generation_key(2)]
+    append("more\n", store)
+    assert text_of(store).endswith("more\n")
+    assert verify(store).problems == []

@@ -1,0 +1,231 @@
+"""Roots with directories: whatever writes, reads and removes copes with them; sizes are small here."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import uuid
+from random import Random
+
+import pytest
+
+import monocontext.format.folding as folding
+from monocontext import Monocontext
+from monocontext.errors import UnsupportedFormat
+from monocontext.format.folding import opened
+from monocontext.format.generations import find_root
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import FilterDirectory, PageDirectory
+from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore, Crash, CrashingStore
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.verify import verify
+
+LAYOUT = {"frame_bytes": 600, "segment_bytes": 4000}
+SMALL = 60_000
+"""Bytes of a cache beside which these texts are large, so that searches ask filters."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of 24 frames, directories of 4 pages or 3 filters, filters of 40 frames, roots that fold from 2 KB on."""
+    for name in ("monocontext.writing.pages", "monocontext.writing.publish"):
+        monkeypatch.setattr(sys.modules[name], "FRAMES_PER_PAGE", 24)
+    monkeypatch.setattr("monocontext.writing.tail.PAGE_FRAMES", 6)  # with open ones they are on one page
+    monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 40)
+    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+    for name, value in {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2}.items():
+        monkeypatch.setattr(folding, name, value)
+    monkeypatch.setattr(folding, "MOST_NAMED_BYTES", 2000)
+
+
+def memory() -> MemoryStore:
+    return MemoryStore(uuid.uuid4().hex, "prefix")
+
+
+def lines(count: int, seed: int = 0) -> str:
+    random = Random(seed)
+    return "".join(f"line {seed}.{i} {random.getrandbits(80):x} é漢\n" for i in range(count))
+
+
+def root_of(store: Store) -> Manifest:
+    return find_root(store).manifest
+
+
+def levels(root: Manifest) -> list[int]:
+    return [page.level if isinstance(page, PageDirectory) else 0 for page in root.pages]
+
+
+def same(store: Store, text: str, random: Random) -> None:
+    """Every way to a place of the text, through directories that are closed each time."""
+    with Monocontext.open(store, cache_bytes=1 << 20) as context:
+        assert str(context[0 : len(text)]) == text
+        assert context.count("\n") == text.count("\n")
+    for _ in range(6):
+        at = random.randrange(len(text))
+        line = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+        number = text.count("\n", 0, at)
+        with Monocontext.open(store) as context:
+            assert context[at : at + 50] == text[at : at + 50]
+        with Monocontext.open(store) as context:
+            assert context.lines[number] == line + "\n"
+        with Monocontext.open(store, cache_bytes=SMALL) as context:
+            assert context.find(line[:30]) == text.find(line[:30])
+            assert context.rfind(line[:30], 0, at) == text.rfind(line[:30], 0, at)
+        with Monocontext.open(store, cache_bytes=SMALL) as context:
+            middle = line[7:20]
+            assert [hit.line for hit in context.grep(middle)] == [each for each in text.splitlines() if middle in each]
+    assert verify(store).problems == []
+
+
+def test_publish_and_read() -> None:
+    store, text = memory(), lines(8000)
+    root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
+    assert max(levels(root)) >= 2, "directories of directories"
+    assert levels(root) == sorted(levels(root), reverse=True)
+    assert root.filter_directories
+    assert b'"requires": ["directories"]' in store.get("manifest.json").data
+    assert Manifest.from_bytes(root.to_bytes()) == root
+    same(store, text, Random(1))
+
+
+def test_a_small_text_has_none() -> None:
+    store = memory()
+    root = publish(lines(100), store, **LAYOUT)  # type: ignore[arg-type]
+    assert not root.has_directories
+    assert b'"requires": []' in store.get("manifest.json").data
+
+
+def test_other_features_are_refused_by_name() -> None:
+    store = memory()
+    publish(lines(8000), store, **LAYOUT)  # type: ignore[arg-type]
+    data = store.get("manifest.json").data.replace(b'["directories"]', b'["directories", "more"]')
+    with pytest.raises(UnsupportedFormat, match="'directories', 'more'"):
+        Manifest.from_bytes(data)
+
+
+def test_appends_fill_directories_up() -> None:
+    store, random = memory(), Random(2)
+    text = lines(5000)
+    publish(text, store, **LAYOUT)  # type: ignore[arg-type]
+    sizes = []
+    for i in range(25):
+        more = lines(random.choice([3, 60, 900]), i + 1)
+        root = append(more, store)
+        text += more
+        sizes.append(len(root.to_bytes()))
+    whole = opened(root, lambda ref: store.get(ref.key).data)
+    assert whole.pages[-1].frames == root.frames
+    entries = [page for page in root.pages if isinstance(page, PageDirectory)]
+    full = [page.entries == 4 for page, after in itertools.pairwise(entries) if page.level == after.level]
+    assert full
+    assert all(full), "all but the last of a level are full"
+    assert max(sizes) < 12_000
+    same(store, text, random)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_upkeep(seed: int) -> None:
+    store, random = memory(), Random(seed)
+    text = lines(5000, 7)
+    publish(text, store, filters=seed != 1, **LAYOUT)  # type: ignore[arg-type]
+    for i in range(8):
+        more = lines(random.randrange(1, 900), i)
+        append(more, store, filters=seed != 1)
+        text += more
+    before = root_of(store)
+    assert before.has_directories
+    after = add_filters(store) if seed == 1 else compact(store, segment_bytes=4000, frame_bytes=600)
+    assert after.generation > before.generation
+    assert after.has_directories
+    assert after.filter_directories
+    same(store, text, random)
+    again = compact(store, segment_bytes=4000, frame_bytes=600)
+    assert compact(store, segment_bytes=4000, frame_bytes=600).generation == again.generation, "nothing to do"
+    removed = gc(store, older_than_seconds=0)
+    assert removed.objects > 0
+    same(store, text, random)
+    named = {info.key for info in store.list("index/")}
+    wanted: set[str] = set()
+    opened(root_of(store), lambda ref: (wanted.add(ref.key), store.get(ref.key).data)[1])
+    assert {key for key in named if key.endswith(".dir")} == wanted
+    assert gc(store, older_than_seconds=0).objects == 1, "the generation before the fence"
+
+
+@pytest.mark.slow
+def test_a_crash_at_every_put() -> None:
+    base, new = lines(5000), lines(900, 1)
+    for puts in range(200):
+        store = memory()
+        publish(base, store, **LAYOUT)  # type: ignore[arg-type]
+        crashing = CrashingStore(store, puts)
+        try:
+            append(new, crashing)
+        except Crash:
+            pass
+        with Monocontext.open(store) as context:
+            assert str(context[0 : len(base + new)]) in (base, base + new)
+        assert verify(store).problems == []
+        if not crashing.crashed:
+            break
+    assert puts > 5
+
+
+def test_damage_is_named() -> None:
+    store, text = memory(), lines(8000)
+    root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
+    [first, *_] = [page for page in root.pages if isinstance(page, PageDirectory)]
+    data = bytearray(store.get(first.key).data)
+    data[len(data) // 2] ^= 1
+    store.put(first.key, bytes(data))
+    with Monocontext.open(store) as context, pytest.raises(ValueError, match=first.key):
+        context[first.characters // 2]
+    [problem] = verify(store).problems
+    assert first.key in problem
+
+
+def test_documents() -> None:
+    store, random = memory(), Random(3)
+    texts: dict[str, str] = {}
+    for upload in range(60):
+        new = {f"doc {upload}.{i}": lines(6, upload * 100 + i) for i in range(20)}
+        texts |= new
+        if upload:
+            append(new, store)
+        else:
+            publish(new, store, **LAYOUT)  # type: ignore[arg-type]
+    assert root_of(store).has_directories
+    with Monocontext.open(store) as context:
+        assert len(context.documents) == len(texts)
+        for name in random.sample(sorted(texts), 8):
+            assert context.documents[name] == texts[name]
+    assert verify(store).problems == []
+    compact(store, segment_bytes=4000, frame_bytes=600)
+    gc(store, older_than_seconds=0)
+    assert verify(store).problems == []
+
+
+def test_gets_of_a_slice() -> None:
+    store, text = memory(), lines(8000)
+    root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
+    counted = CountingStore(store)
+    with Monocontext.open(counted) as context:
+        assert counted.gets == 1
+        assert context[len(text) // 3] == text[len(text) // 3]
+    assert counted.gets == 1 + max(levels(root)) + 2  # directories from the top down, a page, a frame
+
+
+def test_filters_by_directories_narrow_a_search() -> None:
+    store, text = memory(), lines(8000) + "the needle of all\n" + lines(8000, 1)
+    root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
+    assert any(isinstance(ref, FilterDirectory) for ref in root.filter_directories)
+    with Monocontext.open(store, cache_bytes=SMALL) as context:
+        assert context.find("the needle of all") == text.find("the needle of all")
+        assert context.count("the needle of all") == 1
+        assert context.find("absent, all of it") == -1
+        search = context.stats.search
+    assert search.pruned > 0.9 * search.frames

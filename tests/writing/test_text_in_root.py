@@ -1,0 +1,259 @@
+"""Small texts ride in their roots, larger ones with their ends: every writer keeps the copies true."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, append, publish
+from monocontext.errors import DamagedData
+from monocontext.format import inline
+from monocontext.format.generations import commit, find_root
+from monocontext.format.index import LOWER_KEEPS_LENGTH, OF_TEXT
+from monocontext.format.manifest import Manifest
+from monocontext.stores.memory import MemoryStore
+from monocontext.testing import CountingStore
+from monocontext.writing.index_in_place import index
+from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.verify import verify
+from tests.engine.counted import memory
+
+pytestmark = pytest.mark.usefixtures("texts_in_roots")
+
+TEXT = "naïve café 漢字 😀\r\nsecond line\n" * 40
+
+
+def noise(size: int, seed: int = 1) -> str:
+    """Text that hardly compresses, of three bytes a character."""
+    return "".join(random.Random(seed).choices([chr(n) for n in range(0x4E00, 0x9000)], k=size // 3)) + "\n"
+
+
+def root_of(store: MemoryStore) -> Manifest:
+    return find_root(store).manifest
+
+
+def gets_of(store: MemoryStore, expected: str) -> int:
+    """GETs of opening and reading all of it."""
+    counting = CountingStore(store)
+    with Monocontext.open(counting) as context:
+        assert str(context) == expected
+    return counting.gets
+
+
+def test_opening_a_small_text_brings_all_of_it() -> None:
+    store = memory()
+    publish(TEXT, store, frame_bytes=100)
+    assert gets_of(store, TEXT) == 1
+    counting = CountingStore(store)
+    with Monocontext.open(counting) as context:
+        assert context.find("second") == TEXT.find("second")
+        assert context.lower().count("second") == 40
+        assert [hit.line for hit in context.grep("second")] == ["second line"] * 40
+        assert context[-20:] == TEXT[-20:]
+        assert context.stats.gets == counting.gets == 1
+        assert context.stats.disk_hits == 0
+    assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("options", [{"threads": False}, {"cache_bytes": 0}, {"preload": True}, {"prefetch": "off"}])
+def test_whatever_the_options(options: dict[str, object]) -> None:
+    store = memory()
+    publish(TEXT, store, frame_bytes=1000)
+    counting = CountingStore(store)
+    with Monocontext.open(counting, **options) as context:  # type: ignore[arg-type]
+        assert [context[at : at + 50] for at in range(0, len(TEXT), 50)] == [
+            TEXT[at : at + 50] for at in range(0, len(TEXT), 50)
+        ]
+    assert counting.gets == 1
+
+
+def test_a_directory_too(tmp_path: Path) -> None:
+    publish(TEXT, tmp_path / "context")
+    for segment in (tmp_path / "context" / "segments").iterdir():
+        segment.unlink()
+    with Monocontext.open(tmp_path / "context", cache_dir=tmp_path / "cache") as context:
+        assert str(context) == TEXT
+
+
+def test_appends_to_a_small_text_ride_along_until_they_are_too_much() -> None:
+    store, text = memory(), ""
+    publish("", store)
+    while len(text.encode()) < 100_000:
+        piece = noise(7_000, seed=len(text))
+        append(piece, store, codec="raw")
+        text += piece
+        root = root_of(store)
+        assert bool(root.text) == (root.stored_bytes <= inline.MOST_GROWN_BYTES)
+        assert bool(root.head) == bool(root.tail) == (not root.text)
+        assert len(root.head) + len(root.tail) < 16 << 10
+        with Monocontext.open(store) as context:
+            assert str(context) == text
+            assert (context[:300], context[-300:]) == (text[:300], text[-300:])
+    assert verify(store).problems == []
+    compact(store)
+    assert root_of(store).text
+    assert gets_of(store, text) == 1
+    assert verify(store).problems == []
+
+
+def test_the_ends_of_a_larger_text_take_no_request_and_no_page() -> None:
+    text = "".join(f"{n:07d} line of a log\n" for n in range(400_000))
+    store = memory()
+    publish(noise(5 << 20) + text, store, frame_bytes=1 << 10, filters=False)
+    whole = noise(5 << 20) + text
+    counting = CountingStore(store)
+    with Monocontext.open(counting) as context:
+        assert root_of(store).last_page is None or len(root_of(store).pages) > 1
+        assert context[:500] == whole[:500]
+        assert context[-500:] == whole[-500:]
+        assert context.lines[len(context.lines) - 5 :] == "".join(text.splitlines(True)[-5:])
+        assert context.endswith(whole[-100:])
+        assert context.startswith(whole[:100])
+        assert counting.gets == 1
+        assert context[:100_000] == whole[:100_000]
+        assert counting.gets > 1
+    append("one more line\n" * 3, store)
+    counting = CountingStore(store)
+    with Monocontext.open(counting) as context:
+        assert context[-100:] == (whole + "one more line\n" * 3)[-100:]
+        assert context[:100] == whole[:100]
+    assert counting.gets == 1
+    assert verify(store).problems == []
+
+
+def test_batches_of_an_executor_too() -> None:
+    small, large = memory(), memory()
+    with ThreadPoolExecutor(2) as pool:
+        publish(TEXT, small, executor=pool)
+        publish(noise(5 << 20), large, executor=pool, codec="raw")
+    assert root_of(small).text
+    assert gets_of(small, TEXT) == 1
+    assert (bool(root_of(large).text), bool(root_of(large).head)) == (False, True)
+    assert verify(small).ok
+    assert verify(large).ok
+
+
+def test_filters_and_compaction_keep_the_copies_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = memory()
+    publish(TEXT, store, frame_bytes=600, filters=False)
+    for _ in range(3):
+        append(TEXT, store, filters=False)
+    add_filters(store)
+    assert root_of(store).text
+    compact(store, frame_bytes=2000)
+    assert root_of(store).frames < 20
+    assert gets_of(store, TEXT * 4) == 1
+    monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 10)
+    compact(store, frame_bytes=8000)
+    root = root_of(store)
+    assert (root.text, bool(root.head), bool(root.tail)) == ("", True, True)
+    assert verify(store).problems == []
+
+
+def test_collecting_leaves_a_text_that_rides_in_its_root_alone() -> None:
+    store = memory()
+    publish("an old text\n", store)
+    publish(TEXT, store, replace=True)
+    gc(store, older_than_seconds=0)
+    assert gets_of(store, TEXT) == 1
+    assert verify(store).problems == []
+
+
+def test_a_replaced_text_takes_its_copies_along() -> None:
+    store = memory()
+    publish(TEXT, store)
+    publish("new\n", store, replace=True)
+    assert gets_of(store, "new\n") == 1
+    publish("", store, replace=True)
+    assert root_of(store).text == ""
+    assert gets_of(store, "") == 1
+
+
+def test_text_elsewhere_is_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(TEXT)
+    index(tmp_path / "log.txt", tmp_path / "context")
+    append("ours\n", tmp_path / "context")
+    with Monocontext.open(tmp_path / "context") as context:
+        root = context._reader.manifest  # type: ignore[union-attr]
+        assert (root.text, root.head) == ("", "")
+        assert str(context).endswith("second line\nours\n")
+        assert context[-5:] == "ours\n"
+    compact(tmp_path / "context")
+    assert verify(tmp_path / "context").ok
+
+
+def test_a_copy_that_does_not_fit_its_page_is_not_used() -> None:
+    """No writer of ours commits such a root; the frames themselves are read then, and `verify` says so."""
+    store = memory()
+    publish(TEXT, store, codec="raw")
+    other = inline.whole(TEXT.upper().encode()[: len(TEXT.encode())]).text
+
+    def build(base: Manifest | None) -> Manifest:
+        assert base is not None
+        return dataclasses.replace(base, generation=base.generation + 1, write_id="other", text=other)
+
+    commit(store, root_of(store), build)
+    assert gets_of(store, TEXT) == 2
+    assert any("root" in problem for problem in verify(store).problems)
+
+
+@pytest.mark.parametrize("field", ["head", "tail"])
+def test_an_end_that_does_not_fit_is_an_error(field: str) -> None:
+    store = memory()
+    publish(noise(5 << 20), store, codec="raw")
+    root = root_of(store)
+    for copy in ("!!", inline.ends(b"x" * 100, b"").head[:-8], "QUJD"):
+        bad = dataclasses.replace(root, **{field: copy})
+        store.put("manifest.json", bad.to_bytes())
+        with pytest.raises(DamagedData, match="root"):
+            Monocontext.open(store)
+    store.put("manifest.json", dataclasses.replace(root, **{field: inline.ends(b"x", b"x").head}).to_bytes())
+    assert any("an end of the text" in problem for problem in verify(store).problems)
+
+
+def test_a_length_that_does_not_fit_is_refused() -> None:
+    store = memory()
+    root = publish(TEXT, store)
+    with pytest.raises(DamagedData, match="text is not that of the one page"):
+        dataclasses.replace(root, text=root.text[:-4]).check()
+
+
+@pytest.mark.parametrize("size", [1, 5, 16_383, 16_384, 16_385, 20_000])
+def test_ends_are_cut_between_characters(size: int) -> None:
+    for unit in ("a", "é", "漢", "😀"):
+        text = ("x" * (size % 4) + unit * size)[:size]
+        gathered = inline.Gathered()
+        for at in range(0, size, 977):
+            gathered.add(text[at : at + 977].encode(), b"")
+        copies = inline.ends(gathered.head, gathered.tail)
+        head, tail = inline.read_end(copies.head).decode(), inline.read_end(copies.tail).decode()
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        assert len(head) >= min(size, 4000)
+        assert len(tail) >= min(size, 4000)
+
+
+def test_roots_say_what_all_frames_have() -> None:
+    """`lower()` and its kin ask no index page then; a text that gets another character loses the flag."""
+    store = memory()
+    publish("plain\n" * 2000, store, frame_bytes=1000)
+    assert root_of(store).flags == OF_TEXT
+    append("né\n", store)
+    assert root_of(store).flags == LOWER_KEEPS_LENGTH
+    compact(store)
+    assert root_of(store).flags == LOWER_KEEPS_LENGTH
+    assert verify(store).problems == []
+    append("\u0130\n", store)
+    append("plain again\n", store)
+    assert root_of(store).flags == 0
+    with Monocontext.open(store) as context:
+        assert str(context.lower()) == str(context).lower()
+    lying = dataclasses.replace(root_of(store), flags=OF_TEXT)
+    store.put("manifest.json", lying.to_bytes())
+    assert any("flags differ" in problem for problem in verify(store).problems)

@@ -1,0 +1,434 @@
+"""Compaction: the same text in few objects, whoever reads, appends or crashes meanwhile."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import AlreadyExists, NotFound
+from monocontext.format.generations import read_generation
+from monocontext.stores import open_store
+from monocontext.stores.memory import forget
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore, Crash, CrashingStore
+from monocontext.writing.index_in_place import index
+from monocontext.writing.publish import append, publish
+from monocontext.writing.segments import SegmentLayout
+from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.compact import Stretch, compact, plan
+from monocontext.writing.upkeep.rewrite import gaps
+from monocontext.writing.upkeep.verify import verify
+
+from .upkept import (
+    FRAME_BYTES,
+    SEGMENT_BYTES,
+    Overtaken,
+    append_as_before,
+    check,
+    grow_context,
+    memory,
+    root,
+    text_of,
+    words,
+)
+
+
+@pytest.fixture
+def random() -> Random:
+    return Random(4)
+
+
+def segments_of(store: Store) -> list[str]:
+    """The objects that the newest generation's text lies in, in order, each once for each run."""
+    with Monocontext.open(store) as context:
+        reader = context._source.reader  # type: ignore[attr-defined]
+        names = [reader.frame(number).object for number in range(reader.manifest.frames)]
+    return [name for number, name in enumerate(names) if number == 0 or names[number - 1] != name]
+
+
+def small_pages(monkeypatch: pytest.MonkeyPatch, frames: int) -> None:
+    monkeypatch.setattr(sys.modules["monocontext.writing.pages"], "FRAMES_PER_PAGE", frames)
+
+
+# -- what becomes of a text --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lines", [0, 40, 2000])
+def test_three_hundred_appends(lines: int, random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, 50)
+    append_as_before(monkeypatch)
+    store = memory()
+    text = grow_context(store, random, lines, 300)
+    before, segments = root(store), len(segments_of(store))
+    after = compact(store, segment_bytes=SEGMENT_BYTES)
+    assert after == root(store)
+    assert (after.generation, after.frame_bytes, after.codec) == (302, before.frame_bytes, before.codec)
+    assert len(segments_of(store)) < segments / 4
+    assert len(after.pages) <= len(before.pages) / 2
+    assert len(after.filters) <= 2
+    assert sum(ref.frames for ref in after.filters) == after.frames < before.frames / 2
+    check(store, text, random)
+    with Monocontext.open(store) as context:
+        assert text[-60:-30] in context
+        assert context.stats.search.pruned > after.frames / 2
+    assert text_of(store) == text
+    with Monocontext.open(store, generation=301) as earlier:
+        assert str(earlier) == text
+    assert compact(store, segment_bytes=SEGMENT_BYTES).generation == 302
+
+
+def test_nothing_to_do_costs_two_requests_and_the_pages(random: Random) -> None:
+    for lines in (0, 3, 2000):
+        store = CountingStore(memory())
+        publish(words(random, lines), store, frame_bytes=FRAME_BYTES, segment_bytes=SEGMENT_BYTES)
+        store.reset()
+        assert compact(store, segment_bytes=SEGMENT_BYTES) == root(store)
+        assert (store.puts, store.gets) == (0, 3)  # root, look ahead, and the root of the comparison
+
+
+def test_what_is_packed_is_neither_moved_nor_read(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 4000)  # less than the first filter takes
+    store = CountingStore(memory())
+    text = grow_context(store, random, 3000, 30)
+    full = [info.key for info in store.list("segments/") if info.size_bytes > SEGMENT_BYTES / 2]
+    packed = [name for name in segments_of(store) if name in full]
+    assert len(packed) > 5
+    store.reset()
+    compact(store, segment_bytes=SEGMENT_BYTES)
+    asked = {request.key for request in store.log if request.verb == "get_range"}
+    assert not asked & set(packed[:-1])  # the last one holds the border of filters
+    assert len(root(store).filters) == 2
+    assert segments_of(store)[: len(packed)] == packed
+    check(store, text, random)
+
+
+def test_filters_are_covered_anew_once_their_followers_are_more(random: Random) -> None:
+    store = memory()
+    text = grow_context(store, random, 200, 100)
+    compact(store, segment_bytes=SEGMENT_BYTES)
+    for _ in range(6):
+        piece = words(random, 100)
+        append(piece, store, segment_bytes=SEGMENT_BYTES)
+        text += piece
+        sizes = [ref.frames for ref in compact(store, segment_bytes=SEGMENT_BYTES).filters]
+        assert sizes == sorted(sizes, reverse=True)
+    check(store, text, random)
+
+
+def test_filters_of_a_size_stay(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.format.filters.building.GROUP_FRAMES", 16)
+    store = memory()
+    text = grow_context(store, random, 1500, 20)
+    after = compact(store, segment_bytes=SEGMENT_BYTES)
+    assert {ref.frames for ref in after.filters[:-1]} == {16}
+    assert compact(store, segment_bytes=SEGMENT_BYTES) == after
+    check(store, text, random)
+
+
+def test_small_frames_become_large_ones(random: Random) -> None:
+    store = memory()
+    text = words(random, 2000)
+    publish(text, store, frame_bytes=64, segment_bytes=SEGMENT_BYTES)
+    assert compact(store, segment_bytes=SEGMENT_BYTES).generation == 1
+    after = compact(store, segment_bytes=SEGMENT_BYTES, frame_bytes=1024)
+    assert after.frame_bytes == 1024
+    assert after.frames < len(text.encode()) / 700
+    assert len(after.filters) == 1
+    check(store, text, random)
+
+
+def test_without_filters(random: Random) -> None:
+    store = memory()
+    text = grow_context(store, random, 1000, 40)
+    before = root(store).filters
+    after = compact(store, segment_bytes=SEGMENT_BYTES, filters=False)
+    assert set(after.filters) <= set(before)  # what fits is kept, none is made
+    check(store, text, random)
+    assert sum(ref.frames for ref in compact(store, segment_bytes=SEGMENT_BYTES).filters) == after.frames
+
+
+def test_a_loose_stretch_between_packed_ones(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filters behind it move, and stand for other frames before them."""
+    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+    store = memory()
+    text = grow_context(store, random, 2000, 20)
+    tail = words(random, 2000)
+    append(tail, store, segment_bytes=SEGMENT_BYTES)
+    last = root(store).filters[-1]
+    moved = compact(store, segment_bytes=SEGMENT_BYTES, filters=False).filters[-1]
+    assert (moved.parts, moved.stop_frame) == (last.parts, root(store).frames)
+    assert moved.first_frame < last.first_frame
+    check(store, text + tail, random)
+    compact(store, segment_bytes=SEGMENT_BYTES)
+    check(store, text + tail, random)
+
+
+def test_where_nothing_is() -> None:
+    with pytest.raises(NotFound, match="no context there to compact"):
+        compact(memory())
+
+
+def test_bad_sizes() -> None:
+    store = memory()
+    publish("x", store)
+    with pytest.raises(ValueError, match="segment_bytes"):
+        compact(store, segment_bytes=0)
+    with pytest.raises(ValueError, match="frame_bytes"):
+        compact(store, frame_bytes=1 << 30)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_of_segments_that_a_writer_filled_none_is_loose(seed: int) -> None:
+    """So that a second compaction finds nothing, whatever the sizes."""
+    random = Random(seed)
+    layout = SegmentLayout(
+        random.choice([1, 5, 64, 512]), random.choice([1, 50, 300, 4096]), random.choice(["raw", "zstd"])
+    )
+    store = memory()
+    publish(words(random, 60), store, frame_bytes=layout.frame_bytes, codec=layout.codec)
+    for _ in range(random.randrange(12)):
+        append(words(random, random.choice([1, 1, 2, 30])), store, segment_bytes=layout.segment_bytes)
+    text = text_of(store)
+    compact(store, segment_bytes=layout.segment_bytes)
+    assert text_of(store) == text
+    again = compact(store, segment_bytes=layout.segment_bytes)
+    assert compact(store, segment_bytes=layout.segment_bytes) == again == root(store)
+    assert verify(store).problems == []
+
+
+def test_the_plan() -> None:
+    layout = SegmentLayout(frame_bytes=100, segment_bytes=1000)
+
+    def stretches(*sizes: tuple[str, int, int]) -> list[Stretch]:
+        """Each with its object, frames and bytes; stored as they are."""
+        starts = [sum(size[1] for size in sizes[:number]) for number in range(len(sizes))]
+        return [Stretch(name, at, n, size, size) for at, (name, n, size) in zip(starts, sizes, strict=True)]
+
+    full, half, small, elsewhere = ("a", 10, 1000), ("b", 5, 500), ("c", 3, 300), ("s3://b/k", 1, 10)
+    assert plan([], layout) == []
+    assert plan(stretches(full, half, full), layout) == []
+    assert plan(stretches(full, small, full), layout) == []  # one for one is nothing gained
+    assert plan(stretches(full, small, small, full, small, small), layout) == [(10, 16), (26, 32)]
+    assert plan(stretches(small, elsewhere, small), layout) == []
+    assert plan(stretches(("d", 50, 1000)), layout) == [(0, 50)]  # frames of 20 bytes
+    assert plan(stretches(("d", 19, 1000)), layout) == []
+
+
+# -- virtual segments --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_virtual_segments_stay_where_they_are(allowed: bool, random: Random) -> None:
+    elsewhere, here = (f"memory://{uuid.uuid4().hex}" for _ in range(2))
+    texts = [words(random, 20) for _ in range(12)]
+    for number, text in enumerate(texts):
+        open_store(elsewhere).put(f"{number:02}.txt", text.encode())
+    index(elsewhere, here, frame_bytes=FRAME_BYTES)
+    of_objects = root(open_store(here)).filters
+    more = [words(random, 3) for _ in range(40)]
+    for piece in more:
+        append(piece, here)
+    allow = [elsewhere] if allowed else []
+    after = compact(here, allow=allow)
+    store = open_store(here)
+    assert [name for name in segments_of(store) if "://" in name] == [f"{elsewhere}/{n:02}.txt" for n in range(12)]
+    assert len(segments_of(store)) == 13
+    if not allowed:
+        assert after.filters[0] == of_objects[0]
+    assert sum(ref.frames for ref in after.filters) == after.frames
+    assert verify(here, allow=[elsewhere]).problems == []
+    whole = "".join(texts + more)
+    with Monocontext.open(here, allow=[elsewhere]) as context:
+        assert str(context) == whole
+    with Monocontext.open(here, allow=[elsewhere]) as context:
+        for at in range(0, len(whole) - 12, 501):
+            assert context.find(whole[at : at + 12]) == whole.find(whole[at : at + 12])
+        assert context.stats.search.pruned > 0
+    assert compact(here, allow=allow) == after
+    for url in (elsewhere, here):
+        forget(url.removeprefix("memory://"))
+
+
+# -- beside others -----------------------------------------------------------------------------------------------------
+
+
+def test_appends_meanwhile_are_kept(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, 40)
+    store = memory()
+    text = grow_context(store, random, 300, 60)
+    small, large = [words(random, 2) for _ in range(3)], words(random, 3000)
+    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 20_000)
+    overtaken = Overtaken(
+        store,
+        lambda: [append(piece, store) for piece in small],
+        lambda: append(large, store, segment_bytes=SEGMENT_BYTES),
+        lambda: append(small[0], store, filters=False),
+    )
+    after = compact(overtaken, segment_bytes=SEGMENT_BYTES)
+    assert (overtaken.others, after.generation) == ([], 61 + 5 + 1)
+    assert sum(ref.frames for ref in after.filters) == after.frames
+    check(store, text + "".join(small) + large + small[0], random, 60)
+
+
+def test_an_appender_that_is_overtaken_by_a_compaction(random: Random) -> None:
+    store = memory()
+    text = grow_context(store, random, 300, 60)
+    append("the last words\n", Overtaken(store, lambda: compact(store, segment_bytes=SEGMENT_BYTES)))
+    check(store, text + "the last words\n", random)
+
+
+def test_a_text_that_is_replaced_meanwhile_is_not_touched(random: Random) -> None:
+    store = memory()
+    grow_context(store, random, 300, 60)
+    others = [
+        lambda: publish("another text\n", store, replace=True),
+        lambda: publish(words(random, 500), store, replace=True, frame_bytes=FRAME_BYTES),
+    ]
+    for other in others:
+        if root(store).frames < 9:
+            grown_again = words(random, 300)
+            publish(grown_again, store, replace=True, frame_bytes=FRAME_BYTES)
+            [append(words(random, 2), store) for _ in range(5)]
+        with pytest.raises(AlreadyExists, match=r"another writer replaced generation \d+, .*nothing was changed"):
+            compact(Overtaken(store, other), segment_bytes=SEGMENT_BYTES)
+        replaced = root(store)
+        assert verify(store).problems == []
+        assert read_generation(store, replaced.generation) == replaced
+        assert replaced.write_id == root(store).write_id
+
+
+def test_two_compactions_at_once(random: Random) -> None:
+    store = memory()
+    text = grow_context(store, random, 300, 60)
+    with pytest.raises(AlreadyExists, match="begin anew"):
+        compact(Overtaken(store, lambda: compact(store, segment_bytes=9999)), segment_bytes=SEGMENT_BYTES)
+    check(store, text, random)
+
+
+def test_filters_that_are_added_meanwhile(random: Random) -> None:
+    store = memory()
+    publish(words(random, 300), store, frame_bytes=FRAME_BYTES, filters=False)
+    for _ in range(20):
+        append(words(random, 2), store, filters=False)
+    text = text_of(store)
+    after = compact(Overtaken(store, lambda: add_filters(store)), segment_bytes=SEGMENT_BYTES)
+    assert sum(ref.frames for ref in after.filters) == after.frames
+    check(store, text, random)
+
+
+@pytest.mark.parametrize("any_store", ["memory", "directory"], indirect=True)
+def test_readers_and_appenders_in_threads(any_store: Store, random: Random) -> None:
+    begin = grow_context(any_store, random, 100, 30)
+    writers, rounds = 3, 8
+    stop = threading.Event()
+
+    def text(writer: int, number: int) -> str:
+        return "".join(f"<writer {writer}, text {number}, line {line}>\n" for line in range(4))
+
+    def write(writer: int) -> None:
+        for number in range(rounds):
+            append(text(writer, number), any_store, segment_bytes=SEGMENT_BYTES)
+
+    def tidy() -> int:
+        done = 0
+        while not stop.is_set():
+            done += compact(any_store, segment_bytes=SEGMENT_BYTES) is not None
+        return done
+
+    def look() -> None:
+        while not stop.is_set():
+            with Monocontext.open(any_store) as context:
+                assert context[: len(begin)] == begin
+                whole = str(context)
+                assert whole.count("<writer") % 4 == 0
+                assert context.count("<writer 1, text") == whole.count("<writer 1, text")
+
+    with ThreadPoolExecutor(writers + 2) as threads:
+        others = [threads.submit(tidy), threads.submit(look)]
+        try:
+            list(threads.map(write, range(writers)))
+        finally:
+            stop.set()
+        assert all(other.exception() is None for other in others)
+    result = text_of(any_store)
+    assert len(result) == len(begin) + sum(len(text(w, n)) for w in range(writers) for n in range(rounds))
+    for writer in range(writers):
+        places = [result.index(text(writer, number)) for number in range(rounds)]
+        assert places == sorted(places)
+    check(any_store, result, random)
+
+
+@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
+def test_a_crash_at_every_put(landed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pages(monkeypatch, 8)
+    for puts in range(100):
+        random = Random(7)
+        store = memory()
+        text = grow_context(store, random, 200, 12, 40)
+        early = Monocontext.open(store, cache_bytes=0)
+        crashing = CrashingStore(store, puts, landed=landed)
+        try:
+            compact(crashing, segment_bytes=SEGMENT_BYTES)
+        except Crash:
+            pass
+        assert str(early) == text
+        check(store, text, random, 3)
+        if not crashing.crashed:
+            break
+        append("more\n", store)
+        compact(store, segment_bytes=SEGMENT_BYTES)
+        check(store, text + "more\n", random, 3)
+    assert puts >= 6
+
+
+def test_progress_counts_what_is_read(random: Random) -> None:
+    store = memory()
+    text = grow_context(store, random, 60, 20)
+    seen: list[int] = []
+    compact(store, segment_bytes=SEGMENT_BYTES, progress=seen.append)
+    assert seen == sorted(seen)
+    assert len(text.encode()) <= seen[-1] <= 2 * len(text.encode())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish, append, compact and add filters, with appends in between and filters and pages of every size."""
+    random = Random(seed)
+    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", random.choice([0, 300, 4000, 4 << 20]))
+    monkeypatch.setattr("monocontext.format.filters.building.GROUP_FRAMES", random.choice([8, 16, 40, 1 << 16]))
+    small_pages(monkeypatch, random.choice([3, 20, 4096]))
+    store = memory()
+    text = words(random, random.choice([5, 100, 400]))
+    publish(text, store, frame_bytes=FRAME_BYTES, segment_bytes=SEGMENT_BYTES, filters=random.random() < 0.8)
+
+    def add() -> None:
+        nonlocal text
+        piece = words(random, random.choice([1, 2, 40, 150]))
+        append(piece, store, segment_bytes=SEGMENT_BYTES, filters=random.random() < 0.8)
+        text += piece
+
+    for _ in range(8):
+        others = [add] * random.choice([0, 0, 1, 2])
+        step = random.choice(["append", "append", "compact", "compact", "add filters"])
+        if step == "append":
+            add()
+        elif step == "add filters":
+            after = add_filters(Overtaken(store, *others))
+            assert not any(gaps(after.filters, 0, after.frames)) or after.frames < 9
+        else:
+            options: dict[str, Any] = {
+                "segment_bytes": random.choice([1000, SEGMENT_BYTES]),
+                "frame_bytes": random.choice([None, None, 1024]),
+                "filters": random.random() < 0.8,
+            }
+            after = compact(Overtaken(store, *others), **options)
+            if not others:
+                assert compact(store, **options) == after
+        check(store, text, random, 5)

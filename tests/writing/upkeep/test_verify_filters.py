@@ -1,0 +1,207 @@
+"""`verify` reads filters too: names, checksums, and no gram of the text missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import sys
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+
+from monocontext import Monocontext
+from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
+from monocontext.format.refs import FilterRef, filter_key
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.verify import verify
+
+from .upkept import FRAME_BYTES, append_as_before, memory, root, words
+
+
+@pytest.fixture
+def store() -> Store:
+    """A text of two filters, the second with a border."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+        store, random = memory(), Random(6)
+        publish(words(random, 11_000), store, frame_bytes=FRAME_BYTES)
+        append(words(random, 1000), store)
+    assert len(root(store).filters) == 2
+    return store
+
+
+def rewrite(store: Store, manifest: Manifest, number: int, **changes: object) -> None:
+    """Another record of a filter, in both copies of the root."""
+    filters = list(manifest.filters)
+    filters[number] = dataclasses.replace(filters[number], **changes)  # type: ignore[arg-type]
+    changed = dataclasses.replace(manifest, filters=tuple(filters)).to_bytes()
+    store.put(ROOT_KEY, changed)
+    store.put(generation_key(manifest.generation), changed)
+
+
+def tamper(store: Store, number: int, change: Callable[[np.ndarray, FilterRef], None]) -> None:
+    """Other bits in a filter, under the name and checksums that are right for them."""
+    manifest = root(store)
+    ref = manifest.filters[number]
+    layout = FilterLayout(ref)
+    rows = np.concatenate([layout.decode(part, store.get(key).data) for part, key in enumerate(ref.keys)])
+    bits = np.unpackbits(rows, axis=1, bitorder="little")
+    change(bits, ref)
+    data = layout.encode(np.packbits(bits, axis=1, bitorder="little"), 0)
+    name = hashlib.sha256(data).hexdigest()[:32]
+    store.put(filter_key(name), data)
+    rewrite(store, manifest, number, parts=(name,))
+
+
+def problem(store: Store) -> str:
+    (found,) = verify(store).problems
+    return found
+
+
+def test_each_part_is_read_once() -> None:
+    store = CountingStore(memory())
+    publish(words(Random(1), 3000), store, frame_bytes=FRAME_BYTES)
+    store.reset()
+    report = verify(store)
+    assert (report.ok, report.filters) == (True, 1)
+    assert sum(request.key.startswith("filters/") for request in store.log) == 1
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("frame", [0, 7, 8, 40, -1])
+def test_a_bit_that_is_missing(store: Store, number: int, frame: int) -> None:
+    ref = root(store).filters[number]
+    index = range(ref.frames)[frame]
+
+    def clear_one(bits: np.ndarray, ref: FilterRef) -> None:
+        bits[np.flatnonzero(bits[:, index])[0], index] = 0
+
+    tamper(store, number, clear_one)
+    assert f"lacks grams of 1 frames, the first of them frame {ref.first_frame + index}" in problem(store)
+
+
+def test_more_than_a_tile_of_frames(store: Store) -> None:
+    def clear_all(bits: np.ndarray, ref: FilterRef) -> None:
+        bits[:] = 0
+
+    tamper(store, 0, clear_all)
+    frames = root(store).filters[0].frames
+    assert frames > 2 * 256
+    assert f"lacks grams of {frames} frames, the first of them frame 0" in problem(store)
+
+
+def test_a_border_that_lacks_a_gram(store: Store) -> None:
+    def clear(bits: np.ndarray, ref: FilterRef) -> None:
+        bits[:, ref.frames] = 0
+
+    tamper(store, 1, clear)
+    assert "its border lacks grams" in problem(store)
+
+
+def test_bits_too_many_are_no_problem(store: Store) -> None:
+    def fill(bits: np.ndarray, ref: FilterRef) -> None:
+        bits[: len(bits) // 2] = 1
+
+    tamper(store, 0, fill)
+    assert verify(store).ok
+
+
+def test_records_that_promise_too_much(store: Store) -> None:
+    manifest = root(store)
+    rewrite(store, manifest, 0, tail_frames=0)
+    assert verify(store).ok, "the border of the next one stands for these frames"
+    rewrite(store, manifest, 1, border_frames=manifest.filters[1].border_frames + 1)
+    assert verify(store).ok
+    append("behind it\n", store, filters=False)
+    rewrite(store, root(store), 1, tail_frames=0)
+    assert f"lacks grams of 1 frames, the first of them frame {manifest.frames - 1}" in problem(store)
+    short = words(Random(1), 1) * 3
+    many = memory()
+    publish("".join(f"{n:09d}\n" * 60 for n in range(30)), many, frame_bytes=FRAME_BYTES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+        append_as_before(patch)
+        for number in range(9):
+            append(f"{number}\n", many, filters=False)
+        append(short * 20, many)
+    manifest = root(many)
+    assert manifest.filters[1].border_frames == 10
+    rewrite(many, manifest, 1, border_frames=9)
+    assert "its border stands for 9 frames, expected 10" in problem(many)
+
+
+def test_damaged_objects(store: Store) -> None:
+    first, second = (ref.keys[0] for ref in root(store).filters)
+    data = store.get(first).data
+    store.put(first, data[:-1])
+    assert {line.split(":")[0] for line in verify(store).problems} == {first}
+    store.put(first, data[:100] + b"?" + data[101:])
+    assert any(f"of {first}: expected" in line for line in verify(store).problems)
+    store.put(first, data)
+    store.delete(second)
+    assert second in problem(store)
+
+
+def test_another_filter_under_the_name(store: Store) -> None:
+    """All its checksums are right; its name is not."""
+    manifest = root(store)
+    key = manifest.filters[0].keys[0]
+    tamper(store, 0, lambda bits, ref: bits.fill(1))
+    full = store.get(root(store).filters[0].keys[0]).data
+    store.put(key, full)
+    rewrite(store, manifest, 0, parts=manifest.filters[0].parts)
+    assert f"{key}: content differs from the name" in problem(store)
+
+
+def test_filters_of_other_tables_are_not_compared(store: Store) -> None:
+    manifest = root(store)
+    tamper(store, 0, lambda bits, ref: bits.fill(0))
+    manifest = root(store)
+    rewrite(store, manifest, 0, fold="unicode-99.0")
+    assert verify(store).ok
+
+
+def test_frames_that_cannot_be_read_say_nothing_of_filters(store: Store) -> None:
+    for info in list(store.list("segments/")):
+        data = store.get(info.key).data
+        store.put(info.key, data[:3] + b"???" + data[6:])
+    problems = verify(store).problems
+    assert problems
+    assert not any("lacks" in line or "border" in line for line in problems)
+
+
+def test_filters_of_several_objects_and_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.format.filters.layout.PART_BYTES", 1100)
+    monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 70)
+    store = memory()
+    manifest = publish(words(Random(3), 3000), store, frame_bytes=FRAME_BYTES)
+    assert len(manifest.filters) > 2
+    assert max(len(ref.parts) for ref in manifest.filters) > 2
+    assert verify(store).ok
+    ref = manifest.filters[1]
+    rewrite(store, manifest, 1, parts=(ref.parts[1], ref.parts[0], *ref.parts[2:]))
+    assert [found.split(":")[0] for found in verify(store).problems] == [
+        f"block 0 of {filter_key(ref.parts[1])}",
+        f"block {FilterLayout(ref).blocks_per_part} of {filter_key(ref.parts[0])}",
+    ]
+    rewrite(store, manifest, 1, parts=ref.parts[:-1])
+    assert f"expected {len(ref.parts)} objects, found {len(ref.parts) - 1}" in problem(store)
+
+
+def test_a_stream_that_ends_shortly_behind_a_full_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of the group before the last one end where the stream does, too: a match may go on behind it."""
+    monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 10)
+    store = memory()
+    text = "x" * (10 * FRAME_BYTES - 5) + "needle"  # the eleventh frame is one character
+    publish(text, store, frame_bytes=FRAME_BYTES)
+    append("-4711" + "y" * 9000, store, filters=False)
+    append("z" * 9000, store)
+    assert [ref.frames for ref in root(store).filters][:2] == [10, 1]
+    assert verify(store).problems == []
+    with Monocontext.open(store) as context:
+        assert context.find("needle-4711") == len(text) - 6

@@ -1,0 +1,122 @@
+"""Texts that grew by appends, stores whose objects age on demand, and what must hold of a context after any upkeep."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.format.generations import find_root
+from monocontext.format.manifest import Manifest
+from monocontext.stores.memory import MemoryStore
+from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.testing import WrappedStore
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.verify import verify
+
+FRAME_BYTES = 512
+"""The smallest frames that get filters."""
+SEGMENT_BYTES = 4096
+
+
+def memory() -> MemoryStore:
+    """An empty store that nothing else knows."""
+    return MemoryStore(uuid.uuid4().hex, "prefix")
+
+
+def root(store: Store) -> Manifest:
+    return find_root(store).manifest
+
+
+def text_of(store: Store) -> str:
+    with Monocontext.open(store, cache_bytes=0) as context:
+        return str(context)
+
+
+def words(random: Random, lines: int) -> str:
+    """Lines of which each holds something that occurs nowhere else."""
+    ends = ["\n", "\n", "\n", "\r\n", " ", "é\n", "漢字\n"]
+    return "".join(f"the {random.randrange(10**9):09d} quick fox{random.choice(ends)}" for _ in range(lines))
+
+
+def append_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Appends leave a segment, a frame and a filter each, as those of 0.1 did."""
+    monkeypatch.setattr("monocontext.writing.tail.short_bytes", lambda layout: 1)
+
+
+def grow_context(store: Store, random: Random, lines: int, appends: int, lines_each: int = 3) -> str:
+    """Publish a text, then append to it again and again; returns the whole."""
+    pieces = [words(random, lines), *(words(random, random.randrange(1, 2 * lines_each)) for _ in range(appends))]
+    publish(pieces[0], store, frame_bytes=FRAME_BYTES, segment_bytes=SEGMENT_BYTES)
+    for piece in pieces[1:]:
+        append(piece, store, segment_bytes=SEGMENT_BYTES)
+    return "".join(pieces)
+
+
+def check(store: Store, text: str, random: Random, needles: int = 20) -> None:
+    """The newest generation is this text, sound, and searches find what `str` finds, across every kind of border."""
+    assert verify(store).problems == []
+    with Monocontext.open(store, cache_bytes=0) as context:
+        assert str(context) == text
+    if not text:
+        return
+    with Monocontext.open(store) as context:
+        for at in [*borders(store, random, needles), *(random.randrange(len(text)) for _ in range(needles))]:
+            start = max(at - random.randrange(1, 12), 0)
+            needle = text[start : start + random.choice([6, 9, 14, 30])]
+            assert context.find(needle) == text.find(needle)
+            assert context.rfind(needle) == text.rfind(needle)
+        assert "nowhere-4711" not in context
+
+
+def borders(store: Store, random: Random, most: int) -> list[int]:
+    """Characters at which a frame begins, those of filters among them."""
+    with Monocontext.open(store) as context:
+        reader = context._source.reader  # type: ignore[attr-defined]
+        starts = [reader.frame(number).start for number in range(reader.manifest.frames)]
+        at_filters = [starts[ref.first_frame] for ref in reader.manifest.filters]
+    return [*at_filters[:most], *random.sample(starts, min(most, len(starts)))]
+
+
+class Overtaken(WrappedStore):
+    """Before the root of a writer is put, others commit."""
+
+    def __init__(self, store: Store, *others: Callable[[], object]) -> None:
+        super().__init__(store)
+        self.others = list(others)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        if key.startswith("generations/") and self.others:
+            self.others.pop(0)()
+        return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+
+class Aging(WrappedStore):
+    """A store with a clock to turn: what lies there grows older by as much."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.stored: dict[str, float] = {}
+
+    def turn(self, seconds: float) -> None:
+        """Let so much time pass."""
+        self.stored = {key: at - seconds for key, at in self.stored.items()}
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
+        self.stored[key] = time.time()
+        return etag
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return (self._aged(info) for info in super().list(prefix))
+
+    def head(self, key: str) -> ObjectInfo:
+        return self._aged(super().head(key))
+
+    def _aged(self, info: ObjectInfo) -> ObjectInfo:
+        return dataclasses.replace(info, modified_seconds=self.stored[info.key])
