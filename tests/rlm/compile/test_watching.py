@@ -214,7 +214,7 @@ def test_of_three_watchers_one_compiles_and_the_next_takes_over(tmp_path: Path) 
     with watchers(store, tmp_path, "2s", str(tmp_path / "a")) as watching:
         for n in range(12):
             upload(store, tmp_path, n)
-        wait_until(watching.holder)
+        wait_until(lambda: watching.holder() or len(compiled(store)) == 12)  # whoever is fast has let the lease go
         if name := watching.holder():
             watching.kill(name)
         at_kill = {path.name: path.stat().st_mtime_ns for path in digests.glob("*")}
