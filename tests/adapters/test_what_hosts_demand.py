@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import threading
 import time
 from collections.abc import Iterator, Sequence
 
 import pytest
+from begun_threads import begun_threads
 
 from monocontext import ContextTooLarge, Monocontext
 from monocontext.testing import CountingStore, S3StandIn, virtual_context
@@ -91,9 +91,8 @@ def test_length_and_truth_are_free(context: Monocontext, store: CountingStore) -
 
 def test_no_thread_lives_between_cells(store: CountingStore) -> None:
     """dspy's LocalInterpreter ends a session that leaves one behind."""
-    before = set(threading.enumerate())
-    with Monocontext.open(store, threads=False) as text:
+    with begun_threads() as begun, Monocontext.open(store, threads=False) as text:
         assert text[:5] == FILLER[:5]
         assert text.find("sixteen", 100) > 0
         assert next(iter(text.lines)) == FILLER[:28]
-        assert set(threading.enumerate()) <= before
+        assert not begun

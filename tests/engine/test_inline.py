@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from begun_threads import begun_threads
 
 from monocontext import Monocontext
 from monocontext.errors import ContextClosed, StoreFailure
@@ -51,11 +52,11 @@ def test_everything_is_done_by_the_caller(name: str, cache_bytes: int) -> None:
         return
     watched = Watched(stored(TEXT, frame_bytes=100, codec="zstd"))
     expected = READS[name](Monocontext.open(watched.store))
-    before = threading.enumerate()
-    context = Monocontext.open(watched, threads=False, cache_bytes=cache_bytes)
-    assert READS[name](context) == expected
+    with begun_threads() as begun:
+        context = Monocontext.open(watched, threads=False, cache_bytes=cache_bytes)
+        assert READS[name](context) == expected
     assert watched.askers == {threading.get_ident()}
-    assert set(threading.enumerate()) <= set(before)
+    assert not begun
     wait_until_idle(context)
 
 
@@ -116,7 +117,7 @@ def test_a_fork_while_another_thread_reads() -> None:
 
 def test_a_pickle_keeps_to_it(tmp_path: Path) -> None:
     publish(TEXT, tmp_path / "context")
-    before = threading.enumerate()
-    again = pickle.loads(pickle.dumps(Monocontext.open(tmp_path / "context", threads=False)))
-    assert str(again) == TEXT
-    assert set(threading.enumerate()) <= set(before)
+    with begun_threads() as begun:
+        again = pickle.loads(pickle.dumps(Monocontext.open(tmp_path / "context", threads=False)))
+        assert str(again) == TEXT
+    assert not begun

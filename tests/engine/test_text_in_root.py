@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from begun_threads import begun_threads
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.text_in_root import TextInRoot
@@ -49,12 +49,10 @@ def test_no_crew_is_hired_for_it(store: MemoryStore) -> None:
 
 
 def test_no_thread_is_started_to_fetch_or_decode_it(store: MemoryStore) -> None:
-    before = set(threading.enumerate())
-    with Monocontext.open(store) as context:
+    with begun_threads() as begun, Monocontext.open(store) as context:
         assert list(context.splitlines()) == TEXT.splitlines()
         assert context.count("é") == 3000
-        started = {thread.name for thread in set(threading.enumerate()) - before}
-        assert not [name for name in started if name.startswith(("monocontext_", "monocontext-decode"))]
+        assert not [thread.name for thread in begun if thread.name.startswith(("monocontext_", "monocontext-decode"))]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
+from begun_threads import begun_threads
 
 from monocontext.errors import DamagedData, StoreFailure
 from monocontext.testing.http_faults import (
@@ -58,8 +58,8 @@ OFTEN = (
 )
 def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> None:
     errors: Counter[str] = Counter()
-    before, sockets_before = threading.active_count(), open_sockets()
-    with serve() as server, opened(server, transport=way, cache_bytes=300 << 10) as context:
+    sockets_before = open_sockets()
+    with begun_threads() as begun, serve() as server, opened(server, transport=way, cache_bytes=300 << 10) as context:
         for fault in OFTEN:
             server.faults.add(fault, share=0.01, times=None)
         server.faults.add(error_in_200(), share=0.01, times=None)
@@ -99,8 +99,8 @@ def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> N
             time.sleep(0.01)
         assert server.in_flight == 0
     end = time.monotonic() + 60
-    while threading.active_count() > before or open_sockets() > sockets_before:
-        assert time.monotonic() < end, (threading.enumerate(), open_sockets(), sockets_before)
+    while begun.alive() or open_sockets() > sockets_before:
+        assert time.monotonic() < end, (begun.alive(), open_sockets(), sockets_before)
         time.sleep(0.01)
     with capsys.disabled():
         print(

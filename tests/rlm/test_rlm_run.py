@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from begun_threads import begun_threads
 
 from rlm import RLM, RLM_REPL, Completion, LLMError, RLMError, RunnerUnavailable, ScriptedLM, ScriptExhausted, Step
 
@@ -48,17 +48,13 @@ def test_one_object_answers_many_questions_at_once() -> None:
         n = messages[1]["content"].split('"')[1]
         return repl(f"print(context); x = {n!r}; FINAL(llm_query(x))")
 
-    before = threading.active_count()
     rlm = RLM(lm=ScriptedLM(root), sub_lm=ScriptedLM(lambda prompt: f"<{prompt}>"))
-    with ThreadPoolExecutor(20) as pool:
+    with begun_threads() as begun, ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda n: rlm.completion(str(n), f"context {n}"), range(100)))
     assert [a.answer for a in answers] == [f"<{n}>" for n in range(100)]
     outputs = [a.trajectory[1]["code_blocks"][0]["result"]["stdout"] for a in answers]
     assert outputs == [f"context {n}\n" for n in range(100)]
-    for thread in threading.enumerate():
-        if thread.name == "rlm-cells":
-            thread.join(60)
-    assert threading.active_count() <= before
+    begun.wait_for_the_end()
 
 
 def test_a_runner_that_is_not_there_is_refused_at_once() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import boto3
 import pytest
+from begun_threads import begun_threads
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -177,8 +178,7 @@ def test_rules_choose_by_verb_key_number_and_chance() -> None:
 
 
 def test_bounded_and_gone_at_the_end() -> None:
-    before = set(threading.enumerate())
-    with S3StandIn({"a": DATA}, most_connections=3) as server:
+    with begun_threads() as begun, S3StandIn({"a": DATA}, most_connections=3) as server:
         server.faults.add(http_faults.stall(), times=3)
         with ThreadPoolExecutor(6) as pool:
             asked = [pool.submit(ask, server, "GET /bucket/a HTTP/1.1", 0.3) for _ in range(6)]
@@ -194,7 +194,7 @@ def test_bounded_and_gone_at_the_end() -> None:
             time.sleep(0.001)
     waiting.join(60)
     assert not waiting.is_alive()
-    assert set(threading.enumerate()) <= before
+    assert not begun.alive()
 
 
 # -- profiles, links and throttles ----------------------------------------------------------------------------------

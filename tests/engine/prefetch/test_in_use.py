@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from begun_threads import begun_threads
 
 from engine.counted import stored, wait_until_idle
 from monocontext import Monocontext, append, publish
@@ -160,12 +161,12 @@ def test_thinking_is_entered_again_and_by_many_threads() -> None:
 
 
 def test_closing_drops_what_is_queued_and_leaves_no_thread() -> None:
-    before = threading.active_count()
     slow = SlowStore(stored(TEXT, frame_bytes=FRAME), 0.05)
-    context = Monocontext.open(slow)
-    context.prefetch([(0, 1000)])
-    context.close()
-    assert within_seconds(lambda: threading.active_count() <= before)
+    with begun_threads() as begun:
+        context = Monocontext.open(slow)
+        context.prefetch([(0, 1000)])
+        context.close()
+        begun.wait_for_the_end()
     ahead = context._reader.ahead  # type: ignore[union-attr]
     assert (len(ahead.ledger), ahead._under_way_bytes, ahead._plans) == (0, 0, [])
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from begun_threads import begun_threads
 
 from monocontext.errors import AccessDenied, DamagedData, NotFound
 from monocontext.stores import open_store
@@ -186,19 +187,20 @@ def test_sixty_four_threads(filled: SeaweedServer) -> None:
 
 def test_close_leaves_nothing_behind_and_may_be_repeated(filled: SeaweedServer) -> None:
     gc.collect()  # stores of other tests
-    before, threads = sockets(), threading.active_count()
+    before = sockets()
     store = open_s3(filled)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda start: store.get_range("a", start, 9), range(100)))
-    with pytest.raises(NotFound):
-        store.get("missing")
-    with pytest.raises(DamagedData):
-        store.get_range("a", len(DATA), 1)
-    assert sockets() > before
-    store.close()
-    store.close()
+    with begun_threads() as begun:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda start: store.get_range("a", start, 9), range(100)))
+        with pytest.raises(NotFound):
+            store.get("missing")
+        with pytest.raises(DamagedData):
+            store.get_range("a", len(DATA), 1)
+        assert sockets() > before
+        store.close()
+        store.close()
     assert sockets() <= before  # what other tests left ends meanwhile
-    assert threading.active_count() <= threads
+    assert not begun.alive()
     assert store.get_range("a", 0, 9).data == DATA[:9]
     store.close()
     assert sockets() <= before

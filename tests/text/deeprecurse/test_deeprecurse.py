@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from begun_threads import begun_threads
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -195,12 +196,12 @@ def test_segments_are_read_at_the_same_time() -> None:
 
 def test_without_threads() -> None:
     rows, texts = simple()
-    before = threading.active_count()
-    lines = open_lines(rows, texts, threads=False)
-    assert lines[2:14] == reference(rows, texts, 2, 14)
-    assert list(reversed(lines)) == list(lines)[::-1]
+    with begun_threads() as begun:
+        lines = open_lines(rows, texts, threads=False)
+        assert lines[2:14] == reference(rows, texts, 2, 14)
+        assert list(reversed(lines)) == list(lines)[::-1]
     assert lines.stats.gets == 1 + len(rows)
-    assert threading.active_count() <= before  # what other tests left ends meanwhile
+    assert not begun
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -388,13 +389,13 @@ def test_the_constructor_of_deeprecurse(moto_s3: str, put: Callable[[str, bytes]
 
 def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put_context(put, "old/options/")
-    before = threading.active_count()
-    lines = Monocontext(moto_s3, "old/options/", threads=False)
+    with begun_threads() as begun:
+        lines = Monocontext(moto_s3, "old/options/", threads=False)
+        assert lines[0:2]
+    assert not begun
     assert (lines.bucket, lines.prefix, lines.manifest_name) == (moto_s3, "old/options/", "manifest.json")
     assert isinstance(lines, Monocontext)
     assert not isinstance(wrap_str("a").lines, Monocontext)
-    assert lines[0:2]
-    assert threading.active_count() <= before
     with pytest.raises(ValueError, match="cache_dir"):
         Monocontext(moto_s3, "old/options/", cache_dir="unused")
 
