@@ -27,7 +27,8 @@ ODD_KEYS = [
 ]
 HOSTILE_KEYS = ["", "/", "/etc/passwd", "../x", "a/../b", "a/..", "a//b", "./a", "a/.", "a\0b", "a/", "bad\udc80"]
 
-# moto closes the old bytes of an object under whoever reads them: it cannot play readers beside writers.
+# moto closes the old bytes of an object under whoever reads them, and looks for a key before it stores: it can play neither
+# readers beside writers nor a race.
 real_threads = pytest.mark.parametrize("any_store", ["memory", "directory", "seaweedfs"], indirect=True)
 
 
@@ -206,6 +207,7 @@ def test_two_conditions_exclude_each_other(any_store: Store) -> None:
         any_store.put("m", b"", if_absent=True, if_match="x")
 
 
+@real_threads
 def test_one_creator_wins(any_store: Store) -> None:
     for number in range(ROUNDS):
         key = f"generations/{number}"
