@@ -152,7 +152,7 @@ $(LOWEST)/.ready $(NEWEST)/.ready: $(BIN)/python $(PROJECTS)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install uv
 	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --resolution $(RESOLUTION) \
 	  -e ".[$(EXTRAS)]" -e "./rlm[anthropic,otel]" \
-	  "cryptography>=42" "greenlet>=3.1" "hypothesis>=6.100" "moto[s3]>=5.1.18" "pytest>=8.3" "pytest-rerunfailures>=16.1" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
+	  "cryptography>=42" "greenlet>=3.1" "hypothesis>=6.100" "moto[s3]>=5.1.18" "pytest>=8.3" "pytest-rerunfailures>=16.7" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
 	@touch $@
 
 $(VENV)/.sdk: pyproject.toml

@@ -27,8 +27,8 @@ ODD_KEYS = [
 ]
 HOSTILE_KEYS = ["", "/", "/etc/passwd", "../x", "a/../b", "a/..", "a//b", "./a", "a/.", "a\0b", "a/", "bad\udc80"]
 
-# moto closes the old bytes of an object under whoever reads them, and looks for a key before it stores: it can play neither
-# readers beside writers nor a race.
+# moto closes the old bytes of an object under whoever reads them, and looks for a key before it stores: it can play
+# neither readers beside writers nor a race.
 real_threads = pytest.mark.parametrize("any_store", ["memory", "directory", "seaweedfs"], indirect=True)
 
 
