@@ -88,7 +88,7 @@ class SDKModel(Sampled):
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
         self.model = model
-        self.base_url = options.get("base_url")
+        self.base_url = _checked_url(options.get("base_url"))
         self._timeout_seconds = _timeout_seconds(options)
         self._headers = dict(options.get("headers") or {})
         self._client = SDKClient(connect, options.get("api_key"))
@@ -143,6 +143,21 @@ def client_options(options: SDKOptions) -> dict[str, Any]:
     known = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
     given = {name: value for name, value in known.items() if value is not None}
     return {"timeout": _timeout_seconds(options), "max_retries": 0, **given}
+
+
+def _checked_url(url: str | None) -> str | None:
+    if url is None:
+        return None
+    from urllib.parse import urlsplit  # 3 ms that a model without a URL need not pay
+
+    try:
+        parts = urlsplit(str(url))
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # brackets without their end, a port above 65535
+        is_one = False
+    if not is_one:
+        raise LLMError(f"no endpoint: {one_line(url)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
+    return url
 
 
 def _timeout_seconds(options: SDKOptions) -> float:

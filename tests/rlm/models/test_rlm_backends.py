@@ -186,3 +186,13 @@ def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
         ClaudeAgentLM("m").complete(ASK)
     with pytest.raises(UnknownOption, match="login of Claude Code"):
         make_lm("claude-agent", "m", api_key="k")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "::", "ftp://host", "http://", "http://[::1", "http://user:key@", "http://host:99999/v1"]
+)
+@pytest.mark.parametrize("make", [OpenAILM, AnthropicLM])
+def test_a_base_url_that_is_none_is_one_line(make: Any, url: str) -> None:
+    with pytest.raises(LLMError, match=r"no endpoint: .* a base URL is one such as http://") as raised:
+        make("m", base_url=url, api_key="k")
+    assert "\n" not in str(raised.value)
