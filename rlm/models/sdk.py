@@ -32,7 +32,10 @@ class SDKClient:
     def get(self) -> Any:
         with self._lock:
             if self._client is None:
-                self._client = self._connect()
+                try:
+                    self._client = self._connect()
+                except ValueError as error:  # a proxy of the environment that is none
+                    raise LLMError(f"no client can be made: {one_line(error)}") from None
                 self._closing = weakref.finalize(self, self._client.close)
             return self._client
 

@@ -188,6 +188,13 @@ def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
         make_lm("claude-agent", "m", api_key="k")
 
 
+@pytest.mark.parametrize("backend", ["openai", "anthropic"])
+def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://host")
+    with pytest.raises(LLMError, match="no client can be made: .*ftp://host"):
+        make_lm(backend, "m", api_key="k").complete([{"role": "user", "content": "q"}])
+
+
 @pytest.mark.parametrize(
     "url", ["", "::", "ftp://host", "http://", "http://[::1", "http://user:key@", "http://host:99999/v1"]
 )
