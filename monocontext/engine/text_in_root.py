@@ -23,27 +23,31 @@ class TextInRoot:
         self.store = store
         """The store below."""
         self._manifest = manifest
-        self._stretches: dict[str, list[tuple[int, bytes]]] | None = None
+        self._stretches: dict[str, list[tuple[int, int, int]]] | None = None
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         """Read a range, like `RangeReader.get_range` (no request where it lies in the root)."""
-        found = self._find(key, start, length)
-        if found is None:
-            return self.store.get_range(key, start, length, etag=etag)
-        first, data = found
-        return Blob(data[start - first : start - first + length], "", first + len(data), local=True, in_root=True)
+        if (found := self._find(key, start, length)) is not None:
+            at, total_bytes = found
+            try:
+                data = text_in(self._manifest, at, at + length)
+            except DamagedData:
+                self._stretches = {}
+            else:
+                return Blob(data, "", total_bytes, local=True, in_root=True)
+        return self.store.get_range(key, start, length, etag=etag)
 
     def holds(self, key: str, start: int, length: int) -> bool:
         """Whether the range lies in the root."""
         return self._find(key, start, length) is not None
 
-    def _find(self, key: str, start: int, length: int) -> tuple[int, bytes] | None:
-        """The stretch that has the range: its offset in the object, and its bytes."""
+    def _find(self, key: str, start: int, length: int) -> tuple[int, int] | None:
+        """Where the range begins in the copy, and where the stretch that has it ends in the object."""
         if self._stretches is None:
-            self._stretches = self._unpack()
-        for first, data in self._stretches.get(key, ()):
-            if first <= start and start + length <= first + len(data):
-                return first, data
+            self._stretches = self._locate()
+        for first, last, at in self._stretches.get(key, ()):
+            if first <= start and start + length <= last:
+                return at + start - first, last
         return None
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
@@ -58,18 +62,18 @@ class TextInRoot:
         self._stretches = {}
         self._manifest = replace(self._manifest, text="")
 
-    def _unpack(self) -> dict[str, list[tuple[int, bytes]]]:
-        """By object the stretches of it that the root has: offset and bytes."""
-        root, found = self._manifest, dict[str, list[tuple[int, bytes]]]()
+    def _locate(self) -> dict[str, list[tuple[int, int, int]]]:
+        """By object the stretches of it that the root has: offset, end, and where it begins in the copy."""
+        root, found, frames = self._manifest, dict[str, list[tuple[int, int, int]]](), 0
         assert root.last_page is not None  # `Manifest.check`
         try:
-            stored, page, at = text_in(root), Page(root.last_page, root.pages[-1], None), 0
+            page = Page(root.last_page, root.pages[-1], None)
         except DamagedData:
             return {}  # the page itself says so; there is no copy without it
         for run in page.runs:
-            first, last = page.stored_starts[at], page.stored_starts[at + run.frames]
-            found.setdefault(run.object, []).append((run.offset, stored[first:last]))
-            at += run.frames
+            at, stop = page.stored_starts[frames], page.stored_starts[frames + run.frames]
+            found.setdefault(run.object, []).append((run.offset, run.offset + stop - at, at))
+            frames += run.frames
         return found
 
 

@@ -117,9 +117,15 @@ def whole(stored: bytes) -> Copies:
     return Copies(text=_base64(stored))
 
 
-def text_in(root: Manifest) -> bytes:
-    """The stored text that rides in a root, frame by frame back to back; empty: none does."""
-    return _bytes(root.text)
+def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
+    """Bytes [start, stop) of the stored text that rides in a root, frame by frame back to back; empty: none does.
+
+    Raises `DamagedData` for what is no base64, as far as it is looked at.
+    """
+    if stop is None:
+        return _bytes(root.text)[start:]
+    first = start // 3  # each 4 characters are 3 bytes
+    return _bytes(root.text[4 * first : -(-stop // 3) * 4])[start - 3 * first : stop - 3 * first]
 
 
 def decode_text(root: Manifest) -> bytes:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from begun_threads import begun_threads
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.text_in_root import TextInRoot
-from monocontext.errors import ContextClosed
+from monocontext.errors import ContextClosed, DamagedData
 from monocontext.format.generations import find_root
+from monocontext.format.inline import text_in
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from tests.engine.counted import memory, wait_until_idle
@@ -133,3 +135,17 @@ def test_lines_at_the_ends_of_a_larger_text() -> None:
             assert context._reader.line_of(at) == text.count("\n", 0, at)  # type: ignore[union-attr]
             assert context[at : at + 40] == text[at : at + 40]
         assert context[ends.head_stop - 3 : ends.head_stop + 3] == text[ends.head_stop - 3 : ends.head_stop + 3]
+
+
+@pytest.mark.parametrize("length", range(1, 9))
+def test_a_part_of_a_copy_is_read_without_the_rest(length: int) -> None:
+    store = memory()
+    publish("abcdefgh"[:length], store, codec="raw")
+    root = find_root(store).manifest
+    assert text_in(root) == b"abcdefgh"[:length]
+    damaged = replace(root, text=root.text + "????")
+    for start in range(length + 1):
+        for stop in range(start, length + 1):
+            assert text_in(root, start, stop) == text_in(damaged, start, stop) == b"abcdefgh"[start:stop]
+    with pytest.raises(DamagedData, match="no base64"):
+        text_in(damaged)

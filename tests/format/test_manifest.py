@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.errors import DamagedData, MonocontextError, NotAContext, UnsupportedFormat
-from monocontext.format.manifest import COPIES, Manifest, _checksum, generation_key
+from monocontext.format.manifest import _STAND_IN, COPIES, Manifest, _checksum, _parse, generation_key
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef
 
 from .crafted import root_of
@@ -312,3 +312,45 @@ def test_the_checksum_is_over_the_canonical_json(tail: str) -> None:
     root = {"b": "QUJD" * 5000 + tail, "a": {"z": 1, "y": ["QUJD" * 5000 + tail]}, "crc32c": "left out", "c": None}
     canonical = json.dumps({k: v for k, v in root.items() if k != "crc32c"}, sort_keys=True, separators=(",", ":"))
     assert _checksum(root) == f"{google_crc32c.value(canonical.encode()):08x}"
+
+
+LONG = "QUJD" * 2000
+ROOTS_WITH_LONG_TEXTS = {
+    "plain": {"a": 1, "text": LONG, "z": [LONG]},
+    "escaped": {"a": "é", "text": LONG},
+    "an escape in it": {"text": LONG + '"\\\n'},
+    "del in it": {"text": LONG + "\x7f"},
+    "not ASCII": {"text": LONG + "漢"},
+    "nested alone": {"history": {"text": LONG}},
+    "nested before": {"history": {"text": LONG}, "text": LONG + "="},
+    "nested in a list": {"pages": [{"text": LONG}], "text": ""},
+    "the stand-in elsewhere": {"a": _STAND_IN.decode(), "text": LONG},
+    "the stand-in as text": {"text": _STAND_IN.decode()},
+    "no string": {"text": [LONG]},
+}
+
+
+@pytest.mark.parametrize("what", ROOTS_WITH_LONG_TEXTS)
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_a_long_text_is_read_as_the_parser_reads_it(what: str, is_ascii: bool) -> None:
+    root = ROOTS_WITH_LONG_TEXTS[what]
+    for indent in (2, None, 1):
+        written = json.dumps(root, indent=indent, ensure_ascii=is_ascii).encode()
+        flat = b"\n".join(line.lstrip() and b"  " + line.lstrip() for line in written.split(b"\n"))
+        for data in (written, flat, written.replace(b"{", b'{\n  "text": "' + LONG.encode() + b'",', 1)):
+            expected = json.loads(data)
+            assert _parse(data) == (expected, _checksum(expected))
+
+
+@given(st.data())
+def test_any_byte_of_a_root_with_a_text_changed_is_an_error_or_no_change(data: st.DataObject) -> None:
+    good = dataclasses.replace(GOOD, text=LONG)
+    changed = bytearray(good.to_bytes())
+    text_at = changed.index(LONG.encode())
+    edge = st.sampled_from([text_at - 1, text_at, text_at + len(LONG) - 1, text_at + len(LONG)])
+    changed[data.draw(edge | st.integers(0, len(changed) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        root = Manifest.from_bytes(bytes(changed), NAME)
+    except MonocontextError:
+        return
+    assert (root, root.extra) == (good, {})
