@@ -124,9 +124,11 @@ class LazyList(Sequence[str], LazyItems):
     def __getitem__(self, key: slice) -> list[str]: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str | list[str]:
         first, size, items, marks = self._block
-        if type(key) is int and 0 <= key - first < size and marks == read_log.marks_made:
-            item: str = items[key - first]
-            return item
+        if type(key) is int:
+            at = key - first
+            if 0 <= at < size and marks == read_log.marks_made:
+                item: str = items[at]
+                return item
         if isinstance(key, slice):
             return self._slice(key)
         if not hasattr(key, "__index__"):
