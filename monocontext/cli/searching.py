@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import sys
 import time
 import warnings
@@ -134,7 +136,13 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     if len(places) != expected:
         arguments = "the URL alone beside -e" if patterns else "PATTERN and URL"
         raise typer.BadParameter(f"expected {arguments}, got {len(places)} arguments")
+    if not patterns and _is_place(places[0]) and not _is_place(places[1]):
+        raise typer.BadParameter(f"the URL comes last: `monocontext grep {shlex.join(places[::-1])}`")
     return patterns or places[:1], places[-1]
+
+
+def _is_place(word: str) -> bool:
+    return "://" in word or os.path.isfile(f"{word}/manifest.json")  # a `Path` raises for a long pattern
 
 
 def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool) -> Linewise:
