@@ -20,6 +20,7 @@ import pytest
 MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty")
 CALLS = ("fork", "forkpty", "posix_spawn", "getuid", "geteuid", "setsid", "pread", "pidfd_open", "sched_getaffinity")
 _TESTS = Path(__file__).parent
+_BENCHMARKS = _TESTS.parent / "benchmarks"
 _LACKS = re.compile(rf"(?:import of |No module named '?|module 'os' has no attribute ')({'|'.join(MODULES + CALLS)})\b")
 _NO_RUNNER = "here is no module resource"
 
@@ -46,7 +47,7 @@ def _why_skipped(error: BaseException, trace: TracebackType | None) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = Path(trace.tb_frame.f_code.co_filename) if trace else Path()
-    return found[1] if found and place.is_relative_to(_TESTS) else ""
+    return found[1] if found and (place.is_relative_to(_TESTS) or place.is_relative_to(_BENCHMARKS)) else ""
 
 
 @pytest.hookimpl(wrapper=True)
