@@ -70,7 +70,8 @@ def test_json(model: Any, notes: Path, tmp_path: Path) -> None:
 
 def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
     endpoint.reply = lambda body: "hm"
-    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", endpoint.url, "--max-iterations", "1", "--verbose"])
+    options = ["--base-url", endpoint.url, "--max-iterations", "1", "--verbose", "--runner", "local"]
+    result = cli.invoke(app, ["run", str(notes), "q", *options])
     assert (result.exit_code, result.stdout) == (0, "hm\n")
     assert "was forced" in result.stderr
 
@@ -91,7 +92,7 @@ def test_errors_of_the_endpoint_are_one_line(endpoint: Any, notes: Path, status:
 def test_no_key_is_one_line(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("OPENAI_ADMIN_KEY", raising=False)
-    result = cli.invoke(app, ["run", str(notes), "q"])
+    result = cli.invoke(app, ["run", str(notes), "q", "--runner", "local"])
     assert result.exit_code == 2
     assert result.stderr.splitlines()[1:] == ["rlm: no API key: set OPENAI_API_KEY, or give --base-url"]
 
