@@ -184,6 +184,13 @@ def test_a_budget_says_what_was_left() -> None:
     assert "max_bytes=" in found.note
 
 
+def test_words_in_too_many_frames_are_not_said_to_have_no_filters() -> None:
+    _, context = opened("".join(f"falcon {n} flies over the river\n" for n in range(100_000)))
+    found = context.search("falcon river", max_bytes=10_000)
+    assert found.unread_frames
+    assert found.note.startswith("the budget ended before the text behind it, which no search filters rule out")
+
+
 def test_a_budget_of_few_frames_reads_few(large: str) -> None:
     text = large * 4
     store, context = opened(text, frame_bytes=1 << 18)
