@@ -73,14 +73,12 @@ def with_settings(who: ModelChoice) -> ModelChoice:
     """Fill in what the command line leaves open. Models of the file are those of one maker, a base_url is its own's."""
     model, sub_model = from_file("models.model"), from_file("models.sub_model")
     theirs = _maker(model) or "openai"
-    if not (who["preset"] or who["base_url"]) and (_root_maker(who) if who["model"] else who["backend"]) in (
-        None,
-        theirs,
-    ):
+    maker = _root_maker(who) if who["model"] else who["backend"]
+    if not who["preset"] and who["base_url"] is None and maker in (None, theirs):
         who |= {"model": who["model"] or model, "sub_model": who["sub_model"] or sub_model}
     root = _root_maker(who)
     return who | {
-        "base_url": who["base_url"] or _base_url(root),
+        "base_url": _base_url(root) if who["base_url"] is None else who["base_url"],  # an empty one is an error
         "sub_base_url": _base_url(_maker(who["sub_model"]) or root),
     }
 
@@ -107,11 +105,14 @@ def choose_models(who: ModelChoice) -> dict[str, Any]:
     theirs = _parse_fields(said["sub_option"])
     maker = _root_maker(said)
     is_other = _maker(said["sub_model"]) not in (None, maker)
+    base_url = said["base_url"]
+    if base_url is None and maker == "openai":
+        base_url = os.environ.get("OPENAI_BASE_URL") or None
     chosen = backends.choose(
         said["model"], said["sub_model"], backend=said["backend"], preset=said["preset"], sampling=ours,
         sub_sampling=sampling | theirs if is_other else theirs, sub_base_url=said["sub_base_url"],
         headers=_parse_headers(said["header"]),
-        base_url=said["base_url"] or (os.environ.get("OPENAI_BASE_URL") if maker == "openai" else None),
+        base_url=base_url,
     )  # fmt: skip
     return {"lm": chosen.root, "sub_lm": chosen.sub, "sub_model": chosen.sub_model}
 

@@ -126,7 +126,8 @@ def _listening(port: int | None, host: str, token: str | None) -> Iterator[threa
 
 def _has_model(who: ModelChoice, extractive: bool) -> bool:
     """Whether a model is named, or a key is there; then `who` names its maker. A base URL of the file names none."""
-    named = from_file("models.model") or any(who[name] for name in ("model", "preset", "backend", "base_url"))
+    who_answers = who["model"], who["preset"], who["backend"], who["base_url"]
+    named = from_file("models.model") or any(said is not None for said in who_answers)
     if extractive or named:
         return not extractive
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):

@@ -243,8 +243,9 @@ def _publish_library(library: Path, url: str, options: StoreOptions) -> Manifest
 
 def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
     key = os.environ.get("OPENAI_API_KEY")
-    base_url = base_url or os.environ.get("OPENAI_BASE_URL")
-    if key or base_url:
+    if base_url is None:
+        base_url = os.environ.get("OPENAI_BASE_URL") or None
+    if key or base_url is not None:
         from rlm.models.openai import OpenAILM
 
         name = model or os.environ.get("OPENAI_MODEL", "gpt-5")

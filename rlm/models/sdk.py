@@ -153,13 +153,14 @@ def _checked_url(url: str | None) -> str | None:
         return None
     from urllib.parse import urlsplit  # 3 ms that a model without a URL need not pay
 
+    said = str(url)
     try:
-        parts = urlsplit(str(url))
-        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        parts = urlsplit(said)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and said.split() == [said]
     except ValueError:  # brackets without their end, a port above 65535
         is_one = False
     if not is_one:
-        raise LLMError(f"no endpoint: {one_line(url)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
+        raise LLMError(f"no endpoint: {one_line(said)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
     return url
 
 

@@ -203,7 +203,9 @@ def test_no_such_profile() -> None:
         open_store(URL, endpoint="http://127.0.0.1:9", profile="nobody").get("a")
 
 
-@pytest.mark.parametrize("endpoint", ["127.0.0.1 9", "http://[::1"])
+@pytest.mark.parametrize(
+    "endpoint", ["", "127.0.0.1 9", "http://", "http://[::1", "http://[zz]", "http://a b", "http://a:99999", "ftp://a"]
+)
 def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
     with pytest.raises(InvalidUrl, match="an endpoint is a URL such as"):
         open_store(URL, endpoint=endpoint).get("a")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from monocontext.errors import InvalidUrl
+
 TRANSPORTS = ("own", "boto3")
 
 
@@ -29,3 +31,20 @@ class S3Options:
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
             raise ValueError(f"transport is one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
+        if self.endpoint is not None and not _is_url(self.endpoint):
+            raise InvalidUrl(f"no endpoint: {self.endpoint!r}; an endpoint is a URL such as http://127.0.0.1:8333")
+
+
+def _is_url(endpoint: str) -> bool:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(endpoint)
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and parts.port != 0
+            and endpoint.split() == [endpoint]
+        )
+    except ValueError:  # brackets that hold no address, a port that is none
+        return False
