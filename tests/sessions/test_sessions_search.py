@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from monocontext.sessions.archive import Project
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import CountingStore
+from monocontext.testing import CountingStore, SlowStore
 from monocontext.testing.stores import WrappedStore
 from monocontext.text.search import ranked
 from sessions.agents import Claude
@@ -67,6 +68,42 @@ def test_a_rare_word_costs_a_few_texts(archive: Store) -> None:
     assert len(read) == 3
     # Index, then rows; descriptions of three sessions, then their texts: four rounds, with listings beside the first.
     assert [sum("/session.json" in request.key for request in store.log), len(read)] == [3, 3]
+
+
+class Rounds(WrappedStore):
+    """Counts requests in a row: one that begins after another has ended may have waited for it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(SlowStore(store, 0.3))  # so that those of one round begin before the first of them ends
+        self.rounds = 0
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self._in_a_round(lambda: super(Rounds, self).get(key, most_bytes=most_bytes))
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        return self._in_a_round(lambda: super(Rounds, self).get_range(key, start, length, etag=etag))
+
+    def _in_a_round(self, get: Callable[[], Blob]) -> Blob:
+        own = self.rounds + 1
+        blob = get()
+        self.rounds = max(self.rounds, own)
+        return blob
+
+
+@pytest.mark.slow
+def test_500_sessions_of_200_mb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = open_store(tmp_path / "a")
+    (tmp_path / "t").mkdir()
+    fill(archive, tmp_path / "t", 500, 400_000)
+    Sessions(archive).project("proj").index()
+    stored = sum(info.size_bytes for info in archive.list())
+    store = CountingStore(archive)
+    counted = Rounds(store)
+    assert len(found(Sessions(counted).project("proj"), NEEDLE)) == 3
+    with capsys.disabled():
+        print(f"\n{stored:,} bytes stored, {store.bytes_read:,} read by {store.gets} GETs in {counted.rounds} rounds")
+    assert store.bytes_read <= 0.02 * stored
+    assert counted.rounds <= 6
 
 
 @pytest.mark.parametrize("word", [NEEDLE, "zq7", "a", "see zq7_HANDLErefund42", "nowhere_to_be_found", "ünï"])
