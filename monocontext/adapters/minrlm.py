@@ -1,4 +1,4 @@
-"""Use a text as `input_0` in the local REPL of `minrlm`.
+"""Use a text, or a list or dict of documents, as `input_0` in the local REPL of `minrlm`.
 
     from minrlm import RLM
     from monocontext import Monocontext
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from monocontext.adapters import description
 from monocontext.text.lazy_kinds import LazyText
 
 T = TypeVar("T")
@@ -28,19 +29,21 @@ NAME = "input_0"
 
 
 def lazy(rlm_class: type[T]) -> type[T]:
-    """The class, able to take a `Monocontext` as the context of `completion` (no GET). Others work as before."""
+    """The class, whose `completion` also takes a `Monocontext` (no GET), or a list or dict of documents (1 GET)."""
 
     def completion(self: Any, task: str, context: Any = "") -> Any:
         above: Any = super(made, self)
-        if not isinstance(context, LazyText):
+        if not description.is_lazy(context):
             return above.completion(task, context)
-        note = described(context)
-        text = context.view(materialize_limit=MATERIALIZE_LIMIT)  # type: ignore[attr-defined]
+        note = f"[{NAME} is not this note but {description.describe(context, NAME, 're.findall takes slices of it.')}]"
+        given: Any = context
+        if isinstance(given, LazyText):
+            given = given.view(materialize_limit=MATERIALIZE_LIMIT)  # type: ignore[attr-defined]
         repl = self._repl
         set_any = repl.set_variable
 
         def set_variable(name: str, value: Any, *arguments: Any, **options: Any) -> None:
-            set_any(name, text if name == NAME and value is note else value, *arguments, **options)
+            set_any(name, given if name == NAME and value is note else value, *arguments, **options)
 
         repl.set_variable = set_variable
         try:
@@ -51,12 +54,3 @@ def lazy(rlm_class: type[T]) -> type[T]:
     made: Any = type(rlm_class.__name__, (rlm_class,), {"completion": completion, "__doc__": rlm_class.__doc__})
     result: type[T] = made
     return result
-
-
-def described(context: Any) -> str:
-    """The note that the prompt gets in place of the text (no GET)."""
-    return (
-        f"[{NAME} is not this note but a text of {len(context):,} characters that is fetched where you look. It "
-        f"behaves as a str: {NAME}[a:b], {NAME}.find(x), x in {NAME}, {NAME}.lines[i:j], {NAME}.grep(pattern). "
-        f"re.findall takes slices of it.]"
-    )

@@ -1,4 +1,6 @@
-"""Use a text as an input of `predict-rlm`, with an interpreter in whose Python this package is installed.
+"""Use a text, or a list or dict of documents, as an input of `predict-rlm`.
+
+The interpreter's Python has this package installed:
 
     from monocontext import Monocontext
     from monocontext.adapters import predict_rlm as lazy
@@ -22,23 +24,26 @@ import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from monocontext.adapters import description
+
 if TYPE_CHECKING:
+    from monocontext.adapters.description import Context
     from monocontext.text.monocontext import Monocontext
 
 MOST_CHARACTERS = 1 << 20
 """The most characters in one answer of `ctx_read`."""
 
 
-def handle(context: Monocontext) -> dict[str, Any]:
-    """The value of an input field for the text: where it lies, without secrets (no GET). Raises `NotPicklable`."""
+def handle(context: Context) -> dict[str, Any]:
+    """The value of an input field: where the text lies, without secrets (no GET). Raises `NotPicklable`."""
     return {
-        "what": f"a text of {len(context):,} characters; open it with {__name__}.open_context",
+        "what": f"a context in storage; open it with {__name__}.open_context",
         "handle": base64.b64encode(pickle.dumps(context)).decode("ascii"),
     }
 
 
 def open_context(handle: dict[str, Any]) -> Any:
-    """In the sandbox: open the text of a handle; the same object each time (1 GET for the first call)."""
+    """In the sandbox: open what a handle stands for; the same object each time (1 GET for the first call)."""
     return _open_once(handle["handle"])
 
 
@@ -47,19 +52,17 @@ def _open_once(handle: str) -> Any:
     return pickle.loads(base64.b64decode(handle))
 
 
-def skill(context: Monocontext, field: str = "context") -> Any:
-    """A `Skill` that opens the text of an input field in the sandbox (no GET)."""
+def skill(context: Context, field: str = "context") -> Any:
+    """A `Skill` that opens the text, or its documents, of an input field in the sandbox (no GET; 1 for documents)."""
     from predict_rlm import Skill
 
     return Skill(
         name="lazy-text",
         instructions=(
-            f"The input `{field}` is a handle of a text of {len(context):,} characters. Begin with\n"
+            f"The input `{field}` is a handle. Begin with\n"
             f"    from {__name__} import open_context\n"
             f"    text = open_context({field})\n"
-            "`text` behaves as a str and is fetched where you look: text[a:b], text.find(x), x in text, "
-            "text.lines[i:j], text.grep(pattern) for hits with .offset, .line_number and .line. It does not fit into "
-            "memory as a whole; re takes slices of it."
+            f"`text` is {description.describe(context, 'text', 're takes slices of it.')} Do not read it whole."
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Make a toolset for `pydantic-ai-rlm` whose `execute_code` has the text as `context`.
+"""Make a toolset for `pydantic-ai-rlm` whose `execute_code` has a text, or a list or dict of documents, as `context`.
 
     from monocontext import Monocontext
     from monocontext.adapters import pydantic_ai_rlm
@@ -17,15 +17,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from monocontext.adapters import description
+
 if TYPE_CHECKING:
-    from monocontext.text.monocontext import Monocontext
+    from monocontext.adapters.description import Context
 
 CODE_TIMEOUT_SECONDS = 60.0
 """The host's own limit. A cell that takes longer gets a message, and its thread goes on: threads cannot be stopped."""
 
 
-def toolset(context: Monocontext, config: Any = None, *, code_timeout: float = CODE_TIMEOUT_SECONDS) -> Any:
-    """A `FunctionToolset` with one REPL of its own (no GET). `config` is the host's `RLMConfig`."""
+def toolset(context: Context, config: Any = None, *, code_timeout: float = CODE_TIMEOUT_SECONDS) -> Any:
+    """A `FunctionToolset` with one REPL of its own (no GET; 1 for documents). `config` is the host's `RLMConfig`."""
     from pydantic_ai.toolsets import FunctionToolset
     from pydantic_ai_rlm.repl import REPLEnvironment
 
@@ -44,9 +46,9 @@ def toolset(context: Monocontext, config: Any = None, *, code_timeout: float = C
         return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}\n... {len(shown) - MOST_SHOWN:,} more"
 
     execute_code.__doc__ = (
-        f"Run Python. The variable `context` is a text of {len(context):,} characters, fetched where you look; it "
-        "behaves as a str: context[a:b], context.find(x), x in context, context.lines[i:j], context.grep(pattern), "
-        "re.finditer(pattern, context). Variables stay; what you print is shown to you."
+        "Run Python. The variable `context` is "
+        + description.describe(context, "context", "re.finditer(pattern, context) works.")
+        + " Variables stay; what you print is shown to you."
     )
     tools.add_function(execute_code)
     return tools

@@ -1,4 +1,4 @@
-"""Use a text with `recursive-llm`, whose worker process opens it again from a pickle.
+"""Use a text, or a list or dict of documents, with `recursive-llm`, whose worker process opens it again from a pickle.
 
     from monocontext import Monocontext
     from monocontext.adapters import recursive_llm
@@ -19,13 +19,13 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from monocontext.text.monocontext import Monocontext
+    from monocontext.adapters.description import Context
 
 ARGUMENTS: dict[str, Any] = {"repl_timeout": 60.0}
 """Keyword arguments of `rlm.RLM`: its default of 5 seconds for a step is too short to search a large text."""
 
 
-def prepared(context: Monocontext) -> Monocontext:
+def prepared(context: Context) -> Context:
     """The context itself, if another process can open it (no GET). Raises `NotPicklable`."""
     pickle.dumps(context)
     return context

@@ -1,4 +1,6 @@
-"""Use a text with rlm-minimal, or any class with `setup_context(context, query)` and a `repl_env`.
+"""Use a text, or a list or dict of documents, with rlm-minimal.
+
+Any class with `setup_context(context, query)` and a `repl_env` will do:
 
     from monocontext import Monocontext
     from monocontext.adapters import rlm_minimal
@@ -15,17 +17,17 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from monocontext.text.lazy_kinds import LazyText
+from monocontext.adapters import description
 
 T = TypeVar("T")
 
 
 def lazy(repl_class: type[T]) -> type[T]:
-    """The class, able to take a `Monocontext` as the context of `setup_context` and `completion` (no GET)."""
+    """The class, whose `setup_context` and `completion` also take a `Monocontext`, or its documents (no GET)."""
 
     def setup_context(self: Any, context: Any, query: str | None = None) -> Any:
         above: Any = super(made, self)
-        if not isinstance(context, LazyText):
+        if not description.is_lazy(context):
             return above.setup_context(context, query)
         messages = above.setup_context("", query)
         place(self.repl_env, context)

@@ -157,7 +157,7 @@ print(len({name}), {name}[3][:19], len({name}[7]))
 """
 SEARCH_DOCUMENTS = """\
 import re
-at = [i for i, d in enumerate({name}) if "password is" in d and re.search("zebra.s password", d)]
+at = [i for i, d in enumerate({name}) if "password is" in d and re.search("zebra.s password", {text})]
 found = str({name}[at[0]]).split("password is ")[1].split()[0]
 print(at, found)
 """
@@ -177,11 +177,17 @@ def served_documents() -> Iterator[tuple[Any, Callable[[], int]]]:
 
 
 def measure_documents(
-    run: Run, *, cell: Callable[[str], str], final: Callable[[str], str], given: Callable[[Any], Any]
+    run: Run,
+    *,
+    cell: Callable[[str], str],
+    final: Callable[[str], str],
+    given: Callable[[Any], Any] = lambda context: context,
+    name: str = "context",
+    text: str = "d",
 ) -> int:
-    """Run a host over a list of 1 GiB; returns the bytes that were sent."""
+    """Run a host over a list of 1 GiB; returns the bytes that were sent. `text`: what its `re` takes of a document."""
     with served_documents() as (texts, sent):
-        cells = (code.format(name="context") for code in (LOOK_AT_DOCUMENTS, SEARCH_DOCUMENTS))
+        cells = (code.format(name=name, text=text) for code in (LOOK_AT_DOCUMENTS, SEARCH_DOCUMENTS))
         model = Turns([*(cell(code) for code in cells), final("found")])
         assert run(given(texts), model) == ANSWER, str(model.asked[-1])[-2000:]
         assert f"{len(texts)} {LINE[:19]} {LIST_FRAME_BYTES}" in str(model.asked[1]), str(model.asked[1])[-2000:]

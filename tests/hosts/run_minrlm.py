@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract import QUESTION, Turns, measure, tell
+from contract import QUESTION, Turns, measure, measure_documents, tell
 from minrlm import RLM
 from openai_server import answering
 
@@ -34,4 +34,5 @@ def run(context: Any, model: Turns, **options: Any) -> str:
 
 
 if __name__ == "__main__":
+    assert measure_documents(run, cell=cell, final=final, name=NAME, text="str(d)") < 4_000_000
     tell(measure("minrlm", run, cell=cell, final=final, name="input_0"))

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import dspy
-from contract import QUESTION, Turns, measure, tell
+from contract import QUESTION, Turns, measure, measure_documents, tell
 from openai_server import answering
 from predict_rlm import DirectPythonBackend, PredictRLM
 
@@ -41,7 +41,12 @@ def run(given: Any, model: Turns) -> str:
         return str(rlm(context=context, question=QUESTION).answer)
 
 
+def given(context: Any) -> Any:
+    return lazy.handle(context), [lazy.skill(context)]
+
+
 if __name__ == "__main__":
+    assert measure_documents(run, cell=cell, final=final, given=given, name="text", text="str(d)") < 4_000_000
     tell(
         measure(
             "predict-rlm",
@@ -50,6 +55,6 @@ if __name__ == "__main__":
             name="text",
             cell=cell,
             final=final,
-            given=lambda context: (lazy.handle(context), [lazy.skill(context)]),
+            given=given,
         )
     )

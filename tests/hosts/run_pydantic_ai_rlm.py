@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract import QUESTION, Turns, measure, tell
+from contract import QUESTION, Turns, measure, measure_documents, tell
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
@@ -40,4 +40,5 @@ def run(context: Any, model: Turns) -> str:
 
 
 if __name__ == "__main__":
+    assert measure_documents(run, cell=cell, final=final) < 4_000_000
     tell(measure("pydantic-ai-rlm", run, cell=cell, final=final))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract import QUESTION, Turns, measure, tell
+from contract import QUESTION, Turns, measure, measure_documents, tell
 from rlm import RLM
 
 from monocontext.adapters import recursive_llm
@@ -31,4 +31,5 @@ GIVEN = recursive_llm.prepared
 
 
 if __name__ == "__main__":
+    assert measure_documents(run, cell=cell, final=final, given=GIVEN, text="str(d)") < 4_000_000
     tell(measure("recursive-llm", run, cell=cell, final=final, given=GIVEN))

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from typing import Any
 
-from contract import QUESTION, Turns, measure, tell
+from contract import QUESTION, Turns, measure, measure_documents, tell
 from openai_server import answering
 
 from monocontext.adapters import rlm_minimal
@@ -41,7 +41,10 @@ class ShapeOfEnvironment:
     """`REPLEnv`: names in `globals` and `locals`; a context that is no `str` goes through a file as JSON."""
 
     def __init__(self, context: Any) -> None:
-        kept = {name: getattr(__builtins__, name) for name in ("print", "len", "str", "next", "open", "__import__")}
+        kept = {
+            name: getattr(__builtins__, name)
+            for name in ("print", "len", "str", "next", "open", "enumerate", "__import__")
+        }
         self.globals: dict[str, Any] = {"__builtins__": kept}
         self.locals: dict[str, Any] = {}
         with tempfile.TemporaryFile("w+") as file:
@@ -83,4 +86,5 @@ CHECKOUT = os.environ.get("RLM_MINIMAL", "")
 
 if __name__ == "__main__":
     sys.path[:0] = [CHECKOUT] if CHECKOUT else []
+    assert measure_documents(run, cell=cell, final=final) < 4_000_000
     tell(measure("rlm-minimal", run, cell=cell, final=final))
