@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, Self, SupportsIndex, overload
 
 from monocontext.errors import ContextTooLarge, Unhashable
+from monocontext.format.filters.query import Query
 from monocontext.format.index import ASCII, LOWER_KEEPS_LENGTH
 from monocontext.text import predicates
 from monocontext.text import windows as search
@@ -96,6 +97,10 @@ class StrLike(LazyText):
         return ContextTooLarge(
             f"{what} would make {characters} characters, the limit is {self._limit:,} (materialize_limit): {instead}"
         )
+
+    def _holds_none(self, query: Query, within_line: bool) -> bool:
+        """Whether it is known without a GET that no match of a pattern begins in the text; False says nothing."""
+        return False
 
     @property
     def _known_length(self) -> int | None:

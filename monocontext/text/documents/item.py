@@ -13,6 +13,7 @@ from monocontext.text.str_methods import StrLike
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
+    from monocontext.format.filters.query import Query
 
 SMALL = 1 << 20
 """Characters up to which a document that is read is kept as a `str` as long as somebody holds the item."""
@@ -100,6 +101,9 @@ class DocumentText(StrLike):
 
     def _rest(self, start: int) -> Any:
         return self.view._rest(start)
+
+    def _holds_none(self, query: Query, within_line: bool) -> bool:
+        return self._text is None and self.source.holds_none(query, within_line, self.number)
 
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Any:
         return self.view._over(span, recipe)

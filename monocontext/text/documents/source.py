@@ -135,6 +135,11 @@ class DocumentSource(Stored):
             self._literals[needle] = answer
         return answer.rules_out(number)
 
+    def holds_none(self, query: Query, within_line: bool, number: int) -> bool:
+        """Whether filters that a search of a document before asked say that this one holds no match (no GET)."""
+        answer = self._answers.get((query, within_line))
+        return answer is not None and answer.rules_out(number)
+
     def follow(self, needle: str, start: int, stop: int) -> None:
         """A document that may hold a text is searched next."""
         answer = self._literals.get(needle)

@@ -96,6 +96,8 @@ class Pattern(metaclass=ABCMeta):
         """The first match, or None; reads up to it."""
         if not isinstance(string, StrLike):
             return self._real.search(string, pos, endpos)
+        if pos == 0 and endpos == sys.maxsize and self._is_ruled_out(string):
+            return None
         return next(self._iterate(string, pos, endpos), None)
 
     def match(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
@@ -132,6 +134,8 @@ class Pattern(metaclass=ABCMeta):
         """The groups of all matches (or the matches, without groups) as a list; reads everything."""
         if not isinstance(string, StrLike):
             return self._real.findall(string, pos, endpos)
+        if pos == 0 and endpos == sys.maxsize and self._is_ruled_out(string):
+            return []
         low, high = self._bounds(string, pos, endpos)
         tally = Tally("findall", string, "iterate re.finditer(pattern, context), or search context[a:b]")
         return collect(self._scan(string, low, high, narrow=True), self.groups, tally) if low <= high else []
@@ -189,6 +193,15 @@ class Pattern(metaclass=ABCMeta):
         if self._cached_plan is None:
             self._cached_plan = plan(self._real)
         return self._cached_plan
+
+    def _is_ruled_out(self, text: StrLike) -> bool:
+        """Whether filters that were asked before say that a text holds no match (no GET)."""
+        plan = self._plan
+        return (
+            plan.query is not None
+            and type(self._real.pattern) is str
+            and text._holds_none(plan.query, plan.within_line)
+        )
 
     def _subject(self, text: StrLike, low: int, high: int) -> Subject:
         return Subject(self, text, low, high, self._plan.sees_outside)
