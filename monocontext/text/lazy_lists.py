@@ -33,23 +33,21 @@ DENSE = 300
 """Characters an item below which to split is faster than to find each separator."""
 
 
-_Block = tuple[int, int, list[Any], int]
-"""Items in a row: the number of the first, how many there are, the items, and the marks of read logs at that time: what
-is read after another mark is read anew, so that the log hears of it."""
-_NOTHING: _Block = 0, 0, [], -1
+_Block = tuple[int, list[Any], int]
+"""Items in a row: the number of the first, the items, and the marks of read logs at that time: what is read after
+another mark is read anew, so that the log hears of it."""
+_NOTHING: _Block = 0, [], -1
 
 
 class LazyList(Sequence[str], LazyItems):
     """A list of strings, computed as it is read; equal to a `list` with the same items. Slices are real lists."""
 
     _recipe: tuple[Any, ...] | None = None
-    _open: tuple[int, Iterator[tuple[int, list[Any]]]]
-    """A pass, and the item with which it goes on; there is none most of the time."""
-
     def __init__(self, span: Span):
         self._span = span
         self._length = -1
         self._block = _NOTHING
+        self._open: list[tuple[int, Iterator[tuple[int, list[Any]]]]] = []  # a pass, and the item it goes on with
         self._lock = threading.Lock()
         self._firsts = array("Q", [0])  # numbers of items, and
         self._places = array("Q", [0])  # the places from which they can be split anew
@@ -94,16 +92,19 @@ class LazyList(Sequence[str], LazyItems):
     def _find(self, item: int) -> Any:
         """An item, counted from the beginning. Raises `IndexError`. A second block in a row leaves its pass open, so
         that what follows is fetched ahead."""
-        first, size, _, _ = self._block
-        expected = first + size
-        number, blocks = self.__dict__.pop("_open", (-1, iter(())))  # in one step: no other thread has it now
+        first, items, _ = self._block
+        expected = first + len(items)
+        try:
+            number, blocks = self._open.pop()  # in one step: no other thread has it now
+        except IndexError:
+            number = -1
         if number != item:
             blocks = self._blocks_from(item)
         for first, items in blocks:
             if item < first + len(items):
-                self._block = first, len(items), items, read_log.marks_made
+                self._block = first, items, read_log.marks_made
                 if first == expected > 0:
-                    self._open = first + len(items), blocks
+                    self._open = [(first + len(items), blocks)]
                 return items[item - first]
         raise IndexError("list index out of range")
 
@@ -123,12 +124,14 @@ class LazyList(Sequence[str], LazyItems):
     @overload
     def __getitem__(self, key: slice) -> list[str]: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str | list[str]:
-        first, size, items, marks = self._block
         if type(key) is int:
-            at = key - first
-            if 0 <= at < size and marks == read_log.marks_made:
-                item: str = items[at]
-                return item
+            first, items, marks = self._block
+            if key >= first and marks == read_log.marks_made:
+                try:
+                    item: str = items[key - first]
+                    return item
+                except IndexError:  # in a later block
+                    pass
         if isinstance(key, slice):
             return self._slice(key)
         if not hasattr(key, "__index__"):
@@ -331,7 +334,7 @@ class LineSplit(SeparatorSplit):
         found = self._at_hand.get(index)
         if found is not None:
             first, items = self._at_hand.block
-            self._block = first, len(items), items, read_log.marks_made
+            self._block = first, items, read_log.marks_made
         else:
             found = span.read(span.line_start(index), span.line_start(index + 1) - 1 if index + 1 < size else len(span))
         return found
