@@ -10,6 +10,7 @@ import pytest
 from monocontext import Monocontext, documents
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
+from monocontext.text import served_text
 from monocontext.text.search import ranked
 from monocontext.text.search.scoring import Scorer
 from monocontext.text.search.terms import parse
@@ -187,8 +188,30 @@ def test_a_budget_says_what_was_left() -> None:
 def test_words_in_too_many_frames_are_not_said_to_have_no_filters() -> None:
     _, context = opened("".join(f"falcon {n} flies over the river\n" for n in range(100_000)))
     found = context.search("falcon river", max_bytes=10_000)
-    assert found.unread_frames
-    assert found.note.startswith("the budget ended before the text behind it, which no search filters rule out")
+    assert found.note == f"the budget ended before {found.unread_frames} frames: max_bytes= and max_seconds= allow more"
+
+
+def common(characters: int) -> str:
+    """Lines of which every frame holds both words, never side by side."""
+    return "".join(f"falcon {n:06} {'-' * 180} river {n:06} {'-' * 180}\n" for n in range(characters // 394))
+
+
+def test_words_in_all_frames_are_read_no_further_than_the_budget() -> None:
+    store, context = opened(common(8_000_000), frame_bytes=1 << 16)
+    assert context.search("falcon river", max_bytes=800_000).unread_frames
+    assert store.bytes_read < 1_200_000
+
+
+def test_frames_that_hold_words_side_by_side_come_first() -> None:
+    text = common(8_000_000)
+    at = text.find("\n", 7_000_000) + 1
+    text = f"{text[:at]}here the river falcon lives\n{text[at:]}"
+    _, context = opened(text)
+    [best] = context.search("falcon river", k=1, max_bytes=800_000)
+    assert "river falcon" in best.text
+    assert best == context.search("falcon river", k=1, max_bytes=1 << 40)[0]
+    served = served_text(context.serve().answer)
+    assert served.search("falcon river", k=1, max_bytes=800_000) == [best]
 
 
 def test_a_budget_of_few_frames_reads_few(large: str) -> None:
