@@ -95,6 +95,23 @@ def test_equal_to_a_scan_of_everything(seed: int) -> None:
         assert context.search(query, max_bytes=1 << 40) == expected, query
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
+    """A text of more than one wave. Some words stand in every frame, some in few, and many passages score the same."""
+    rng = random.Random(seed)
+    vocabulary = [f"{a}{b}" for a in WORDS for b in ("", "land", "works")]
+    weights = [1 / (n + 1) ** 2 for n in range(len(vocabulary))]
+    rng.shuffle(weights)
+    lines = [f"{' '.join(rng.choices(vocabulary, weights, k=rng.randrange(4)))} {'-' * 380}\n" for _ in range(15_000)]
+    store, context = opened("".join(lines), frame_bytes=1 << 14)
+    for _ in range(6):
+        query = " ".join(rng.sample(vocabulary, rng.randrange(1, 4)))
+        expected = ranked.search(context.span, query, 10, 1 << 40, None, everything=True)
+        with Monocontext.open(store) as cold:
+            assert cold.search(query, max_bytes=1 << 40) == expected, query
+            assert cold.stats.search.searches
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_words_are_found_where_their_patterns_find_them(seed: int) -> None:
     """Letters in any case and with any mark, and characters that match others, in words side by side."""
