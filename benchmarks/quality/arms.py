@@ -10,19 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality import same_words
 from benchmarks.quality.questions import Question
 from monocontext import Monocontext
 from rlm import RLM, RLMError
-from rlm.models.lm import CHARACTERS_PER_TOKEN
+from rlm.models.lm import CHARACTERS_PER_TOKEN, LM
 
 ARMS = {
     "rlm": "the loop over a lazy text",
     "rlm-str": "the same loop, the text in memory",
+    "rlm-told": "as rlm-str, and the model is told of the text what `rlm` tells it",
     "rlms": "the package rlms, in its own environment",
     "prompt": "as much of the text as fits, from its beginning, in one prompt",
     "search": "the best passages of context.search in one prompt",
 }
 """By name."""
+IN_MEMORY = ("rlm-str", "rlm-told", "rlms")
+"""Arms that hold the text in memory."""
 STR_BYTES = 200_000_000
 """The largest text that the arms with the text in memory take: each question copies it to its sandbox."""
 PASSAGES = 20
@@ -58,8 +62,10 @@ class Run:
 class Setting:
     """What all arms share."""
 
-    make_rlm: Callable[[float | None], RLM]
-    """Of the dollars that a question may cost."""
+    lm: LM
+    """The model that is asked."""
+    make_rlm: Callable[[LM, float | None], RLM]
+    """Of a model and the dollars that a question may cost."""
     context: Monocontext
     text: str | None
     """The same text in memory, where an arm takes it."""
@@ -72,7 +78,7 @@ def missing(arm: str, size_bytes: int, *, has_rlms: bool) -> str:
     """Why an arm is left out at a size; empty where it is not."""
     if arm == "rlms" and not has_rlms:
         return "it needs --rlms-python, an environment with that package, and a model behind an endpoint"
-    if arm in ("rlm-str", "rlms") and size_bytes > STR_BYTES:
+    if arm in IN_MEMORY and size_bytes > STR_BYTES:
         return f"a text above {STR_BYTES:,} bytes is not copied to a sandbox for each question"
     return ""
 
@@ -83,9 +89,12 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
     try:
         match arm:
             case "rlm":
-                return _loop(question, setting.context, setting, dollars)
+                return _loop(question, setting.context, setting, setting.lm, dollars)
             case "rlm-str":
-                return _loop(question, setting.text, setting, dollars)
+                return _loop(question, setting.text, setting, setting.lm, dollars)
+            case "rlm-told":
+                told = same_words.tell(same_words.opening(setting.lm, question.query, setting.context))
+                return _loop(question, setting.text, setting, same_words.Reworded(setting.lm, told), dollars)
             case "rlms":
                 return _rlms(question, setting)
             case "prompt":
@@ -99,8 +108,8 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
         return Run(None, f"failed: {type(exc).__name__}: {exc}"[:300], seconds=time.monotonic() - began)
 
 
-def _loop(question: Question, context: object, setting: Setting, dollars: float | None) -> Run:
-    with setting.make_rlm(dollars) as rlm:
+def _loop(question: Question, context: object, setting: Setting, lm: LM, dollars: float | None) -> Run:
+    with setting.make_rlm(lm, dollars) as rlm:
         done = rlm.completion(question.query, context)
     lines = done.trajectory[1:]
     outputs = [
@@ -118,7 +127,7 @@ def _loop(question: Question, context: object, setting: Setting, dollars: float 
 def _one_prompt(question: Question, make_text: Callable[[], object], setting: Setting, dollars: float | None) -> Run:
     began = time.monotonic()
     prompt = _ASK.format(text=make_text(), query=question.query)
-    with setting.make_rlm(dollars) as rlm, rlm.sub_calls() as calls:
+    with setting.make_rlm(setting.lm, dollars) as rlm, rlm.sub_calls() as calls:
         said = str(calls.llm_query(prompt))
         usage = calls.gate.usage
     read = setting.context.stats.bytes_fetched

@@ -29,7 +29,7 @@ def write(out: Path, outcome: Outcome) -> Path:
         "## By family\n\n" + _by(outcome.rows, "family"),
         "## By what finds the evidence\n\n" + _by(outcome.rows, "tag"),
         "## Pairs\n\n" + _pairs(outcome.rows),
-        "## `rlm` beside `rlm-str`, turn by turn\n\n" + _transcripts(outcome.rows),
+        "## `rlm` beside the text in memory, turn by turn\n\n" + _transcripts(outcome.rows),
         "## Left out\n\n" + _left_out(outcome),
     ]
     if find_spec("matplotlib") and outcome.rows:
@@ -98,13 +98,16 @@ def _pairs(rows: Sequence[Row]) -> str:
 def _transcripts(rows: Sequence[Row]) -> str:
     groups = _groups(rows, "size_bytes", "arm")
     said = []
-    for size in sorted({row["size_bytes"] for row in rows}):
-        both = _paired(groups.get((size, "rlm"), []), groups.get((size, "rlm-str"), []))
+    sizes = sorted({row["size_bytes"] for row in rows})
+    for size, other in ((size, other) for size in sizes for other in ("rlm-str", "rlm-told")):
+        both = _paired(groups.get((size, "rlm"), []), groups.get((size, other), []))
         parted = [(a["question"], how) for a, b in both if (how := compare.parting(a["transcript"], b["transcript"]))]
         if both:
-            said.append(f"- {_size(size)}: the same replies and outputs in {len(both) - len(parted)} of {len(both)}")
+            said.append(
+                f"- {other}, {_size(size)}: the same replies and outputs in {len(both) - len(parted)} of {len(both)}"
+            )
             said += [f"  - {question}: {how}" for question, how in parted]
-    return "\n".join(said) or "One of the two arms did not run."
+    return "\n".join(said) or "`rlm` did not run beside another."
 
 
 def _left_out(outcome: Outcome) -> str:

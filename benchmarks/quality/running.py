@@ -124,10 +124,10 @@ def _run_size(
 ) -> int:  # fmt: skip
     """Ask what is waiting; how many the cap left."""
     place = prepare(out / "texts", size, questions, sources)
-    in_memory = any(arm in ("rlm-str", "rlms") for arm, _ in waiting)
+    in_memory = any(arm in arms.IN_MEMORY for arm, _ in waiting)
     text = read_whole(place) if in_memory else None
 
-    def make_rlm(dollars: float | None) -> RLM:
+    def make_rlm(lm: LM, dollars: float | None) -> RLM:
         return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner)
 
     rlms = (plan.rlms_python, plan.model, plan.base_url) if plan.rlms_python else None
@@ -140,7 +140,7 @@ def _run_size(
             )
             return len(waiting) - done
         with Monocontext.open(place) as context:  # anew, so that no run finds what another has read
-            run = arms.answer(arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens, rlms), left)
+            run = arms.answer(arm, question, arms.Setting(lm, make_rlm, context, text, plan.window_tokens, rlms), left)
         about = {"size_bytes": size, "arm": arm, "question": question.id, "family": question.family,
                  "tag": question.tag, "query": question.query, "expected": question.answer}  # fmt: skip
         judged = {"score": score(question, run.answer), "right": is_right(question, run.answer)}

@@ -12,10 +12,10 @@ from rlm.runners.syntax import has_no_statement
 from rlm.trajectory.step import Cell, Step
 
 _GUARD = (
-    "The variable `context` is there already and you have seen nothing of it yet: do not assign it. Search it first: "
-    "reply with a block of code fenced as ```repl, and give no final answer yet.\n\n"
+    "`context` is there, and you have seen nothing of it yet. Write a ```repl block that searches it for a rare word "
+    "of the query and prints what stands around it. Give no answer yet."
 )
-_AGAIN = "Your last reply and its output were the same as before: do something else now, such as a shorter keyword.\n\n"
+_AGAIN = "Your last reply and its output were the same as before: do something else now.\n\n"
 _QUERY_CHARACTERS = 300
 """Of the question in the line that opens a later turn; the whole stands at the beginning."""
 
@@ -69,15 +69,19 @@ def next_question(query: str, *, broken_off: bool = False) -> Message:
 
 def turn_message(turn: int, turns: int | None, query: str, *, has_seen: bool, again: bool = False) -> Message:
     """The message that opens turn `turn` of `turns`, from 1. The first of a run asks to look before answering; a later
-    one says the question again, and how to finish, since a small model has forgotten both.
+    one says the question again, and how to finish, since a small model has forgotten both. It names no stand-in for the
+    answer: such a model gives back `FINAL(your answer)` as it stands.
 
     `again`: the last reply repeated the one before it.
     """
     number = f"Turn {turn}{'' if turns is None else f'/{turns}'}"
     if turn == 1:
-        return _message("user", f"{'' if has_seen else _GUARD}{number}:")
+        return _message("user", f"{number}:{'' if has_seen else ' ' + _GUARD}")
     short = " ".join(shorten(query, _QUERY_CHARACTERS).split())
-    text = f'{number}, for the query "{short}": the next block of code, or FINAL(your answer) when you have it.'
+    text = (
+        f"{number}. {short} Answer from the output above in one line, with FINAL(...) around the answer; or write the "
+        "next block of code if the output does not say."
+    )
     return _message("user", (_AGAIN if again else "") + text)
 
 

@@ -15,28 +15,35 @@ You answer a question about a `context` that may be far too large to read. You w
 in a fenced block tagged `repl` is run, its output comes back to you, and variables persist from turn to turn.
 """
 
-# A first look, and how a run ends. Small models copy it, so it does what is right for most questions.
+# A first look, and how a run ends. A small model copies it to the letter: it shows a question and the word taken out of
+# it, since of "keyword" alone a model makes `find("keyword")`.
 _EXAMPLES = {
     "text": """\
+For the query "Where was Ada Lovelace buried?" you would search for its rarest word and look around it:
 ```repl
-at = context.find("keyword")  # a short word that the answer stands near
-print(len(context), at, context[max(0, at - 500):at + 1500])
+at = context.find("Lovelace")
+print(at, context[max(0, at - 500):at + 1500])
 ```
-Then, once the answer stands in an output: FINAL(the answer in your own words)
+If the output says "... In 1852 Lovelace was laid to rest in Hucknall ...", your next reply would be, without any block:
+FINAL(Hucknall)
 """,
     "list": """\
+For the query "Where was Ada Lovelace buried?" you would search for its rarest word and look at what has it:
 ```repl
-hits = [i for i, item in enumerate(context) if "keyword" in str(item)]
+hits = [i for i, item in enumerate(context) if "Lovelace" in str(item)]
 print(len(context), hits[:20], str(context[hits[0] if hits else 0])[:2000])
 ```
-Then, once the answer stands in an output: FINAL(the answer in your own words)
+If the output says "... In 1852 Lovelace was laid to rest in Hucknall ...", your next reply would be, without any block:
+FINAL(Hucknall)
 """,
     "dict": """\
+For the query "Where was Ada Lovelace buried?" you would search for its rarest word and look at what has it:
 ```repl
-hits = [key for key, value in context.items() if "keyword" in str(value)]
+hits = [key for key, value in context.items() if "Lovelace" in str(value)]
 print(list(context)[:20], hits[:20], str(context[hits[0]])[:2000] if hits else "")
 ```
-Then, once the answer stands in an output: FINAL(the answer in your own words)
+If the output says "... In 1852 Lovelace was laid to rest in Hucknall ...", your next reply would be, without any block:
+FINAL(Hucknall)
 """,
     "": """\
 ```repl
@@ -85,11 +92,11 @@ found = llm_query_batched([f"Label each item, one line each.\\n\\n{{group}}" for
 }
 
 _FINISH = """\
-To finish, when you have the answer and not before, do one of these:
-- in a block: `answer["content"] = ...` then `answer["ready"] = True`
+To finish, when the answer stood in an output and not before, do one of these:
 - in a block: `FINAL(value)`, `FINAL_VAR("variable_name")` or `SUBMIT(value)`
 - without any block, at the start of a line: FINAL(your answer) or FINAL_VAR(variable_name)
-{cite}`answer["content"]` may hold a draft at any time: it is what counts when the budget ends before you do.
+{cite}`answer["content"] = value` keeps a draft, which counts when the budget ends before you do; \
+`answer["ready"] = True` gives it.
 """
 
 _CITE = """\

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from benchmarks.quality import arms, compare, report, running
+from benchmarks.quality import arms, compare, report, running, same_words
 from benchmarks.quality.families import FAMILIES, make
 from benchmarks.quality.haystack import Sources, build
 from benchmarks.quality.loaders import BadData, load
 from benchmarks.quality.questions import Planted, Question, Rule
 from benchmarks.quality.running import BadPlan, Plan, run
 from benchmarks.quality.scoring import score
+from rlm import RLM, ScriptedLM
 
 SIZE = 200_000
 PLAN = Plan(sizes_bytes=(SIZE,), each=2, runner="local", window_tokens=20_000)
@@ -79,11 +80,12 @@ def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: A
     _, outcome = ran
     by_arm = {arm: {row["question"]: row for row in outcome.rows if row["arm"] == arm} for arm in arms.ARMS}
     assert {arm: len(rows) for arm, rows in by_arm.items()} == {
-        "rlm": 12, "rlm-str": 12, "rlms": 0, "prompt": 12, "search": 12,
+        "rlm": 12, "rlm-str": 12, "rlm-told": 12, "rlms": 0, "prompt": 12, "search": 12,
     }  # fmt: skip
-    assert all(row["right"] for arm in ("rlm", "rlm-str") for row in by_arm[arm].values())
+    assert all(row["right"] for arm in ("rlm", "rlm-str", "rlm-told") for row in by_arm[arm].values())
     for question, row in by_arm["rlm"].items():
-        assert compare.parting(row["transcript"], by_arm["rlm-str"][question]["transcript"]) == ""
+        for other in ("rlm-str", "rlm-told"):
+            assert compare.parting(row["transcript"], by_arm[other][question]["transcript"]) == ""
         assert (row["turns"], row["refused"], row["identical"], row["reason"]) == (2, 0, 0, "answer")
         assert 0 < row["bytes_read"] < SIZE
     assert [row["bytes_read"] for row in by_arm["rlm-str"].values()] == [None] * 12
@@ -101,7 +103,7 @@ def test_the_report_has_each_part(ran: Any) -> None:
     text = report.write(out, outcome).read_text()
     assert "| rlm, 0.2 MB | 12 of 12 (100 %) |" in text
     assert "| rlm-str, 0.2 MB | 2 of 2 | 2 of 2 |" in text, "no percentage of two"
-    assert "- 0.2 MB: the same replies and outputs in 12 of 12" in text
+    assert "- rlm-told, 0.2 MB: the same replies and outputs in 12 of 12" in text
     assert "- rlms at 200,000 bytes: it needs --rlms-python" in text
 
 
@@ -182,3 +184,13 @@ def test_other_benchmarks_are_read_from_files(tmp_path: Path) -> None:
         load(f"oolong={tmp_path / 'broken.jsonl'}", 5)
     with pytest.raises(BadData, match="--data is NAME=PATH"):
         load("nothing", 5)
+
+
+def test_a_text_in_memory_is_told_of_as_the_lazy_one() -> None:
+    heard = ScriptedLM(lambda messages: "FINAL(x)")
+    opened = [{"role": "system", "content": "of the lazy text"}, {"role": "user", "content": "the question"}]
+    with RLM(lm=same_words.Reworded(heard, same_words.tell(opened)), runner="local") as rlm:
+        rlm.completion("q", "a text")
+    assert heard.calls[0][:2] == opened
+    assert len(heard.calls[0]) > 2
+    assert same_words.tell(opened)([{"role": "user", "content": "of a sub-call"}])[0]["content"] == "of a sub-call"

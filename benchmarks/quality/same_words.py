@@ -1,0 +1,57 @@
+"""Tell a model of a text in memory what it is told of the lazy one: then only the library can part two transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rlm import RLM
+from rlm.models.lm import LM, Message, Reply
+
+
+class Reworded:
+    """A model of which the loop's prompts go through a function."""
+
+    def __init__(self, lm: LM, reword: Callable[[list[Message]], list[Message]]) -> None:
+        self._lm = lm
+        self._reword = reword
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lm, name)
+
+    def complete(self, messages: Sequence[Message], **options: Any) -> Reply:
+        """As the model's own."""
+        return self._lm.complete(self._reword(list(messages)), **options)
+
+    def with_sampling(self, options: Any) -> Reworded:
+        """As the model's own."""
+        return Reworded(self._lm.with_sampling(options), self._reword)  # type: ignore[attr-defined]
+
+
+class _Heard(Exception):
+    """The first messages are known."""
+
+
+def opening(lm: LM, query: str, context: object) -> list[Message]:
+    """The system prompt and the question that the loop writes for this model and context. Asks no model."""
+    heard: list[Message] = []
+
+    def listen(messages: list[Message]) -> list[Message]:
+        heard.extend(messages[:2])
+        raise _Heard
+
+    try:
+        with RLM(lm=Reworded(lm, listen), runner="local") as rlm:
+            rlm.completion(query, context)
+    except _Heard:
+        return heard
+    raise AssertionError("the loop asked no model")
+
+
+def tell(opened: Sequence[Message]) -> Callable[[list[Message]], list[Message]]:
+    """A function that puts these messages in place of a run's first ones; prompts of sub-calls stay as they are."""
+
+    def reword(messages: list[Message]) -> list[Message]:
+        return [*opened, *messages[2:]] if messages[0]["role"] == "system" else messages
+
+    return reword
