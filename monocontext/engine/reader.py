@@ -407,12 +407,26 @@ class Reader:
         if runs:  # a search looks at these first of all, and one by one they are a round trip each
             ends = [number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1)]
             self.table.bring(ends, CANDIDATE_PAGES)
+        return self._name(runs, start, stop, narrowed.frames)
+
+    def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
+        """The frames in which a match that starts in [start, stop) may begin, also where `candidates` says anywhere
+        since they are most; None: nothing tells, or they are more than `MOST_MANY`. Costs as `candidates`, but for the
+        index pages of these frames."""
+        if stop <= start:
+            return None
+        found = self.narrow(query, start, stop)
+        runs = found.many if found.runs is None else found.runs
+        return None if runs is None else self._name(runs, start, stop, found.frames)
+
+    def _name(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
+        """Candidates of a search of so many frames, which counts."""
         search = self.stats.search
         found = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
         with self.fetcher.lock:
             search.searches += 1
-            search.frames += narrowed.frames
-            search.pruned += narrowed.frames - sum(last - first for first, last in runs)
+            search.frames += frames
+            search.pruned += frames - found.frames
         return found
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:

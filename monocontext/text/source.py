@@ -114,6 +114,12 @@ class Span:
         """
         return self.source.reader.frequency(query) if isinstance(self.source, Stored) else None
 
+    def holding(self, query: Query) -> Candidates | None:
+        """The frames in which a match may begin, also most of them; None: nothing tells. Costs as `frequency`."""
+        if isinstance(self.source, Stored):
+            return self.source.reader.holding(query, self.start, self.start + len(self))
+        return self.candidates(query)
+
     # -- search for a needle that is not empty, in the span's offsets ----------------------------------------------
 
     def find(self, needle: str, start: int = 0, stop: int | None = None) -> int:
@@ -237,6 +243,8 @@ class FrameReader(Protocol):
     def candidates(
         self, query: Query | None, /, start: int, stop: int, within_line: bool = False
     ) -> Candidates | None: ...
+
+    def holding(self, query: Query, /, start: int, stop: int) -> Candidates | None: ...
 
     def frequency(self, query: Query, /) -> tuple[int, int] | None: ...
 

@@ -222,6 +222,12 @@ class ServedReader:
             *self._ask("candidates", need=row, start=start, stop=stop, within_line=within_line)
         )
 
+    def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
+        """The frames in which a match that starts in [start, stop) may begin, also most of them; None: no telling."""
+        if stop <= start:
+            return None
+        return self._parse_candidates(*self._ask("holding", need=wire.query_row(query), start=start, stop=stop))
+
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """How many frames the text has, and how many of them may hold it; None: no search filter says."""
         found = self._ask("frequency", need=wire.query_row(query))[0]["value"]

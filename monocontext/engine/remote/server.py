@@ -186,6 +186,11 @@ class ReaderServer:
         query = wire.query_of(fields.get("need"))
         return self._runs(self._reader.candidates(query, start, stop, fields.get("within_line") is True))
 
+    def _holding(self, fields: dict[str, Any]) -> bytes:
+        start, stop = self._range(fields, _LARGEST)
+        query = wire.query_of(fields.get("need"))
+        return self._runs(self._reader.holding(query, start, stop) if query is not None else None)
+
     def _frequency(self, fields: dict[str, Any]) -> bytes:
         query = wire.query_of(fields.get("need"))
         return wire.answer({"value": self._reader.frequency(query) if query is not None else None})
@@ -387,6 +392,7 @@ _OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
     "pass": ReaderServer._pass,
     "next": ReaderServer._next,
     "candidates": ReaderServer._candidates,
+    "holding": ReaderServer._holding,
     "frequency": ReaderServer._frequency,
     "lacking": ReaderServer._lacking,
     "all_have": ReaderServer._all_have,

@@ -1,25 +1,29 @@
 """Find the passages of a text that speak of some words, best first: `Monocontext.search`.
 
 Search filters say which frames may hold which words, and how rare a word is. Frames that may hold the words of most
-weight are read first, in parallel; reading ends when no unread frame can hold a passage among the best, or when the
-budget is spent.
+weight are read first, in parallel, and of those the ones that may hold words side by side; reading ends when no unread
+frame can hold a passage among the best, or when the budget is spent.
 """
 
 from __future__ import annotations
 
 import heapq
+import re
 import time
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
+from itertools import permutations
 from typing import NamedTuple, Protocol
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
+from monocontext.format.filters.query import Any, Literal
 from monocontext.text.search.scoring import Scorer, most_score, weigh
 from monocontext.text.search.terms import Term, Terms, parse
 from monocontext.text.source import Span
@@ -32,6 +36,9 @@ _FIRST_FRAMES = 24
 _MOST_FRAMES = 256
 _ALIKE = 0.6
 """A wave takes frames that may score at least this share of the best of them: after it the others may be ruled out."""
+
+_PAIRED = 3
+"""Words that are looked up side by side, in either order: six look-ups at most."""
 
 
 class DocumentPlaces(Protocol):
@@ -96,6 +103,8 @@ class _Wave:
     """Frames that are not looked at before it; 1: any number."""
     most: float
     """The most that one of them scores."""
+    start: Callable[[], int]
+    """Tells the first character of those that may score it."""
     in_order: bool = False
     """It is the text in its order."""
 
@@ -124,7 +133,7 @@ def search(
     places = _Places(documents, terms.documents)
     seen: set[int] = set()
     for wave in _waves(span, plan, budget, everything):
-        if len(best) == k and wave.most < best[0][0]:
+        if len(best) == k and _is_below(wave, best[0][:2], span.start):
             break
         if budget.is_spent and not everything:
             unread, in_order = wave.left, wave.in_order
@@ -147,6 +156,11 @@ def search(
     return found
 
 
+def _is_below(wave: _Wave, least: tuple[float, int], start: int) -> bool:
+    """Whether no passage of it or behind it can stand among the best of a text that starts at `start`."""
+    return wave.most < least[0] or (wave.most == least[0] and start - wave.start() < least[1])
+
+
 def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_order: bool) -> Passages:
     found = Passages(
         one._replace(line=span.source.line_of(span.start + one.start) - span.lines_before + 1)
@@ -165,11 +179,12 @@ def _plan(span: Span, terms: Terms) -> _Plan:
     every = terms.any_of
     span.frequency(every)
     weights = {term: weigh(*found) if (found := span.frequency(term.query)) else 1.0 for term in scoring}
-    union = span.candidates(every)
-    holding = {term: span.candidates(term.query) for term in scoring}
+    look_up = span.holding if (union := span.holding(every)) is not None else span.candidates
+    union = union or look_up(every)
+    holding = {term: look_up(term.query) for term in scoring}
     common = [weights[term] for term, one in holding.items() if one is None]
     if union is None:
-        # Too many frames hold one of the words. Those that hold a rarer one come first.
+        # Very many frames hold one of the words, or nobody knows. Those that hold a rarer one come first.
         rest = most_score(common) if common else most_score([*weights.values()])
         union = None if terms.phrases else next((one for one in holding.values() if one is not None), None)
         if union is None:
@@ -183,8 +198,27 @@ def _plan(span: Span, terms: Terms) -> _Plan:
     for term, one in holding.items():
         for number in chosen.intersection(_numbers(one)) if one is not None else ():
             scores[number].append(weights[term])
-    frames = ((most_score(found), number) for number, found in scores.items())
-    return _Plan(weights, sorted(frames, key=lambda row: (-row[0], row[1])), union, rest)
+    frames = [(most_score(found), number) for number, found in sorted(scores.items())]
+    frames.sort(key=lambda row: -row[0])
+    if len(frames) > _FIRST_FRAMES and frames[_FIRST_FRAMES][0] == frames[0][0]:
+        pairs = _weigh_pairs(span, terms, weights)
+        frames.sort(key=lambda row: (-row[0], -pairs.get(row[1], 0.0)))
+    return _Plan(weights, frames, union, rest)
+
+
+def _weigh_pairs(span: Span, terms: Terms, weights: dict[Term, float]) -> dict[int, float]:
+    """The frames in which some of the rarest words may stand side by side, and how much these pairs weigh (1 wave of
+    GETs). They come first of the frames that may score the same."""
+    spaced = sorted((term for term in terms.words if term.is_spaced), key=lambda term: -weights[term])
+    pairs = [Literal(f"{one.text} {other.text}", re.IGNORECASE) for one, other in permutations(spaced[:_PAIRED], 2)]
+    found = defaultdict[int, float](float)
+    if pairs:
+        span.frequency(Any(tuple(pairs)))
+    for pair in pairs:
+        if (told := span.frequency(pair)) and (held := span.holding(pair)) is not None:
+            for number in _numbers(held):
+                found[number] += weigh(*told)
+    return found
 
 
 def _numbers(candidates: Candidates) -> Iterator[int]:
@@ -193,19 +227,25 @@ def _numbers(candidates: Candidates) -> Iterator[int]:
 
 def _waves(span: Span, plan: _Plan, budget: _Budget, everything: bool) -> Iterator[_Wave]:
     if everything:
-        yield _Wave(span.windows(eager=True), 0, 0.0, in_order=True)
+        yield _Wave(span.windows(eager=True), 0, 0.0, lambda: span.start, in_order=True)
         return
     at, size = 0, _FIRST_FRAMES
     while at < len(plan.frames):
         most, room = plan.frames[at][0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
         wave = [number for score, number in plan.frames[at : at + min(size, room)] if score >= _ALIKE * most]
-        only = copy(plan.candidates)
+        only, first = copy(plan.candidates), copy(plan.candidates)
         assert only is not None
-        only.runs = _runs(sorted(wave))
-        yield _Wave(span.windows(eager=True, only=only), len(plan.frames) - at, most)
+        assert first is not None
+        alike = bisect_right(plan.frames, -most, key=lambda row: -row[0])
+        only.runs, first.runs = _runs(sorted(wave)), _runs([min(number for _, number in plan.frames[at:alike])])
+        yield _Wave(span.windows(eager=True, only=only), len(plan.frames) - at, most, partial(_first_character, first))
         at, size = at + len(wave), min(2 * size, _MOST_FRAMES)
     if plan.rest is not None:
-        yield _Wave(span.windows(), 1, plan.rest, in_order=True)
+        yield _Wave(span.windows(), 1, plan.rest, lambda: span.start, in_order=True)
+
+
+def _first_character(candidates: Candidates) -> int:
+    return next(candidates.regions()).start
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:

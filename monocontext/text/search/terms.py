@@ -45,9 +45,14 @@ class Term:
     beginnings: tuple[str, ...] = ()
     """Lower case of what it may begin with, but for diacritics; empty: only the patterns tell."""
 
+    @property
+    def is_spaced(self) -> bool:
+        """Whether it is a word of a script that sets spaces."""
+        return self.plain.startswith(r"\b")
+
     def may_go_on(self, tail: str) -> bool:
         """Whether it may begin in the folded end of a text and end behind it, or only there turn out to be no word."""
-        if not self.plain.startswith(r"\b"):
+        if not self.is_spaced:
             return overlap(tail, fold(self.text)) > 0
         beginning = fold(self.beginnings[0] if self.beginnings else self.text)
         found = re.match(r"\w+", tail[::-1])

@@ -277,6 +277,7 @@ def test_closing_the_served_text_leaves_the_hosts_open(stored: Monocontext, serv
         b'{"op": "next", "pass": 0, "bytes": 5}',
         b'{"op": "candidates", "start": 0, "stop": 5, "need": ["literal", 5]}',
         b'{"op": "candidates", "start": 0, "stop": 5, "need": ["all", []]}',
+        b'{"op": "holding", "start": 0, "stop": 5, "need": ["literal", 5]}',
         b'{"op": "record", "frame": -1}',
         b'{"op": "stats", "ended": [[]]}',
         b'{"op": "stats", "looked_at": -5, "hits": 0}',
@@ -285,7 +286,7 @@ def test_closing_the_served_text_leaves_the_hosts_open(stored: Monocontext, serv
         b"[" * 100_000,
         b'{"op": "stats", "x": "' + b"y" * (1 << 20) + b'"}',
     ],
-    ids=range(28),
+    ids=range(29),
 )
 def test_what_no_reader_asks_is_refused(stored: Monocontext, request_bytes: bytes) -> None:
     with pytest.raises(wire.BadRequest):

@@ -10,6 +10,7 @@ import pytest
 from monocontext import Monocontext, documents
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
+from monocontext.text import served_text
 from monocontext.text.search import ranked
 from monocontext.text.search.scoring import Scorer
 from monocontext.text.search.terms import parse
@@ -92,6 +93,23 @@ def test_equal_to_a_scan_of_everything(seed: int) -> None:
         query = " ".join(rng.sample([*vocabulary, "rare7", "rare19", "thing"], rng.randrange(1, 4)))
         expected = ranked.search(context.span, query, 10, 1 << 40, None, everything=True)
         assert context.search(query, max_bytes=1 << 40) == expected, query
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
+    """A text of more than one wave. Some words stand in every frame, some in few, and many passages score the same."""
+    rng = random.Random(seed)
+    vocabulary = [f"{a}{b}" for a in WORDS for b in ("", "land", "works")]
+    weights = [1 / (n + 1) ** 2 for n in range(len(vocabulary))]
+    rng.shuffle(weights)
+    lines = [f"{' '.join(rng.choices(vocabulary, weights, k=rng.randrange(4)))} {'-' * 380}\n" for _ in range(15_000)]
+    store, context = opened("".join(lines), frame_bytes=1 << 14)
+    for _ in range(6):
+        query = " ".join(rng.sample(vocabulary, rng.randrange(1, 4)))
+        expected = ranked.search(context.span, query, 10, 1 << 40, None, everything=True)
+        with Monocontext.open(store) as cold:
+            assert cold.search(query, max_bytes=1 << 40) == expected, query
+            assert cold.stats.search.searches
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -187,8 +205,30 @@ def test_a_budget_says_what_was_left() -> None:
 def test_words_in_too_many_frames_are_not_said_to_have_no_filters() -> None:
     _, context = opened("".join(f"falcon {n} flies over the river\n" for n in range(100_000)))
     found = context.search("falcon river", max_bytes=10_000)
-    assert found.unread_frames
-    assert found.note.startswith("the budget ended before the text behind it, which no search filters rule out")
+    assert found.note == f"the budget ended before {found.unread_frames} frames: max_bytes= and max_seconds= allow more"
+
+
+def common(characters: int) -> str:
+    """Lines of which every frame holds both words, never side by side."""
+    return "".join(f"falcon {n:06} {'-' * 180} river {n:06} {'-' * 180}\n" for n in range(characters // 394))
+
+
+def test_words_in_all_frames_are_read_no_further_than_the_budget() -> None:
+    store, context = opened(common(8_000_000), frame_bytes=1 << 16)
+    assert context.search("falcon river", max_bytes=800_000).unread_frames
+    assert store.bytes_read < 1_200_000
+
+
+def test_frames_that_hold_words_side_by_side_come_first() -> None:
+    text = common(8_000_000)
+    at = text.find("\n", 7_000_000) + 1
+    text = f"{text[:at]}here the river falcon lives\n{text[at:]}"
+    _, context = opened(text)
+    [best] = context.search("falcon river", k=1, max_bytes=800_000)
+    assert "river falcon" in best.text
+    assert best == context.search("falcon river", k=1, max_bytes=1 << 40)[0]
+    served = served_text(context.serve().answer)
+    assert served.search("falcon river", k=1, max_bytes=800_000) == [best]
 
 
 def test_a_budget_of_few_frames_reads_few(large: str) -> None:
