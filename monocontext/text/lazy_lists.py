@@ -43,6 +43,7 @@ class LazyList(Sequence[str], LazyItems):
     """A list of strings, computed as it is read; equal to a `list` with the same items. Slices are real lists."""
 
     _recipe: tuple[Any, ...] | None = None
+
     def __init__(self, span: Span):
         self._span = span
         self._length = -1
