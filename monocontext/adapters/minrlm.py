@@ -35,7 +35,7 @@ def lazy(rlm_class: type[T]) -> type[T]:
         above: Any = super(made, self)
         if not description.is_lazy(context):
             return above.completion(task, context)
-        note = f"[{NAME} is not this note but {description.describe(context, NAME, 're.findall takes slices of it.')}]"
+        note = described(context)
         given: Any = context
         if isinstance(given, LazyText):
             given = given.view(materialize_limit=MATERIALIZE_LIMIT)  # type: ignore[attr-defined]
@@ -54,3 +54,8 @@ def lazy(rlm_class: type[T]) -> type[T]:
     made: Any = type(rlm_class.__name__, (rlm_class,), {"completion": completion, "__doc__": rlm_class.__doc__})
     result: type[T] = made
     return result
+
+
+def described(context: Any) -> str:
+    """The note that the prompt gets in place of the context (no GET; 1 for documents)."""
+    return f"[{NAME} is not this note but {description.describe(context, NAME, 're.findall takes slices of it.')}]"

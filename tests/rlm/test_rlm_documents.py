@@ -97,7 +97,7 @@ def test_the_model_is_told_what_it_is(store: MemoryStore) -> None:
     with Monocontext.open(store, shape="list") as context:
         prompt = system_prompt(describe(context), prompt_characters=1000, output_limit=1000)
         assert "a list of 2,000 documents" in prompt
-        assert 'if "keyword" in item]' in prompt
+        assert 'if "Lovelace" in item]' in prompt
         assert "Reading many items" in prompt
 
 
