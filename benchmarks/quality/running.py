@@ -30,6 +30,9 @@ from rlm.runners.template import warm_workers
 
 ORACLE = "oracle"
 LOCAL = "local"
+_REPEATABLE = {"temperature": 0, "seed": 0, "cache_prompt": False}
+"""For the server of the small model: where it has the beginning of a prompt from another request, it sums in another
+order, and at temperature 0 the reply is another."""
 _OUTPUT_TOKENS, _TURN_TOKENS, _TURNS = 400, 2_500, 6
 """Guesses for the estimate: of a reply, of a prompt of the loop, turns of a run."""
 
@@ -158,7 +161,7 @@ def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
 
         try:
             with local_model.serve_model("0.5b") as base_url, local_model.model_at(base_url, "0.5b") as lm:
-                yield lm.with_sampling({"temperature": 0})
+                yield lm.with_sampling(_REPEATABLE)
         except local_model.Unavailable as exc:
             raise BadPlan(f"no local model: {exc}") from None
     else:
