@@ -193,6 +193,25 @@ def test_minrlm_prompts_with_a_note_and_holds_the_text(context: Monocontext) -> 
     assert "set_variable" not in vars(rlm._repl), "the method is the class's own again"
 
 
+@pytest.mark.parametrize("shape", ["list", "dict"])
+def test_hosts_take_documents(tmp_path: Path, shape: Any) -> None:
+    texts = {"a": "one\n", "b": "two zebras\n"}
+    publish(texts, tmp_path)
+    with Monocontext.open(tmp_path, shape=shape) as opened:
+        documents: Any = opened
+        expected: Any = texts if shape == "dict" else [*texts.values()]
+        repl = rlm_minimal.lazy(Repl)()
+        repl.setup_context(documents, "why")
+        assert repl.repl_env.locals["context"] is documents
+        rlm = minrlm.lazy(MinimalRlm)()
+        told = rlm.completion("why", documents)
+        assert f"a {shape} of 2 documents" in told or f"a {shape} from" in told, told
+        assert rlm._repl.names["input_0"] is documents
+        assert recursive_llm.prepared(documents) is documents
+        with predict_rlm.open_context(predict_rlm.handle(documents)) as again:
+            assert again == expected
+
+
 def test_what_cannot_be_pickled_is_said(context: Monocontext, tmp_path: Path) -> None:
     with pytest.raises(NotPicklable):
         recursive_llm.prepared(context)

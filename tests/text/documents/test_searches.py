@@ -20,6 +20,7 @@ from monocontext.writing.documents import documents
 COUNT = 30_000
 NEEDLE = "3f0c1d4e-7a52-4b1c-9c1f-0d2f6a9b8e11"
 HITS = (7, 15_000, COUNT - 2)
+PATTERN: Any = mre.compile(NEEDLE)
 
 
 def text_of(choice: random.Random, number: int) -> str:
@@ -42,6 +43,10 @@ LOOPS: dict[str, tuple[str, Callable[[Any], object], object]] = {
     "find": ("list", lambda xs: [i for i, d in enumerate(xs) if d.find(NEEDLE) >= 0], list(HITS)),
     "count": ("list", lambda xs: sum(d.count(NEEDLE) for d in xs), 3),
     "regex": ("list", lambda xs: [i for i, d in enumerate(xs) if mre.search(NEEDLE[:20] + r"[-\w]+", d)], list(HITS)),
+    "findall": ("list", lambda xs: [len(mre.findall(NEEDLE, d)) for d in xs].count(1), 3),
+    "pattern": ("list", lambda xs: [i for i, d in enumerate(xs) if PATTERN.search(d)], list(HITS)),
+    "from a place": ("list", lambda xs: [i for i, d in enumerate(xs) if PATTERN.search(d, 300)], list(HITS)),
+    "behind it": ("list", lambda xs: [i for i, d in enumerate(xs) if PATTERN.search(d, 301)], []),
     "values": ("dict", lambda xs: len([d for d in xs.values() if mre.search(NEEDLE, d)]), 3),
     "any": ("list", lambda xs: any("no such needle" in d for d in xs), False),
     "two needles": ("list", lambda xs: [i for i, d in enumerate(xs) if NEEDLE in d or "another one" in d], list(HITS)),
