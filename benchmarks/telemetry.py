@@ -2,8 +2,9 @@
 
 A run over a text in files, a cell and four sub-calls of 20,000 characters a turn, through the SDK of OpenAI to a
 stand-in of a model, which is another process and answers at once: its processor time without a provider. Then the lines
-of its trajectory are told as the run tells them: spans and metrics recorded, and sent as OTLP to a collector in that
-other process. The least of the rounds counts, all threads of this process included; compare the ratios.
+of its trajectory are told as the run tells them: read as spans, which is our own part; recorded as spans and metrics by
+the SDK of OpenTelemetry; and sent as OTLP to a collector in that other process. The least of the rounds counts, all
+threads of this process included; compare the ratios.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from benchmarks.logs import Logs
 from benchmarks.machine import describe_machine
 from monocontext import Monocontext, publish
 from rlm import RLM, Completion, OpenAILM
+from rlm.trajectory import spans
 from rlm.trajectory.telemetry import of_run
 
 ROUNDS = 7
@@ -122,6 +124,7 @@ def main(turns: int) -> dict[str, object]:
                 completion = rlm.completion("?", context)
                 runs.append(time.process_time() - began)
         seconds = {
+            "read": min(_read(completion) for _ in range(ROUNDS)),
             "recorded": min(_tell(completion, None) for _ in range(ROUNDS)),
             "sent": min(_tell(completion, OTLPSpanExporter(f"{address}/traces")) for _ in range(ROUNDS)),
         }
@@ -133,6 +136,15 @@ def main(turns: int) -> dict[str, object]:
         "telemetry_cpu_seconds": {name: round(each, 4) for name, each in seconds.items()},
         "overhead_percent": {name: round(100 * each / min(runs), 2) for name, each in seconds.items()},
     }
+
+
+def _read(completion: Completion) -> float:
+    """Processor seconds of reading the lines of a run as spans."""
+    metadata, *lines = completion.trajectory
+    began = time.process_time()
+    for line in lines:
+        spans.turn(line, metadata)
+    return time.process_time() - began
 
 
 def _tell(completion: Completion, exporter: OTLPSpanExporter | None) -> float:

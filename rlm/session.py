@@ -111,9 +111,10 @@ class Session:
         self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
+        self._told = Telemetry()
         self.gate = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
-            journal=self._trajectory.write_ahead, models=setup.models,
+            journal=self._journal, models=setup.models,
         )  # fmt: skip
         self._subcalls = SubCalls(
             setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, context=context,
@@ -213,7 +214,7 @@ class Session:
             begins = is_later and not turns and step.iteration == known + 1
             sources = self._find_sources(step, turns + step.iteration - known)
             self._trajectory.add(step, self.gate.usage, query if begins else None, sources)
-            told.line(self._trajectory.records[-1])
+            self._told.line(self._trajectory.records[-1])
             self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
@@ -224,17 +225,22 @@ class Session:
         )  # fmt: skip
         try:
             self._broken_off = True
-            with self._telemetry() as told:
+            with self._telemetry() as self._told:
                 last = loop.run(self._messages, turns, known, previous)
                 taken = last.iteration - known - (last.reason == "max_iterations")
                 io = protocol.cost_between(before, protocol.reading_cost(self.context))
-                told.end(self._trajectory.records[-1], taken, io)
+                self._told.end(self._trajectory.records[-1], taken, io)
             self._broken_off = False
         except BaseException:
             if self._is_top:
                 self.gate.stop("cancelled")  # batches and child runs under way make no more calls
             raise
         return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
+
+    def _journal(self, record: dict[str, Any]) -> None:
+        self._trajectory.write_ahead(record)
+        if record["type"] == "reply" and "error" in record:
+            self._told.failed_call(record)
 
     def _telemetry(self) -> AbstractContextManager[Telemetry]:
         """Hears the lines of a question; those of a child run are in the lines of its parent."""

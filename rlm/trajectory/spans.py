@@ -97,6 +97,14 @@ def turn(line: Line, metadata: Line) -> SpanRecord:
     return SpanRecord("turn", start, stop, _known(attributes), children=(*asked, *cells))
 
 
+def failed_root_call(call: Line, metadata: Line, error: str) -> SpanRecord:
+    """The span of the call that ended a run, of which no line tells; `error` is the type."""
+    model = metadata["root_model"]
+    start, stop = call["start_seconds"], call["start_seconds"] + call["execution_time"]
+    attributes = _chat({}, model, None, metadata.get("backend"))
+    return SpanRecord(f"chat {model}", start, stop, attributes, is_call=True, error=error)
+
+
 def _root_call(line: Line, start: float, metadata: Line) -> SpanRecord:
     stop = start + (line.get("thinking_seconds") or 0.0)
     attributes = _chat(line, metadata["root_model"], line["model"], metadata.get("backend"))

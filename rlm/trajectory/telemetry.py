@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
@@ -19,6 +18,7 @@ from rlm.trajectory import spans
 from rlm.trajectory.spans import Line, SpanRecord
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
 
 P = ParamSpec("P")
@@ -30,10 +30,13 @@ _TOKEN_BOUNDS = tuple(float(4**i) for i in range(14))
 _SECONDS_BOUNDS = tuple(0.01 * 2**i for i in range(14))
 """Of the convention: 0.01 to 81.92."""
 _READ_COUNTS = {
-    "rlm.read.bytes": "rlm.read.bytes", "rlm.read_ahead.bytes": "rlm.read.bytes",
-    "rlm.read.gets": "rlm.read.gets", "rlm.read_ahead.gets": "rlm.read.gets",
-}  # fmt: skip
-"""Attributes of spans -> the counter that sums them."""
+    "rlm.read.bytes": ("rlm.read.bytes", "rlm.read_ahead.bytes"),
+    "rlm.read.gets": ("rlm.read.gets", "rlm.read_ahead.gets"),
+}
+"""Counter -> the attributes of spans that it sums."""
+_LABELS = tuple(f"gen_ai.{name}" for name in ("operation.name", "provider.name", "request.model", "response.model"))
+"""Attributes of calls that tell measurements apart."""
+_TOKENS = {kind: f"gen_ai.usage.{kind}_tokens" for kind in ("input", "output")}
 
 
 class Telemetry:
@@ -41,6 +44,9 @@ class Telemetry:
 
     def line(self, line: Line) -> None:
         """A turn has ended."""
+
+    def failed_call(self, call: Line) -> None:
+        """This call of the root has failed, which ends the run."""
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
         """The run has ended with this line after so many turns, and read this."""
@@ -75,11 +81,15 @@ class _Spared(Telemetry):
 
     def __init__(self, metadata: Line, elapsed_seconds: float) -> None:
         self._failed = False
+        self._failed_call: Line | None = None
         self._told = self._try(_begin, metadata, elapsed_seconds)
 
     def line(self, line: Line) -> None:
         if self._told and not self._failed:
             self._try(self._told.line, line)
+
+    def failed_call(self, call: Line) -> None:
+        self._failed_call = call  # told by `stop`, which knows the kind of error
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
         if self._told and not self._failed:
@@ -88,6 +98,8 @@ class _Spared(Telemetry):
     def stop(self, error: str | None) -> None:
         """The run is over, by an exception of this name. Its span ends whatever failed before."""
         if self._told:
+            if error and self._failed_call and not self._failed:
+                self._try(self._told.tell_failed_call, self._failed_call, error)
             self._try(self._told.leave)
             if error:
                 self._try(_set_error, self._told.span, error)
@@ -126,7 +138,10 @@ class _Told(Telemetry):
         self._metadata = metadata
         self._began_ns = began_ns
         self._metrics = metrics
-        self._outside = context.attach(trace.set_span_in_context(span))
+        self._in_span = trace.set_span_in_context
+        self._call, self._own = trace.SpanKind.CLIENT, trace.SpanKind.INTERNAL
+        self._inside = self._in_span(span)
+        self._outside = context.attach(self._inside)
 
     def leave(self) -> None:
         """What was the current span before is it again."""
@@ -135,30 +150,36 @@ class _Told(Telemetry):
         context.detach(self._outside)
 
     def line(self, line: Line) -> None:
-        is_sampled = self.span.is_recording()
-        if not is_sampled and not self._metrics:
-            return
-        turn = spans.turn(line, self._metadata)
-        if is_sampled:
-            self._emit(turn, self.span)
-        if self._metrics:
-            self._metrics.count(turn)
+        self._tell(lambda: spans.turn(line, self._metadata))
+
+    def tell_failed_call(self, call: Line, error: str) -> None:
+        """A call of the root that has no turn in the trajectory: its span lies in that of the run."""
+        self._tell(lambda: spans.failed_root_call(call, self._metadata, error))
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
         self.span.set_attributes(spans.end_attributes(line, turns, io))
 
-    def _emit(self, record: SpanRecord, parent: Span) -> None:
-        from opentelemetry import trace
+    def _tell(self, read: Callable[[], SpanRecord]) -> None:
+        is_sampled = self.span.is_recording()
+        if not is_sampled and not self._metrics:
+            return
+        record = read()
+        if is_sampled:
+            self._emit(record, self._inside)
+        if self._metrics:
+            self._metrics.count(record)
 
-        kind = trace.SpanKind.CLIENT if record.is_call else trace.SpanKind.INTERNAL
+    def _emit(self, record: SpanRecord, inside: Context) -> None:
         span = self._tracer.start_span(
-            record.name, trace.set_span_in_context(parent), kind, record.attributes,
+            record.name, inside, self._call if record.is_call else self._own, record.attributes,
             start_time=self._began_ns + int(record.start_seconds * 1e9),
         )  # fmt: skip
         if record.error:
             _set_error(span, record.error)
-        for child in record.children:
-            self._emit(child, span)
+        if record.children:
+            inside = self._in_span(span)
+            for child in record.children:
+                self._emit(child, inside)
         span.end(self._began_ns + int(record.stop_seconds * 1e9))
 
 
@@ -187,28 +208,29 @@ class _Metrics:
         provider = metrics.get_meter_provider()
         return None if _is_of_api(provider, metrics) else cls(provider.get_meter(_SCOPE))
 
-    def count(self, turn: SpanRecord) -> None:
-        read: Counter[str] = Counter()
-        for record in turn.walk():
-            about = record.attributes
-            if about.get("gen_ai.operation.name") == "chat":
+    def count(self, told: SpanRecord) -> None:
+        read = dict.fromkeys(_READ_COUNTS, 0)
+        for record in told.walk():
+            if record.is_call:
                 self._count_call(record)
-            for name in about.keys() & _READ_COUNTS.keys():
-                read[_READ_COUNTS[name]] += about[name]
+                continue
+            for name, summed in _READ_COUNTS.items():
+                for attribute in summed:
+                    read[name] += record.attributes.get(attribute, 0)
         for name, count in read.items():
-            self._read[name].add(count)
+            if count:
+                self._read[name].add(count)
 
     def _count_call(self, record: SpanRecord) -> None:
         about = record.attributes
         if about.get("rlm.cached"):
             return  # no call was made
-        names = ("operation.name", "provider.name", "request.model", "response.model")
-        labels = {name: about[name] for name in (f"gen_ai.{name}" for name in names) if name in about}
+        labels = {name: about[name] for name in _LABELS if name in about}
         error = {"error.type": record.error} if record.error else {}
         self._seconds.record(record.stop_seconds - record.start_seconds, labels | error)
         if not error and "rlm.estimated" not in about:  # the convention: no tokens that nobody reported
-            for kind in ("input", "output"):
-                self._tokens.record(about[f"gen_ai.usage.{kind}_tokens"], labels | {"gen_ai.token.type": kind})
+            for kind, attribute in _TOKENS.items():
+                self._tokens.record(about[attribute], labels | {"gen_ai.token.type": kind})
 
 
 def _is_of_api(provider: object, api: ModuleType) -> bool:

@@ -237,6 +237,45 @@ def test_a_run_that_fails(tmp_path: Path, heard: Heard) -> None:
     assert dict(top.attributes or {})["error.type"] == "LLMError"
     assert len(heard.named("turn")) == 1
     assert not any(span.events for span in heard.spans)
+    answered, failed = sorted(heard.named("chat"), key=lambda span: span.start_time or 0)
+    assert answered.status.status_code is StatusCode.UNSET
+    assert (failed.status.status_code, failed.status.description) == (StatusCode.ERROR, None)
+    assert failed.parent is not None
+    assert failed.parent.span_id == top.context.span_id, "a turn that has no line has no span"
+    assert top.start_time <= failed.start_time <= failed.end_time <= top.end_time + 10_000
+    about = dict(failed.attributes or {})
+    assert (about["error.type"], about["gen_ai.request.model"]) == ("LLMError", "m")
+    assert SECRET not in " ".join(span.to_json() for span in heard.spans)
+    durations = heard.points()["gen_ai.client.operation.duration"]
+    assert {point.attributes.get("error.type"): point.count for point in durations} == {None: 1, "LLMError": 1}
+
+
+def test_a_call_that_failed_is_told_once(heard: Heard) -> None:
+    """The kind of its error is told, and the next question of the session knows nothing of it."""
+    replies: Iterator[Any] = iter([RateLimited(SECRET), ANSWERING])
+
+    def reply(messages: Any) -> str:
+        next_one = next(replies)
+        if isinstance(next_one, Exception):
+            raise next_one
+        return str(next_one)
+
+    with RLM(lm=ScriptedLM(reply), max_retries=0).session("text") as session:
+        with pytest.raises(RateLimited):
+            session.ask("a")
+        assert session.ask("b").answer == "paid"
+    kinds = [(span.attributes or {}).get("error.type") for span in heard.named("chat")]
+    assert kinds == ["RateLimited", None]
+    assert len({span.context.trace_id for span in heard.spans}) == 2
+
+
+def test_a_run_that_is_broken_off_has_no_call_that_failed(heard: Heard) -> None:
+    def reply(messages: Any) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        RLM(lm=ScriptedLM(reply)).completion("What?", "text")
+    assert [span.name for span in heard.spans] == ["invoke_agent rlm"]
 
 
 def test_questions_of_a_session_are_runs_of_their_own(heard: Heard) -> None:
