@@ -101,7 +101,10 @@ def _executor(plan: Plan) -> Iterator[Executor | None]:
     threads = -(-2 * plan.slots // plan.workers)
     cluster: Any = distributed.LocalCluster  # has no types
     client: Any = distributed.Client
-    with cluster(n_workers=plan.workers, threads_per_worker=threads, dashboard_address=None) as made, client(made) as c:
+    with (
+        cluster(n_workers=plan.workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0") as made,
+        client(made) as c,
+    ):
         yield c.get_executor(pure=False)
 
 

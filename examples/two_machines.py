@@ -40,7 +40,9 @@ def main() -> None:
             publish((f"request {n:06} took {milliseconds(n)} ms\n" for n in range(5_000)), url)
         except AlreadyExists:
             print("The log is there already.")
-        cluster = None if given.dask else LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None)
+        cluster = (
+            None if given.dask else LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0")
+        )
         with Client(given.dask or cluster) as client:
             evaluate(url, out, client, given.model, given.runner)
         if cluster:

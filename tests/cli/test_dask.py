@@ -19,7 +19,7 @@ def address() -> Iterator[str]:
     with (
         warnings.catch_warnings(),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster,
     ):
         yield cluster.scheduler_address

@@ -218,7 +218,7 @@ def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> No
 @pytest.fixture
 def cluster() -> Iterator[str]:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=8, dashboard_address=None) as made:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=8, dashboard_address="127.0.0.1:0") as made:
         yield made.scheduler_address
 
 
