@@ -152,11 +152,11 @@ class FilterLookup:
         if reason := self._useless(query, frames):
             return Narrowing(0, None, reason)
         assert query is not None
-        if self.elsewhere is None and (len(self._sections) > 1 or self._last.planner is None):
+        if self.elsewhere is not None:
+            return (yield from self._narrow_elsewhere(query, start, stop, within_line))
+        if len(self._sections) > 1 or self._last.planner is None:
             return (yield from self._narrow_by_sections(query, start, stop, within_line, records))
         key = ("told", query, within_line)
-        if self.elsewhere is not None:
-            self._ask_elsewhere(query, within_line)
         beside = self._pages_beside(start, stop)
         if beside:
             with self._fetcher.lock:
@@ -239,14 +239,24 @@ class FilterLookup:
         with self._fetcher.lock:
             return ("told", query, within_line) not in self._fetcher.cache
 
-    def _ask_elsewhere(self, query: Query, within_line: bool) -> None:
-        if self.is_asked_elsewhere(query, within_line):
-            assert self.elsewhere is not None
+    def _narrow_elsewhere(self, query: Query, start: int, stop: int, within_line: bool) -> Finding[Narrowing | None]:
+        """The same by filters that lie elsewhere, however pages and filters of this text are named."""
+        assert self.elsewhere is not None
+        key = ("told", query, within_line)
+        with self._fetcher.lock:
+            self._fetcher.check_open()
+            hits = self._fetcher.cache.get(key)
+        if not isinstance(hits, FilterHits):
             runs = self.elsewhere(query, within_line)
-            has_rows = bool(self._whole.rows_to_read(query))
-            hits = _hits(runs if runs is not None else ((0, self._table.frames),), has_rows)
+            hits = _hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
             with self._fetcher.lock:
-                self._fetcher.cache.put(("told", query, within_line), hits)
+                self._fetcher.cache.put(key, hits)
+        within = yield from self._table.find_range(start, stop)
+        if within is None:
+            return None
+        if reason := self._useless(query, len(within)):
+            return Narrowing(0, None, reason)
+        return self._narrow_to(hits.runs, hits.has_rows, within)
 
     def _useless(self, query: Query | None, frames: int) -> str:
         """Why filters are no use in so many frames; empty where they are."""
@@ -260,17 +270,12 @@ class FilterLookup:
 
     def _pages_beside(self, start: int, stop: int) -> list[FetchItem]:
         """The index pages that a search in characters [start, stop) is going to need, none of them in memory: asked for
-        beside the rows, so that candidates are known with their places. None where there are many, where a round trip
-        costs nothing, or where so short a search may ask no filter."""
-        if not self._fetcher.link.is_far:
+        beside the rows, so that candidates are known with their places. None where there are many or unknown ones,
+        where a round trip costs nothing, or where so short a search may ask no filter."""
+        frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
+        if not self._fetcher.link.is_far or frames < 2 * LEAST_FRAMES:
             return []
-        table = self._table
-        # Only texts without directories come here: their pages are named by the root.
-        numbers = range(table.page_of_character(start), table.page_of_character(stop - 1) + 1)
-        frames = (stop - start) * table.frames // max(table.characters, 1)
-        if len(numbers) > PAGES_BESIDE or frames < 2 * LEAST_FRAMES:
-            return []
-        return [table.page_item(number) for number in numbers if table.page_in_memory(number) is None]
+        return self._table.pages_missing(start, stop, PAGES_BESIDE)
 
     def _look_up(
         self, planner: Planner, query: Query, within_line: bool, records: Records, beside: Sequence[FetchItem] = ()

@@ -113,10 +113,6 @@ class FrameTable:
         at = bisect_right(self._page_chars, character)
         return self.page(at + self._more_pages if at >= self._directories else self._number("characters", character))
 
-    def page_of_character(self, character: int) -> int:
-        """The number of the index page that covers a character (of a large text 1 GET for its directory)."""
-        return self._number("characters", character)
-
     def page_of_frame(self, number: int) -> int:
         """The number of the index page that has a frame's record (of a large text 1 GET for its directory)."""
         return self._number("frames", number)
@@ -214,7 +210,7 @@ class FrameTable:
         an index page, many at once)."""
         if stop <= start or self.manifest.flags & flag:
             return True
-        numbers = range(self.page_of_character(start), self.page_of_character(stop - 1) + 1)
+        numbers = range(self._number("characters", start), self._number("characters", stop - 1) + 1)
         for first in numbers[::PAGES_AHEAD]:
             for page in self.fetch_pages(range(first, min(first + PAGES_AHEAD, numbers.stop))):
                 low = page.at_character(max(start, page.starts[0]))
@@ -270,6 +266,17 @@ class FrameTable:
         if isinstance(number, Unopened):
             return number.item()
         return self.page_in_memory(number) or self.page_item(number)
+
+    def pages_missing(self, start: int, stop: int, most: int) -> list[FetchItem]:
+        """The index pages of characters [start, stop), to fetch; none where they are more than `most`, or behind a
+        directory that is not open."""
+        ends = self._tree.numbers("characters", (start, stop - 1))
+        if isinstance(ends, Unopened) or ends[1] - ends[0] >= most:
+            return []
+        numbers = range(ends[0], ends[1] + 1)
+        if any(isinstance(self._tree.page(number), Unopened) for number in numbers):
+            return []
+        return [self.page_item(number) for number in numbers if self.page_in_memory(number) is None]
 
     # -- walks -----------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,15 @@ import itertools
 import sys
 import uuid
 from random import Random
+from typing import Any
 
 import pytest
 
 import monocontext.format.folding as folding
 from monocontext import Monocontext
+from monocontext.engine.filter_lookup import RecordsInMemory
 from monocontext.errors import UnsupportedFormat
+from monocontext.format.filters.query import Literal
 from monocontext.format.folding import opened
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import Manifest
@@ -98,6 +101,33 @@ def test_a_small_text_has_none() -> None:
     root = publish(lines(100), store, **LAYOUT)  # type: ignore[arg-type]
     assert not root.has_directories
     assert b'"requires": []' in store.get("manifest.json").data
+
+
+@pytest.mark.usefixtures("stores_are_measured")
+def test_a_search_by_the_few_filters_of_a_text_whose_pages_are_in_directories() -> None:
+    """Only what was appended has filters; from afar a walk asks for a directory before it knows the pages in it."""
+    store, text = memory(), lines(8000)
+    publish(text, store, filters=False, **LAYOUT)  # type: ignore[arg-type]
+    more = lines(600, 1)
+    root = append(more, store)
+    assert isinstance(root.pages[0], PageDirectory)
+    assert root.filters
+    assert not root.filter_directories
+    at, needle = len(text), more[200:230]
+    counted = CountingStore(store)
+    with Monocontext.open(counted, cache_bytes=SMALL) as context:
+        reader: Any = context._reader
+        reader.fetcher.link.round_trip_seconds = 0.03
+        counted.reset()
+        walk = reader._filters.narrow(
+            Literal(needle), at - 90_000, at - 50_000, False, RecordsInMemory(reader.table), needs_text=False
+        )
+        next(walk)
+        assert counted.log == [], "a walk fetches nothing by itself"
+        walk.close()
+        assert context.find(needle) == (text + more).find(needle)
+        assert context.find(needle, at - 90_000, at - 50_000) == -1
+        assert context.rfind(text[-70_000:-69_970], at - 90_000, at) == at - 70_000
 
 
 def test_other_features_are_refused_by_name() -> None:
