@@ -103,7 +103,7 @@ class _Spared(Telemetry):
             self._try(self._told.leave)
             if error:
                 self._try(_set_error, self._told.span, error)
-            self._try(self._told.span.end)
+            self._try(self._told.span.end, max(time.time_ns(), self._told.latest_ns))
 
     def _try(self, act: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
         try:
@@ -137,6 +137,8 @@ class _Told(Telemetry):
         self.span = span
         self._metadata = metadata
         self._began_ns = began_ns
+        self.latest_ns = 0
+        """The latest end of a span inside. The clock of a run is another than the wall's, and may be ahead of it."""
         self._metrics = metrics
         self._in_span = trace.set_span_in_context
         self._call, self._own = trace.SpanKind.CLIENT, trace.SpanKind.INTERNAL
@@ -180,7 +182,9 @@ class _Told(Telemetry):
             inside = self._in_span(span)
             for child in record.children:
                 self._emit(child, inside)
-        span.end(self._began_ns + int(record.stop_seconds * 1e9))
+        stop_ns = self._began_ns + int(record.stop_seconds * 1e9)
+        self.latest_ns = max(self.latest_ns, stop_ns)
+        span.end(stop_ns)
 
 
 class _Metrics:
