@@ -2,7 +2,8 @@
 
 Each question takes two calls and one sandbox. The endpoint answers `slots` calls at once and takes `seconds` for each:
 it allows slots / (2 * seconds) questions a second. A client on this machine can keep up as long as that rate times the
-processor time of a question stays below the cores that are free.
+processor time of a question stays below the cores that are free. A low share with all questions in flight that may be
+is a processor that is short; with fewer in flight the client waits.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ def main(plan: Plan, path: Path | None) -> None:
         path.write_text(json.dumps(result, indent=1) + "\n")
     print(
         f"{plan.questions} questions, {plan.workers or 'no'} Dask workers: {result['per_second']:.2f} a second, "
-        f"{result['share']:.2f} of the {result['allowed_per_second']:.2f} that the endpoint allows; processor time of "
-        f"a question {result['own_ms']:.0f} ms here and {result['children_ms']:.0f} ms in processes of its own; load "
-        f"{result['load']:.1f}"
+        f"{result['share']:.2f} of the {result['allowed_per_second']:.2f} that the endpoint allows; "
+        f"{result['in_flight']:.1f} of {2 * plan.slots} in flight; processor time of a question "
+        f"{result['own_ms']:.0f} ms here and {result['children_ms']:.0f} ms in processes of its own; "
+        f"load {result['load']:.1f}"
     )
 
 
@@ -82,6 +84,7 @@ def measure(plan: Plan) -> dict[str, Any]:
         "benchmark": "batch", "machine": describe_machine(), "plan": asdict(plan), "seconds": seconds,
         "per_second": plan.questions / seconds, "allowed_per_second": allowed,
         "share": plan.questions / seconds / allowed, "load": os.getloadavg()[0],
+        "in_flight": sum(row["seconds"] for row in result.rows) / seconds,
         "own_ms": (_processor_ms(resource.RUSAGE_SELF) - own) / asked,
         "children_ms": (_processor_ms(resource.RUSAGE_CHILDREN) - children) / asked,
     }  # fmt: skip

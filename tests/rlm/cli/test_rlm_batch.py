@@ -63,6 +63,53 @@ def test_each_question_is_answered_once_and_not_again(tmp_path: Path) -> None:
     assert list((tmp_path / "out.jsonl.runs").iterdir()) == []
 
 
+class Together:
+    """A model that answers only when so many questions ask it at once."""
+
+    def __init__(self, count: int) -> None:
+        self._barrier, self._lock = threading.Barrier(count), threading.Lock()
+        self._here = 0
+        self.most = 0
+        """Questions that asked at once."""
+
+    def __call__(self, messages: Any) -> str:
+        with self._lock:
+            self._here += 1
+            self.most = max(self.most, self._here)
+        self._barrier.wait(60)
+        with self._lock:
+            self._here -= 1
+        return echo(messages)
+
+
+def test_as_many_questions_are_under_way_as_may_be(tmp_path: Path) -> None:
+    model = Together(6)
+    result = run_batch(
+        questions(24), tmp_path / "out.jsonl", partial(make, model), lambda: nullcontext("text"), at_once=6
+    )
+    assert [row.get("error") for row in result.rows] == [None] * 24
+    assert model.most == 6
+
+
+def test_a_slow_question_holds_no_place_but_its_own(tmp_path: Path) -> None:
+    """Three wait for all the others, which share one place."""
+    answered, all_others = Counter[str](), threading.Event()
+
+    def reply(messages: Any) -> str:
+        if query_of(messages) in ("what is 1", "what is 2", "what is 3"):
+            assert all_others.wait(60), "the others are not asked"
+        else:
+            answered[query_of(messages)] += 1  # in one place, so by one thread at a time
+            if len(answered) == 17:
+                all_others.set()
+        return echo(messages)
+
+    result = run_batch(
+        questions(20), tmp_path / "out.jsonl", partial(make, reply), lambda: nullcontext("text"), at_once=4
+    )
+    assert {row["answer"] for row in result.rows} == {f"what is {i}: text" for i in range(1, 21)}
+
+
 def test_questions_in_one_process_share_one_context(tmp_path: Path) -> None:
     publish("needle in a text\n" * 5_000, tmp_path / "context")
     opened: list[Any] = []
@@ -220,6 +267,24 @@ def cluster() -> Iterator[str]:
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=2, threads_per_worker=8, dashboard_address="127.0.0.1:0") as made:
         yield made.scheduler_address
+
+
+@pytest.mark.slow
+def test_two_workers_have_a_question_in_each_of_their_threads(tmp_path: Path, endpoint: Any, cluster: str) -> None:
+    """The endpoint answers nobody before 16 ask at once: 8 threads of each worker."""
+    model = Together(16)
+    endpoint.reply = lambda body: model(body["messages"])
+    asked, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    asked.write_text("".join(json.dumps(f"what is {i}") + "\n" for i in range(64)))
+    (tmp_path / "text").write_text("needle in a text")
+    command = [
+        sys.executable, "-m", "rlm", "batch", str(asked), str(tmp_path / "text"), "--out", str(out),
+        "--base-url", endpoint.url, "--runner", "local", "--at-once", "20", "--dask", cluster,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "k"})
+    assert done.returncode == 0, done.stderr
+    assert {row["answer"] for row in rows(out)} == {f"what is {i}: needle" for i in range(64)}
+    assert model.most == 16
 
 
 @pytest.mark.slow
