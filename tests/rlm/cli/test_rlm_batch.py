@@ -64,10 +64,10 @@ def test_each_question_is_answered_once_and_not_again(tmp_path: Path) -> None:
 
 
 class Together:
-    """A model that answers only when so many questions ask it at once."""
+    """A model that answers nobody before so many questions have asked it at once."""
 
     def __init__(self, count: int) -> None:
-        self._barrier, self._lock = threading.Barrier(count), threading.Lock()
+        self._count, self._lock, self._are_here = count, threading.Lock(), threading.Event()
         self._here = 0
         self.most = 0
         """Questions that asked at once."""
@@ -76,7 +76,9 @@ class Together:
         with self._lock:
             self._here += 1
             self.most = max(self.most, self._here)
-        self._barrier.wait(60)
+            if self._here >= self._count:
+                self._are_here.set()
+        assert self._are_here.wait(60), f"{self.most} of {self._count} questions asked at once"
         with self._lock:
             self._here -= 1
         return echo(messages)
