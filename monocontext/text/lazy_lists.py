@@ -98,7 +98,7 @@ class LazyList(Sequence[str], LazyItems):
         try:
             number, blocks = self._open.pop()  # in one step: no other thread has it now
         except IndexError:
-            number = -1
+            number, blocks = -1, iter(())
         if number != item:
             blocks = self._blocks_from(item)
         for first, items in blocks:
