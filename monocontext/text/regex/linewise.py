@@ -202,7 +202,7 @@ class Linewise:
             start += len(line) + 1
 
 
-def _nearest(searches: list[Callable[[int], int]]) -> Callable[[int], int]:
+def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
     """A function that gives the first place that any of the searches finds from a position on; -1: none does.
 
     Positions passed to it must not decrease.
