@@ -76,7 +76,7 @@ test-portable: $(VENV)/.dev  ## the quick suites without POSIX's own modules and
 test-docker: $(VENV)/.dev  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
 	MONOCONTEXT_CONTAINERS=$(ENGINE) $(BIN)/python -m pytest tests/rlm/runners/confine/test_sandbox_claims.py tests/rlm/runners/confine/test_sandbox_docker.py
 
-test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm; environments in .venv-tools (1 GB)
+test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm, verifiers; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
 	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
 	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
@@ -90,6 +90,9 @@ test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector,
 	$(PYTHON) -m venv .venv-tools/models  # any-llm holds anthropic below 1.0, which the tests of our own backend are above
 	.venv-tools/models/bin/python -m pip --disable-pip-version-check --quiet install -e ".[dev]" -e "./rlm[models]"
 	.venv-tools/models/bin/python -m pytest tests/rlm/models
+	$(PYTHON) -m venv .venv-tools/verifiers
+	.venv-tools/verifiers/bin/python -m pip --disable-pip-version-check --quiet install -e ".[dev]" -e ./rlm "verifiers>=0.4,<0.5"
+	.venv-tools/verifiers/bin/python -m pytest tests/rlm/compat/test_verifiers.py
 
 lint: $(VENV)/.dev  ## style of the code, by ruff
 	$(BIN)/ruff check .

@@ -41,7 +41,7 @@ def _grow(drop_older_than_seconds: float | None) -> Iterator[Row]:
         root = append(piece, store, drop_older_than_seconds=drop_older_than_seconds)
         seconds.append(time.process_time() - began)
         store.reset()
-        largest = max(largest, len(dataclasses.replace(root, text="", head="", tail="").to_bytes()))
+        largest = max(largest, len(dataclasses.replace(root, text=b"", head="", tail="").to_bytes()))
     text, stored = root.text_bytes, sum(info.size_bytes for info in store.list())
     times = f"{stored / text:.1f} x text of {text / 1e6:.1f} MB"
     if drop_older_than_seconds is not None:

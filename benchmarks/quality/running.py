@@ -30,9 +30,10 @@ from rlm.runners.template import warm_workers
 
 ORACLE = "oracle"
 LOCAL = "local"
-_REPEATABLE = {"temperature": 0, "seed": 0, "cache_prompt": False}
+_REPEATABLE = {"temperature": 0, "seed": 0, "cache_prompt": False, "max_tokens": 512}
 """For the server of the small model: where it has the beginning of a prompt from another request, it sums in another
-order, and at temperature 0 the reply is another."""
+order, and at temperature 0 the reply is another. A small model may also copy what it was shown, for minutes, until its
+window is full: no reply that does its work is longer than 512 tokens."""
 _OUTPUT_TOKENS, _TURN_TOKENS, _TURNS = 400, 2_500, 6
 """Guesses for the estimate: of a reply, of a prompt of the loop, turns of a run."""
 

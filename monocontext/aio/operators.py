@@ -50,3 +50,12 @@ class RefusedLineOperators:
     __contains__ = make_refusal("`x in lines`", "async for line in lines, or text.grep(x, fixed=True)")
     __iter__ = make_refusal("a loop over lines", "async for line in lines")
     __reversed__ = make_refusal("reversed(lines)", "await lines[a:b] gives a str to go through")
+
+
+class RefusedMappingOperators:
+    """The operators of a mapping of documents, refused in the same way."""
+
+    __contains__ = make_refusal("`name in documents`", "await documents.contains(name)")
+    __iter__ = make_refusal("a loop over documents", "async for name in documents, or name, text in documents.items()")
+    __len__ = make_refusal("len(documents)", "documents.count counts all")
+    __bool__ = make_refusal("bool(documents)", "documents.count counts all")

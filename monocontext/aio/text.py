@@ -6,10 +6,10 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, TypeVar, Unpack
 
 from monocontext.aio.greenlets import GreenletWorkers, RequestAbandoned
-from monocontext.aio.operators import RefusedLineOperators, RefusedOperators
+from monocontext.aio.operators import RefusedLineOperators, RefusedMappingOperators, RefusedOperators
 from monocontext.aio.stores import AsyncS3Store, ThreadedStore, connect
 from monocontext.engine.open import CacheOptions, RootOptions, check_place
 from monocontext.engine.reader import Reader
@@ -23,13 +23,14 @@ from monocontext.stores.s3.options import S3Options
 from monocontext.text.monocontext import Monocontext
 
 if TYPE_CHECKING:
+    from monocontext.format.documents import Document
     from monocontext.text.search.explain import Explanation
     from monocontext.text.search.grep import Hit, Query
 
 T = TypeVar("T")
 
-LINES_AT_ONCE = 100
-"""Lines that an iteration takes in one turn of the loop: a turn costs ten times what a line does."""
+LINES_AT_ONCE = NAMES_AT_ONCE = 100
+"""Lines or names that an iteration takes in one turn of the loop: a turn costs ten times what a line does."""
 
 _S3_OPTIONS = {field.name for field in fields(S3Options)}
 
@@ -47,9 +48,11 @@ class AsyncMonocontext(RefusedOperators):
     one request for all who want the same. Cancelling a task ends the requests that only it waited for.
     """
 
-    def __init__(self, text: Monocontext, workers: GreenletWorkers, to_close: Any = None):
+    def __init__(self, text: Monocontext, workers: GreenletWorkers, to_close: Any = None, shaped: Any = None):
         """For `open` alone."""
         self._text = text
+        self._shaped = text if shaped is None else shaped
+        """What `run` hands over."""
         self._workers = workers
         self._to_close = to_close
         """The store, and the context manager of its client if we opened it: `_close` takes them."""
@@ -61,34 +64,32 @@ class AsyncMonocontext(RefusedOperators):
         url: str | os.PathLike[str] | Store,
         *,
         client: Any = None,
-        shape: None = None,
+        shape: Literal["text", "list", "dict"] = "text",
         **options: Unpack[AsyncOptions],
     ) -> AsyncOpening:
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root): await it, or
         `async with AsyncMonocontext.open(url) as context`.
 
         `options` are those of `Monocontext.open` save `unit`, `threads`, `workers`, `transport` and `keep_alive`.
-        `client` is an open aioboto3 client, and stays open. Errors are the same; `shape` is a `TypeError`, since the
-        code of a list or dict cannot await.
+        `client` is an open aioboto3 client, and stays open. `shape`: the documents as a lazy list or dict, for `run`.
+        Errors are the same.
         """
-        if shape is not None:
-            raise TypeError(
-                f"no shape here: code over a lazy {shape} cannot await; "
-                f"open Monocontext.open(url, shape={shape!r}) and use it in asyncio.to_thread(...)"
-            )
         check_place(url)
-        return AsyncOpening(lambda: cls._open(url, client, {**options}))
+        return AsyncOpening(lambda: cls._open(url, client, shape, {**options}))
 
     @classmethod
-    async def _open(cls, url: str | os.PathLike[str] | Store, client: Any, options: dict[str, Any]) -> AsyncMonocontext:
+    async def _open(
+        cls, url: str | os.PathLike[str] | Store, client: Any, shape: str, options: dict[str, Any]
+    ) -> AsyncMonocontext:
         workers = GreenletWorkers()
         store, client_manager, options = await _store(url, workers, client, options)
+        opening: Callable[..., Any] = Monocontext.open
         try:
-            text: Monocontext = await workers.call(lambda: Monocontext.open(store, workers=workers, **options))
+            shaped = await workers.call(lambda: opening(store, workers=workers, shape=shape, **options))
         except BaseException as error:
             await _close(workers, ContextClosed(f"opening failed: {error}"), store, client_manager)
             raise
-        return cls(text, workers, (store, client_manager))
+        return cls(shaped if shape == "text" else shaped.text, workers, (store, client_manager), shaped)
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
@@ -125,6 +126,11 @@ class AsyncMonocontext(RefusedOperators):
     def lines(self) -> AsyncLines:
         """The same text by line: `async for line in context.lines`, `await context.lines[a:b]`."""
         return AsyncLines(self)
+
+    @property
+    def documents(self) -> AsyncDocuments:
+        """The documents of the text: `await context.documents[name]`, `async for name in context.documents`."""
+        return AsyncDocuments(self)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -186,6 +192,14 @@ class AsyncMonocontext(RefusedOperators):
     def chunks(self, characters: int = 100_000) -> AsyncIterator[str]:
         """The text in order in `str` pieces of at most `characters`, fetched ahead."""
         return self._each(lambda: self._text.chunks(characters), 1)
+
+    async def run(self, function: Callable[[Any], T]) -> T:
+        """Run synchronous code, `function(text)`: what it may do with a `Monocontext`, or with the list or dict of its
+        documents (`shape`), works there as written, and where it would wait for a GET other tasks go on.
+
+        It runs in the loop's thread, and what it gives back must be no lazy text: real results alone leave it.
+        """
+        return await self._call(lambda: function(self._shaped))
 
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Fetch characters [start, stop) of each pair before code reads them (returns at once)."""
@@ -300,6 +314,50 @@ class AsyncLines(RefusedLineOperators):
 
     def __repr__(self) -> str:
         return f"<AsyncLines: {len(self):,} lines of {self._context.url or 'a text'}>"
+
+
+class AsyncDocuments(RefusedMappingOperators):
+    """The documents of a text by name, as `Monocontext.documents`, with the same GETs."""
+
+    def __init__(self, context: AsyncMonocontext):
+        self._context = context
+        self._documents = context._text.documents
+
+    @property
+    def count(self) -> int:
+        """All documents, also those whose name a later one bears (no GET)."""
+        return self._documents.count
+
+    def __getitem__(self, name: str) -> Awaitable[str]:
+        """`await documents[name]`: the text as a `str`. `KeyError`; `ContextTooLarge` above the limit."""
+        return self._context._call(lambda: str(self._documents[name]))
+
+    async def contains(self, name: str) -> bool:
+        """Whether a document has this name."""
+        return await self._context._call(lambda: name in self._documents)
+
+    async def record(self, name: str) -> Document:
+        """Where a document lies, in characters and lines. Raises `KeyError`."""
+        return await self._context._call(lambda: self._documents.record(name))
+
+    async def metadata(self, name: str) -> dict[str, Any]:
+        """What was recorded of a document beside its text. Raises `KeyError`."""
+        return await self._context._call(lambda: self._documents.metadata(name))
+
+    async def at(self, character: int) -> Document | None:
+        """The document that holds a character of the text; None between documents."""
+        return await self._context._call(lambda: self._documents.at(character))
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        """The names, in the order of the text."""
+        return self._context._each(lambda: iter(self._documents), NAMES_AT_ONCE)
+
+    def items(self) -> AsyncIterator[tuple[str, str]]:
+        """Names and texts; `ContextTooLarge` for a text above the limit."""
+        return self._context._each(lambda: ((name, str(text)) for name, text in self._documents.items()), 1)
+
+    def __repr__(self) -> str:
+        return f"<AsyncDocuments: {self.count:,} of {self._context.url}>"
 
 
 def _real(text: Monocontext, start: int, stop: int | None) -> str:

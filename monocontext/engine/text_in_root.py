@@ -60,7 +60,7 @@ class TextInRoot:
     def close(self) -> None:
         """Drop the copies."""
         self._stretches = {}
-        self._manifest = replace(self._manifest, text="")
+        self._manifest = replace(self._manifest, text=b"")
 
     def _locate(self) -> dict[str, list[tuple[int, int, int]]]:
         """By object the stretches of it that the root has: offset, end, and where it begins in the copy."""

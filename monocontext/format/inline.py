@@ -72,7 +72,7 @@ class Gathered:
 class Copies:
     """The fields of a root, in base64."""
 
-    text: str = ""
+    text: bytes | memoryview = b""
     head: str = ""
     tail: str = ""
 
@@ -114,7 +114,7 @@ def shorter(head: str, tail: str) -> Copies:
 
 def whole(stored: bytes) -> Copies:
     """The copy of a whole text."""
-    return Copies(text=_base64(stored))
+    return Copies(text=base64.b64encode(stored))
 
 
 def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
@@ -184,7 +184,7 @@ def _base64(data: bytes | bytearray) -> str:
     return base64.b64encode(data).decode()
 
 
-def _bytes(copy: str) -> bytes:
+def _bytes(copy: str | bytes | memoryview) -> bytes:
     try:
         return base64.b64decode(copy, validate=True)
     except ValueError as error:

@@ -53,6 +53,7 @@ MOST_ROOT_BYTES = 64 << 20
 """Largest root: 100,000 pages take 19 MB (107 TB of text in frames of 256 KiB), their filters at most 30 MB."""
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _LONG_BYTES = 4096
+_AT_ONCE = 64 << 10
 _TEXT_FIELD = b'\n  "text": "'
 _STAND_IN = b"of 7d1c6f0e4b"
 _ESCAPED = bytes(range(32)) + b'"\\\x7f'
@@ -89,7 +90,7 @@ class Manifest:
     """Codec of the last writer."""
     last_page: bytes | None = None
     """A copy of the last page's object where it is small (INLINE_PAGE_BYTES): it saves most texts a round trip."""
-    text: str = ""
+    text: bytes | memoryview = b""
     """All frames as they are stored, back to back, in base64; only beside `last_page`, the one page (`inline`)."""
     head: str = ""
     """The first characters of the text: one zstd frame, in base64."""
@@ -200,7 +201,9 @@ class Manifest:
             "sources": list(self.sources),
             **({} if self.last_page is None else {"last_page": base64.b64encode(self.last_page).decode()}),
             **({"flags": self.flags} if self.flags else {}),
-            **{name: copy for name in COPIES if (copy := getattr(self, name))},
+            **({"text": str(self.text, "utf-8")} if self.text else {}),
+            **({"head": self.head} if self.head else {}),
+            **({"tail": self.tail} if self.tail else {}),
             **(
                 {"filter_directories": [as_object(ref) for ref in self.filter_directories]}
                 if self.filter_directories
@@ -212,7 +215,7 @@ class Manifest:
             **({"history": history} if (history := self.history.as_object()) else {}),
             "pages": [as_object(page) for page in self.pages],
         }
-        root["crc32c"] = _checksum(root, _plain(self.text))
+        root["crc32c"] = _checksum(root, self.text if _is_plain(self.text) else b"")
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in root.items() if key != "pages"]
         pages = ",\n".join(f"    {json.dumps(page)}" for page in root["pages"])
         lines.insert(-1, f'  "pages": [\n{pages}\n  ]' if pages else '  "pages": []')
@@ -271,7 +274,7 @@ class Manifest:
             codec=str(root["codec"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             flags=count_of(root.get("flags", 0)),
-            text=str(root.get("text", "")),
+            text=text if isinstance(text := root.get("text", b""), memoryview) else str(text or "").encode(),
             head=str(root.get("head", "")),
             tail=str(root.get("tail", "")),
             sources=tuple(str(source) for source in root["sources"]),
@@ -301,36 +304,37 @@ def _parse(data: bytes) -> tuple[Any, str]:
     """What a root's JSON holds, and the checksum of that. Raises `ValueError`, `RecursionError`.
 
     A text that rides in the root is megabytes of base64, most of an open if the parser goes through them: it gets a
-    stand-in for what stands between two quotes. Where that cannot be right, with escapes or DEL, it gets all.
+    stand-in for what stands between two quotes, which is looked at where it is, for each copy of it costs fresh pages.
+    Where that cannot be right, with escapes or DEL, the parser gets all.
     """
     start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
-    text = data[start : data.find(b'"', start)] if start >= len(_TEXT_FIELD) else b""
-    if len(text) > _LONG_BYTES and text.isascii() and b"\x7f" not in text and b"\\" not in data:
+    text = memoryview(data)[start : data.find(b'"', start)] if start >= len(_TEXT_FIELD) else memoryview(b"")
+    if len(text) > _LONG_BYTES and data.isascii() and b"\x7f" not in data and b"\\" not in data:
         around = data[:start] + _STAND_IN + data[start + len(text) :]
         root = json.loads(around)
         if isinstance(root, dict) and root.get("text") == _STAND_IN.decode() and around.count(_STAND_IN) == 1:
-            return root | {"text": text.decode("ascii")}, _checksum(root, text)
+            return root | {"text": text}, _checksum(root, text)
     root = json.loads(data)
     return root, _checksum(root) if isinstance(root, dict) else ""
 
 
-def _checksum(root: dict[str, Any], text: bytes | None = None) -> str:
+def _checksum(root: dict[str, Any], text: bytes | memoryview = b"") -> str:
     """CRC-32C over the canonical form: keys sorted, no white space, ASCII only, without the field itself.
 
     `text` is the field of that name, where JSON holds it without an escape.
     """
     fields = {key: value for key, value in root.items() if key != "crc32c"}
-    if text is not None:
+    if text:
         pieces = _CANONICAL.encode(fields | {"text": _STAND_IN.decode()}).encode().split(_STAND_IN)
         if len(pieces) == 2:
-            return f"{google_crc32c.extend(google_crc32c.extend(google_crc32c.value(pieces[0]), text), pieces[1]):08x}"
+            found = google_crc32c.value(pieces[0])
+            for at in range(0, len(text), _AT_ONCE):  # the library takes nothing but bytes
+                found = google_crc32c.extend(found, bytes(text[at : at + _AT_ONCE]))
+            return f"{google_crc32c.extend(found, pieces[1]):08x}"
     return f"{google_crc32c.value(_CANONICAL.encode(fields).encode()):08x}"
 
 
-def _plain(text: str) -> bytes | None:
-    """A long text that JSON holds without an escape; None: writing it as JSON tells."""
-    if len(text) > _LONG_BYTES and text.isascii():
-        plain = text.encode()
-        if len(plain.translate(None, _ESCAPED)) == len(plain):
-            return plain
-    return None
+def _is_plain(text: bytes | memoryview) -> bool:
+    """Whether JSON holds a text without an escape, and it is long."""
+    data = bytes(text)
+    return len(data) > _LONG_BYTES and data.isascii() and len(data.translate(None, _ESCAPED)) == len(data)

@@ -6,6 +6,7 @@ Rules, each with a case in the tests:
 - the closing fence may stand at the end of the last line of code;
 - a reply that stops inside a block gives a block marked `cut`, which runs only if it is complete source;
 - `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code;
+- `Final(...)` counts where it is the whole reply, of one line: small models write it so;
 - the text of a reply beside its code is its words: they count when an answer was demanded, or none came.
 """
 
@@ -21,7 +22,7 @@ from rlm.runners.claims import Claim, split_claims
 from rlm.runners.syntax import compiles, hide_syntax_warnings, parse
 
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(`{3,})[ \t]*([^`]*)$")
-_FINAL = re.compile(r"^[ \t]*(FINAL_VAR|FINAL|SUBMIT)[ \t]*\(", re.MULTILINE)
+_FINAL = re.compile(r"^[ \t]*(FINAL_VAR|FINAL|SUBMIT)[ \t]*\(|\A\s*(Final)\((?=.*\)\s*\Z)", re.MULTILINE)
 _LITERAL = re.compile(r"""\s*(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')\s*\)""", re.DOTALL)
 _RUNS = ("repl", "python")
 _CODE = re.compile(r"[=(\[]")

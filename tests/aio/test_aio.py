@@ -477,17 +477,3 @@ def test_every_operator_of_str_is_decided() -> None:
 def test_what_is_no_place_is_refused_at_once(place: Any) -> None:
     with pytest.raises(TypeError, match="takes a URL, a path or a store, not"):
         AsyncMonocontext.open(place)
-
-
-@pytest.mark.parametrize("shape", ["list", "dict"])
-def test_a_shape_is_refused_and_runs_in_a_thread(tmp_path: Path, shape: Any) -> None:
-    publish({"a": "one", "b": "two"}, tmp_path)
-    with pytest.raises(TypeError, match=rf"Monocontext.open\(url, shape='{shape}'\) and use it in asyncio.to_thread"):
-        AsyncMonocontext.open(tmp_path, shape=shape)
-
-    async def work() -> None:
-        with Monocontext.open(tmp_path, shape=shape) as texts:
-            found = await asyncio.to_thread(lambda: list(texts.values() if shape == "dict" else texts))
-            assert found == ["one", "two"]
-
-    run(work)

@@ -152,7 +152,7 @@ def test_filters_and_compaction_keep_the_copies_true(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 10)
     compact(store, frame_bytes=8000)
     root = root_of(store)
-    assert (root.text, bool(root.head), bool(root.tail)) == ("", True, True)
+    assert (root.text, bool(root.head), bool(root.tail)) == (b"", True, True)
     assert verify(store).problems == []
 
 
@@ -171,7 +171,7 @@ def test_a_replaced_text_takes_its_copies_along() -> None:
     publish("new\n", store, replace=True)
     assert gets_of(store, "new\n") == 1
     publish("", store, replace=True)
-    assert root_of(store).text == ""
+    assert root_of(store).text == b""
     assert gets_of(store, "") == 1
 
 
@@ -181,7 +181,7 @@ def test_text_elsewhere_is_not_copied(tmp_path: Path) -> None:
     append("ours\n", tmp_path / "context")
     with Monocontext.open(tmp_path / "context") as context:
         root = context._reader.manifest  # type: ignore[union-attr]
-        assert (root.text, root.head) == ("", "")
+        assert (root.text, root.head) == (b"", "")
         assert str(context).endswith("second line\nours\n")
         assert context[-5:] == "ours\n"
     compact(tmp_path / "context")

@@ -193,7 +193,7 @@ def _repack(work: Rewrite, old: Reader, loose: list[tuple[int, int]], layout: Se
         base,
         pages=pages,
         last_page=last_page,
-        text="",
+        text=b"",
         stored_bytes=stored_bytes,
         frame_bytes=layout.frame_bytes,
         filters=(),

@@ -198,7 +198,7 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
 def _with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
     """The root with copies of its own text. Where that is small it is read again, 1 GET a run; its ends stay those of
     `latest`, which has the same characters, and are read where that has none (2 GETs)."""
-    bare = dataclasses.replace(root, text="", head="", tail="")
+    bare = dataclasses.replace(root, text=b"", head="", tail="")
     if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
         page, at, stored = Page(root.last_page, root.pages[0], None), 0, b""
         if not any(run.is_virtual for run in page.runs):
@@ -267,7 +267,7 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
             ours,
             pages=pages,
             last_page=last_page,
-            text="",
+            text=b"",
             stored_bytes=ours.stored_bytes - dropped + sum(row.stored_bytes for row in added_rows),
             final_newline=latest.final_newline,
             sources=latest.sources,

@@ -163,7 +163,7 @@ def _check_commit(store: Store, manifest: Manifest, report: Report) -> None:
 
 def _check_copies(store: Store, manifest: Manifest, context: Opened, report: Report) -> None:
     """Check that what the root has of the text is what its frames hold."""
-    bare = dataclasses.replace(manifest, text="", head="", tail="")
+    bare = dataclasses.replace(manifest, text=b"", head="", tail="")
     with closing(context.read(bare)) as text:
         try:
             if manifest.text and inline.decode_text(manifest) != text.read(0, text.characters).encode():
