@@ -54,8 +54,8 @@ class FrameText:
         """Whether it was fetched before anybody asked for it."""
         self.late = True
         """Whether somebody waited for it all the same."""
-        self.scanned: tuple[bytes, int] | None = None
-        """What a pass looks for, and the byte at which it first stands, or -1: found where the frame was decoded."""
+        self.scanned: tuple[tuple[bytes, ...], tuple[int, ...]] = (), ()
+        """What a pass looks for, and the bytes at which each first stands, or -1: found where the frame was decoded."""
 
     @property
     def is_worth_keeping(self) -> bool:

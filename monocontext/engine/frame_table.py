@@ -367,13 +367,13 @@ class FrameTable:
         )
 
 
-def frame_items(frames: Iterable[Frame], needle: bytes = b"") -> list[FetchItem]:
+def frame_items(frames: Iterable[Frame], needles: tuple[bytes, ...] = ()) -> list[FetchItem]:
     """Frames to fetch, for one pass."""
-    return [frame_item(frame, needle) for frame in frames]
+    return [frame_item(frame, needles) for frame in frames]
 
 
-def frame_item(frame: Frame, needle: bytes = b"") -> FetchItem:
-    """A frame to fetch. Whoever decodes it then looks for the needle of the pass that wants it."""
+def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
+    """A frame to fetch. Whoever decodes it then looks for the needles of the pass that wants it."""
 
     def decode(body: memoryview) -> FrameText:
         return FrameText(frame, codec.decode(body, frame))
@@ -383,8 +383,8 @@ def frame_item(frame: Frame, needle: bytes = b"") -> FetchItem:
 
         def end() -> FrameText:
             text = FrameText(frame, fill())
-            if needle:
-                text.scanned = needle, find_apart(text.data, needle)
+            if needles:
+                text.scanned = needles, tuple([find_apart(text.data, needle) for needle in needles])
             return text
 
         return end

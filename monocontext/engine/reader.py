@@ -318,14 +318,14 @@ class Reader:
         eager: bool = False,
         only: Candidates | None = None,
         logged: bool = True,
-        needle: bytes = b"",
+        needles: tuple[bytes, ...] = (),
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
 
         With `eager` the caller is known to take all of them, so as much as the window allows is asked for at once;
         else the reading ahead grows while the caller goes on. An abandoned iterator drops what has not started.
         `only`: of these frames those that are candidates of a search. Not `logged`: they are read for somebody who says
-        later what of them was looked at. `needle`: what the caller looks for, which is done where a frame is decoded.
+        later what of them was looked at. `needles`: what the caller looks for, which is done where a frame is decoded.
         """
         if stop <= start:
             return
@@ -351,7 +351,7 @@ class Reader:
                                 break
                             batch.append(frame)
                             ahead_bytes += _memory_bytes(frame, eager)
-                        ahead.extend(zip(batch, fetcher.want(frame_items(batch, needle), token), strict=True))
+                        ahead.extend(zip(batch, fetcher.want(frame_items(batch, needles), token), strict=True))
                     if not ahead:
                         return
                     frame, found = ahead[0]

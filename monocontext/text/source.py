@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -87,10 +87,15 @@ class Span:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
+        needles: Sequence[str] = (),
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets."""
+        """Windows of [start, stop), in the source's offsets. `needles`: what the caller asks of each window."""
         size = len(self) if stop is None and reverse else stop
         end = self.stop if size is None else self.start + size
+        if needles and isinstance(self.source, Stored):
+            return self.source.windows(
+                self.start + start, end, reverse=reverse, eager=eager, only=only, needles=needles
+            )
         return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only)
 
     def candidates(
@@ -162,11 +167,8 @@ class Span:
         only = self.candidates(Literal(needle), start, stop)
         if only is not None:
             only.ends_at_first = ends_at_first
-        if isinstance(self.source, Stored) and not reverse:
-            end = self.stop if stop is None else self.start + stop
-            windows = self.source.search_windows(needle, self.start + start, end, eager, only)
-        else:
-            windows = self.windows(start, stop, reverse=reverse, eager=eager, only=only)
+        asked = () if reverse else (needle,)
+        windows = self.windows(start, stop, reverse=reverse, eager=eager, only=only, needles=asked)
         if only is not None:
             windows = search.fill_gaps(windows, needle, self.source.read, only.stop, reverse)
         return search.join_windows(windows, needle, reverse), only
@@ -237,7 +239,7 @@ class FrameReader(Protocol):
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needle: bytes = b"",
+        needles: tuple[bytes, ...] = (),
     ) -> Iterator[FrameText]: ...
 
     def candidates(
@@ -293,21 +295,18 @@ class Stored:
         return found if found + len(needle) <= stop else -1
 
     def windows(
-        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+        self,
+        start: int,
+        stop: int,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
+        needles: Sequence[str] = (),
     ) -> Iterator[Window]:
-        return self._windows(
-            self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only), start, stop, only
-        )
-
-    def search_windows(
-        self, needle: str, start: int, stop: int, eager: bool, only: Candidates | None
-    ) -> Iterator[Window]:
-        """Windows of [start, stop) for a search, which is begun where frames are decoded."""
-        units = needle.encode("utf-8", "surrogatepass")
-        return self._windows(self.reader.frames(start, stop, eager=eager, only=only, needle=units), start, stop, only)
-
-    def _windows(self, texts: Iterator[FrameText], start: int, stop: int, only: Candidates | None) -> Iterator[Window]:
-        for text in texts:
+        """Windows of [start, stop); a search for `needles` is begun where frames are decoded."""
+        units = tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
+        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units):
             if only is not None:
                 only.looked_at()
             yield Window.of_frame(text, start, stop)

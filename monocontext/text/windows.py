@@ -9,6 +9,7 @@ kind.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
@@ -47,23 +48,34 @@ class Window:
         """The character in the text after the window."""
         return self.start + length(self.data) if self._stop is None else self._stop
 
-    def has(self, needle: str, carry: Any) -> tuple[bool, Any]:
-        """Whether a needle may begin in the units that precede this window or in it; and the units for the next."""
+    def begins(self, needle: str, carry: Any, start: int) -> tuple[int | None, Any]:
+        """The character of the text before which no occurrence of a needle begins that ends in this window, or None:
+        none ends here; and the units for the next. Those that begin before `start` do not count where that is easily
+        told. `carry`: the units that precede this window."""
         data, units = self.data, _as_units(needle, self)
         reach = len(units) - 1
-        if isinstance(carry, str) and not isinstance(data, str):
+        is_text = isinstance(data, str)
+        if isinstance(carry, str) and not is_text:
             carry = carry.encode("utf-8", "surrogatepass")
-        found = units in data or units in carry + data[:reach]
-        return found, (data if len(data) >= reach else carry + data)[-reach:] if reach else data[:0]
+        rest = (data if len(data) >= reach else carry + data)[-reach:] if reach else data[:0]
+        if units in carry + data[:reach]:
+            return self.start - len(needle) + 1, rest
+        if not is_text and (self._frame is None or not self._frame.is_ascii):
+            return None if self.find(units) < 0 else self.start, rest
+        at = self.find(units, max(start - self.start, 0))
+        return None if at < 0 else self.start + at, rest
 
-    def find(self, units: Any, position: int = 0) -> int:
-        """The position in `data` at which a needle begins, at `position` or after it; -1: nowhere."""
+    def find(self, units: Any, position: int = 0, stop: int = sys.maxsize) -> int:
+        """The position in `data` at which a needle begins, at `position` or after it, to end before `stop`; -1:
+        nowhere."""
         frame = self._frame
-        if frame is not None and frame.data is self.data and frame.scanned is not None:
-            needle, first = frame.scanned  # of a thread that decoded it
-            if needle == units and (first < 0 or position <= first):
-                return first
-        return scan.find(self.data, units, position)
+        if frame is not None and frame.data is self.data:
+            needles, firsts = frame.scanned  # by a thread that decoded it
+            if units in needles:
+                first = firsts[needles.index(units)]
+                if first < 0 or position <= first:
+                    return first if first + len(units) <= stop else -1
+        return scan.find(self.data, units, position, stop)
 
     def character(self, position: int) -> int:
         """The character in the text at a position in `data`."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from monocontext import Monocontext, regex
 from monocontext.engine import frame_table, scan
 from monocontext.engine.scan import FAR, NEAR, find, find_apart
+from monocontext.text import windows
 
 from .counted import stored
 
@@ -64,10 +67,66 @@ def test_frames_are_searched_once_where_they_are_decoded(monkeypatch: pytest.Mon
     later: list[object] = []
     real, real_later = find_apart, find
     monkeypatch.setattr(frame_table, "find_apart", lambda data, needle: searched.append(needle) or real(data, needle))
-    monkeypatch.setattr(scan, "find", lambda *given: later.append(given) or real_later(*given))
+    look = SimpleNamespace(find=lambda *given: later.append(given) or real_later(*given))
+    monkeypatch.setattr(windows, "scan", look)
     with Monocontext.open(stored(TEXT, frame_bytes=10_000, frames_per_segment=40, codec="zstd")) as context:
         frames = context._reader.manifest.frames  # type: ignore[union-attr]
         assert context.count("absent") == 0
         assert (searched, later) == ([b"absent"] * frames, [])
         assert context.count("other") == 0
         assert (len(searched), len(later)) == (frames, frames)
+
+
+@pytest.mark.parametrize(
+    ("find_all", "needles"),
+    [
+        (lambda c: list(regex.finditer(r"absent \w+ (?i:other)", c)), [b"absent "]),
+        (lambda c: list(regex.finditer(r"\w{1,9} absent", c)), [b" absent"]),
+        (lambda c: list(c.grep(r"absent \d+|or other")), [b"absent ", b"or other"]),
+        (lambda c: list(regex.finditer("(?i)absent", c)), []),
+        (lambda c: list(c.grep(r"\d\D7$")), []),
+    ],
+)
+def test_literals_of_patterns_are_looked_for_there_too(
+    find_all: Callable[[Monocontext], list[object]], needles: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[bytes] = []
+    later: list[object] = []
+    real, real_later = find_apart, find
+    monkeypatch.setattr(frame_table, "find_apart", lambda data, needle: searched.append(needle) or real(data, needle))
+    look = SimpleNamespace(find=lambda *given: later.append(given) or real_later(*given))
+    monkeypatch.setattr(windows, "scan", look)
+    with Monocontext.open(stored(TEXT, frame_bytes=10_000, frames_per_segment=40, codec="zstd")) as context:
+        frames = context._reader.manifest.frames  # type: ignore[union-attr]
+        assert find_all(context) == []
+        assert (searched, later) == (needles * frames, [])
+
+
+PATTERNS = [
+    "needle", r"needle \d+", r"(\w*)needle", r"(?<=a)needle", r".{0,3}needle.{0,30}", r"e\nnee", r"\bneedle\b",
+    "é needle", r"need(le|ed)?", r"needle(?!\n)", r"aa(b|needle)", r"\w+ (?=needle)", r"(?s)needle.*?a\n",
+    "(?i)Needle|aab",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_patterns_over_frames_that_were_searched(seed: int) -> None:
+    rng = random.Random(seed)
+    words = ["needle", "need", "le", "a", "aab", "\n", " ", "e\n", *(["é", "漢 ", "🙂"] if seed % 3 else [])]
+    text = "".join(rng.choice(words[:1]) if rng.random() < 0.01 else rng.choice(words[1:]) for _ in range(4000))
+    frame_bytes = rng.choice([50, 300, 2000])
+    address = stored(text, frame_bytes=frame_bytes, frames_per_segment=40, codec="zstd")
+    lines = text.splitlines(keepends=True)
+    for pattern in PATTERNS:
+        with Monocontext.open(address) as context:
+            found = [(match.span(), match.group()) for match in regex.finditer(pattern, context)]
+            assert found == [(match.span(), match.group()) for match in re.finditer(pattern, text)]
+        with Monocontext.open(address) as context:
+            asked = rng.sample(PATTERNS, 2) if rng.random() < 0.3 else [pattern]
+            expected, at = [], 0
+            for number, line in enumerate(lines, 1):
+                alone = line.removesuffix("\n")
+                begins = [match.start() for one in asked if (match := re.search(one, alone))]
+                expected += [(at + min(begins), number, alone)] if begins else []
+                at += len(line)
+            assert [tuple(hit) for hit in context.grep(asked)] == expected

@@ -133,10 +133,10 @@ class ServedReader:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needle: bytes = b"",
+        needles: tuple[bytes, ...] = (),
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order or backwards; of `only` those among them. The host
-        decodes them, so `needle` is looked for here."""
+        decodes them, so `needles` are looked for here."""
         self._check_open()
         if stop <= start:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 
 from monocontext.engine.candidates import Candidates
@@ -113,14 +113,21 @@ class DocumentSource(Stored):
         return "".join(parts) if at == stop else super().read(start, stop)
 
     def windows(
-        self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
+        self,
+        start: int,
+        stop: int,
+        *,
+        reverse: bool = False,
+        eager: bool = False,
+        only: Candidates | None = None,
+        needles: Sequence[str] = (),
     ) -> Iterator[Window]:
         for text in self._held:
             if text.frame.start <= start < stop <= text.frame.stop:
                 if only is not None:
                     only.looked_at()
                 return iter((Window.of_frame(text, start, stop),))
-        return super().windows(start, stop, reverse=reverse, eager=eager, only=only)
+        return super().windows(start, stop, reverse=reverse, eager=eager, only=only, needles=needles)
 
     def rules_out(self, needle: str, number: int) -> bool:
         """Whether filters say that a document does not hold a text. The first document that asks is not told: a needle

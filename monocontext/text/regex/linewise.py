@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -88,6 +89,11 @@ class Linewise:
                 yield match
             at = max(match.end(), match.start() + 1)
 
+    @property
+    def needles(self) -> tuple[str, ...]:
+        """What `hits` looks for in a window as it is."""
+        return tuple([literal.text for literal in self._anchors if not literal.flags])
+
     # -- many lines ------------------------------------------------------------------------------------------------
 
     def hits(self, window: Window, low: int, high: int) -> Iterator[LineMatch]:
@@ -132,7 +138,10 @@ class Linewise:
         data = window.data
         search = self._search_one
         newline = "\n" if isinstance(data, str) else b"\n"
-        nearest = _nearest(needles, high)
+        searches = [
+            partial(window.find if hay is data else partial(find, hay), needle, stop=high) for hay, needle in needles
+        ]
+        nearest = _nearest(searches)
         at, number = low, 0  # the beginning of a line, and the lines before it
         following = low
         tries = 0
@@ -157,12 +166,13 @@ class Linewise:
             found = self._line_hits(text, first)
             yield from ((start, number + before, line, match) for start, before, line, match in found)
             return
-        search, nearest = self._search_one, _nearest(needles, len(text))
-        find, rfind, count_of = text.find, text.rfind, text.count
+        search = self._search_one
+        nearest = _nearest([partial(find, hay, needle) for hay, needle in needles])
+        rfind, count_of = text.rfind, text.count
         at = counted = 0
         while (place := nearest(at)) >= 0:
             start = rfind("\n", at, place) + 1 or at
-            stop = find("\n", place)
+            stop = text.find("\n", place)
             line = text[start:stop]
             at = stop + 1
             if match := search(line):
@@ -192,20 +202,19 @@ class Linewise:
             start += len(line) + 1
 
 
-def _nearest(needles: list[tuple[Any, Any]], stop: int) -> Callable[[int], int]:
-    """A function that finds the first of the needles from a position on; -1: none before `stop`.
+def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
+    """A function that gives the first place that any of the searches finds from a position on; -1: none does.
 
     Positions passed to it must not decrease.
     """
-    if len(needles) == 1:
-        hay, needle = needles[0]
-        return lambda at: find(hay, needle, at, stop)
-    ahead = [(-1, hay, needle) for hay, needle in needles]
+    if len(searches) == 1:
+        return searches[0]
+    ahead = [(-1, search) for search in searches]
 
     def nearest(at: int) -> int:
-        found = [(place if place >= at else find(hay, needle, at, stop), hay, needle) for place, hay, needle in ahead]
+        found = [(place if place >= at else search(at), search) for place, search in ahead]
         ahead[:] = [one for one in found if one[0] >= 0]
-        return min((place for place, _, _ in ahead), default=-1)
+        return min((place for place, _ in ahead), default=-1)
 
     return nearest
 

@@ -38,10 +38,21 @@ would be searched twice, and finding them is slow (20 MB/s)."""
 class TextWindow:
     """Reads characters [start, stop) of a text forward; keeps the last window."""
 
-    def __init__(self, span: Span, start: int, stop: int, *, eager: bool = False, only: Candidates | None = None):
+    def __init__(
+        self,
+        span: Span,
+        start: int,
+        stop: int,
+        *,
+        eager: bool = False,
+        only: Candidates | None = None,
+        literal: Literal | None = None,
+    ):
+        """`literal`: what `skip` will be asked for."""
         self._span = span
         self._stop = stop
-        self._windows = span.windows(start, stop, eager=eager, only=only)
+        needles = (literal.text,) if literal else ()
+        self._windows = span.windows(start, stop, eager=eager, only=only, needles=needles)
         self._next: Window | None = None
         """Where the buffer ends, or after that."""
         self._text = ""
@@ -89,16 +100,15 @@ class TextWindow:
             return at  # what lies between is not read yet, and an occurrence may begin there
         first = 0 if window is None else max(window.start - shift - self._start, 0)
         carry: Any = self._buffer[max(first - len(needle) + 1, 0) : first]
+        found: int | None = None
         while window is not None:
-            found, carry = window.has(needle, carry)
-            if found:
+            found, carry = window.begins(needle, carry, at + literal.earliest + shift)
+            if found is not None:
                 break
             window = next(self._windows, None)
         if window is not self._next:
             self._next, self._text = window, ""
-        if window is None:
-            return self._stop
-        return max(at, window.start - shift - len(needle) + 1 - literal.latest)
+        return self._stop if found is None else max(at, found - shift - literal.latest)
 
     def assume_character(self, start: int, character: str) -> None:
         """Assume this character at `start`, just before the next window, instead of reading it."""
@@ -133,14 +143,15 @@ class Scan:
         self._only = None if only and only.runs and not plan.streams else only
         self._shift = span.start
         reading = self._only.with_neighbours(plan.within_line) if self._only else None
-        self._feed = TextWindow(span, max(0, pos - plan.left), end, eager=eager, only=reading)
+        literal = plan.literal
+        is_near = narrow and literal is not None and not literal.flags and literal.latest <= FIRST_WINDOW
+        skipping = literal if is_near and plan.is_never_empty and plan.streams and self._only is None else None
+        self._skipping = skipping
+        """A literal without which text need not be looked at."""
+        self._feed = TextWindow(span, max(0, pos - plan.left), end, eager=eager, only=reading, literal=skipping)
         self._end = end
         self._largest = max(limit, WINDOW)
         self._replay = replay
-        literal = plan.literal
-        is_near = narrow and literal is not None and not literal.flags and literal.latest <= FIRST_WINDOW
-        self._skipping = literal if is_near and plan.is_never_empty and plan.streams else None
-        """A literal without which text need not be looked at."""
         self._use_stops = plan.stops is not None
         self.at = pos
         self.base = max(0, pos - plan.left)

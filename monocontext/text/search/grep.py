@@ -217,7 +217,8 @@ class _LinePass:
         is_eager = only is not None and only.frames <= EAGER_FRAMES and not self._is_bounded
         self._reached, self._is_inside, self._rest = at, False, None
         regions = iter(()) if only is None else only.regions()
-        for block in self._blocks(span.windows(at, None, eager=is_eager, only=only)):
+        needles = self._linewise.needles
+        for block in self._blocks(span.windows(at, None, eager=is_eager, only=only, needles=needles)):
             if block.start > self._reached:
                 yield from self._leave_gap()
                 region = next((region for region in regions if region.start - span.start >= block.start), None)
