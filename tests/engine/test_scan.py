@@ -13,6 +13,7 @@ from monocontext import Monocontext, regex
 from monocontext.engine import frame_table, scan
 from monocontext.engine.scan import FAR, NEAR, find, find_apart
 from monocontext.text import windows
+from monocontext.text.regex import stream
 
 from .counted import stored
 
@@ -110,7 +111,9 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_patterns_over_frames_that_were_searched(seed: int) -> None:
+def test_patterns_over_frames_that_were_searched(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "FIRST_WINDOW", 64)
+    monkeypatch.setattr(stream, "WINDOW", 256)
     rng = random.Random(seed)
     words = ["needle", "need", "le", "a", "aab", "\n", " ", "e\n", *(["é", "漢 ", "🙂"] if seed % 3 else [])]
     text = "".join(rng.choice(words[:1]) if rng.random() < 0.01 else rng.choice(words[1:]) for _ in range(4000))
