@@ -156,8 +156,7 @@ class Manifest:
         self._assert(1 <= self.frame_bytes <= MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range")
         try:
             check_pages(self.pages)
-            covered = check_filters(self.filter_directories, 0)
-            check_filters(self.filters, covered)
+            covered = check_filters(self.filters, check_filters(self.filter_directories, 0))
             last = next(reversed(self.pages), None)
             if isinstance(last, PageDirectory):
                 raise ValueError("the last page is a directory")
@@ -166,8 +165,7 @@ class Manifest:
         except ValueError as error:
             self._assert(False, str(error))
         self._assert(self.text_bytes < LIMIT and self.stored_bytes < LIMIT, "counts are out of range")
-        within = all(refs[-1].stop_frame <= self.frames for refs in (self.filters, self.filter_directories) if refs)
-        self._assert(within, f"filters cover more than {self.frames} frames")
+        self._assert(covered <= self.frames, f"filters cover more than {self.frames} frames")
         inline = self.last_page
         fits = inline is None or (bool(self.pages) and len(inline) == self.pages[-1].size_bytes)
         self._assert(fits, "last_page and the last page differ in length")
@@ -277,11 +275,11 @@ class Manifest:
             text=text if isinstance(text := root.get("text", b""), memoryview) else str(text or "").encode(),
             head=str(root.get("head", "")),
             tail=str(root.get("tail", "")),
-            sources=tuple(str(source) for source in root["sources"]),
             filters=filter_refs(root.get("filters", ())),
             filter_directories=filter_directories(root.get("filter_directories", ())),
-            documents=_documents_in(root),
             open_frames=count_of(root.get("open_frames", 0)),
+            sources=tuple(str(source) for source in root["sources"]),
+            documents=_documents_in(root),
             history=History.from_object(root.get("history", {})),
             extra={key: value for key, value in root.items() if key not in known},
         )

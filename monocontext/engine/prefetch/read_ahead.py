@@ -164,8 +164,8 @@ class ReadAhead(Listener):
         """The model is done, its code runs: guesses that have not started are dropped. Whether it was the last."""
         if not self.think.end(self._fetcher.workers.now()):
             return False
-        self._plans = [plan for plan in self._plans if plan.kind is not Kind.GUESSED]
         self._cancel(self.ledger.frames(Kind.GUESSED))
+        self._plans = [plan for plan in self._plans if plan.kind is not Kind.GUESSED]
         return True
 
     def turn(self) -> None:
