@@ -13,16 +13,22 @@ _CROWDED = 200
 
 
 def find_matches(
-    pattern: re.Pattern[str], window: str, at: int, literal: Literal | None, is_never_empty: bool
+    pattern: re.Pattern[str],
+    window: str,
+    at: int,
+    literal: Literal | None,
+    is_never_empty: bool,
+    within_line: bool = False,
 ) -> Iterator[re.Match[str]]:
-    """The matches of `pattern.finditer(window, at)`."""
+    """The matches of `pattern.finditer(window, at)`. `within_line`: neither a match nor what it looks at reaches over a
+    newline."""
     folded = _fold_for_find(literal, window) if literal else None
     if literal is None or folded is None:
         return pattern.finditer(window, at)
     hay, needle = folded
     if find(hay, needle, at + literal.earliest) < 0:
         return iter(())
-    if not is_never_empty or literal.latest >= INFINITE:
+    if not is_never_empty or (literal.latest >= INFINITE and not within_line):
         return pattern.finditer(window, at)
     if literal.earliest == literal.latest:
         return _at_literals(pattern, window, at, hay, needle, literal.latest)
@@ -63,13 +69,17 @@ def _at_literals(
 def _near_literals(
     pattern: re.Pattern[str], window: str, at: int, hay: str, needle: str, literal: Literal
 ) -> Iterator[re.Match[str]]:
-    """The literal stands in a known range: begin where the next one can be reached from."""
-    while True:
-        found = find(hay, needle, at + literal.earliest)
-        if found < 0:
-            return
-        match = pattern.search(window, max(at, found - literal.latest))
+    """The literal stands in a known range, or in the match's line: begin where the next one can be reached from."""
+    begin = at
+    tries = 0
+    while (found := find(hay, needle, at + literal.earliest)) >= 0:
+        first = found - literal.latest if literal.latest < INFINITE else window.rfind("\n", at, found) + 1
+        match = pattern.search(window, max(at, first))
         if match is None:
             return
         yield match
         at = match.end()
+        tries += 1
+        if tries == 64 and at - begin < tries * _CROWDED:
+            yield from pattern.finditer(window, at)
+            return

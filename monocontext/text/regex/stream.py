@@ -263,7 +263,8 @@ class Scan:
         """Matches of the pattern itself that start before `limit` in the window, where all starts are decided."""
         plan, base = self._plan, self.base
         last = None
-        for match in find_matches(plan.real, self.window, self.at - base, plan.literal, plan.is_never_empty):
+        hits = find_matches(plan.real, self.window, self.at - base, plan.literal, plan.is_never_empty, plan.within_line)
+        for match in hits:
             if match.start() >= limit:
                 break
             if self._replay:
