@@ -5,8 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
+
+from monocontext import publish
+from monocontext.stores import open_store
+from monocontext.testing import S3StandIn
 
 HEAVY = ["boto3", "botocore", "numpy", "openai", "rlm"]
 
@@ -127,6 +132,22 @@ def test_the_first_bytes_from_s3_load_no_boto3() -> None:
     modules = ("boto3", "botocore", "email", "logging", "urllib.request")
     assert "boto3" in loaded_anew(f"WRITES = True\n{textwrap.dedent(program)}", *modules)
     assert {"boto3", "botocore"} & set(loaded_anew(f"WRITES = False\n{textwrap.dedent(program)}", *modules)) == set()
+
+
+def test_a_first_slice_compiles_no_classes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each class of `dataclasses` costs 0.5 ms, and its import 9 (docs/decisions/022-records.md)."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    publish("some text " * 100_000, f"{tmp_path}/ctx")
+    with S3StandIn(open_store(f"{tmp_path}")) as server:
+        for place in (f"{tmp_path}/ctx", f"{server.url('ctx')}', endpoint='{server.endpoint}"):
+            program = f"""
+                from monocontext import Monocontext
+                with Monocontext.open('{place}') as text:
+                    assert text[500_000:500_009] == "some text"
+            """
+            modules = ("dataclasses", "inspect", "monocontext.engine.reader")
+            assert loaded_anew(program, *modules) == ["monocontext.engine.reader"], place
 
 
 def test_importing_prints_nothing() -> None:

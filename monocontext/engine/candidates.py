@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass
 
 from monocontext.engine.stats import SearchStats
 from monocontext.format.index import ENDS_LINE, Frame
+from monocontext.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.requests import FetchItem
@@ -20,6 +19,7 @@ from monocontext.format.documents import (
     name_hash,
 )
 from monocontext.format.folding import Directory, opened_documents
+from monocontext.records import dataclass
 
 MOST_AHEAD = 16
 """Pages that are fetched at once: 65,536 documents, some 10 MB in memory."""

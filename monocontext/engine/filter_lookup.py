@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from monocontext.engine.candidates import Narrowing
@@ -21,6 +20,7 @@ from monocontext.format.filters.query import Literal, literals
 from monocontext.format.filters.query import Query as Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
+from monocontext.records import dataclass
 
 LEAST_FRAMES = 8
 """A search in fewer frames looks up no filter: that would be a round trip of its own."""

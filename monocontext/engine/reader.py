@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ from monocontext.format.filters.query import Literal
 from monocontext.format.filters.query import Query as Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
+from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import RangeReader
 
 if TYPE_CHECKING:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from monocontext.engine.frame import FrameText
 from monocontext.errors import DamagedData
 from monocontext.format.index import ASCII, Frame, Page
 from monocontext.format.inline import read_end, text_in
 from monocontext.format.manifest import ROOT_KEY, Manifest
 from monocontext.format.refs import PageRef
+from monocontext.records import replace
 from monocontext.stores.protocol import Blob, RangeReader
 
 

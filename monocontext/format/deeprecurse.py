@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from monocontext.errors import DamagedData, NotAContext
+from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 
 MOST_LINES = 1 << 61

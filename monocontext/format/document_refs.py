@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from monocontext.format.refs import ID, as_object, check_directory, check_object, count_of, counted, directory_key
+from monocontext.records import dataclass
 
 
 def documents_key(id: str) -> str:

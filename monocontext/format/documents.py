@@ -18,7 +18,6 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -28,6 +27,7 @@ import zstandard
 from monocontext.errors import DamagedData, InvalidText
 from monocontext.format.document_refs import DocumentPageRef, NameTableRef, documents_key
 from monocontext.format.refs import MOST_PAGE_BYTES
+from monocontext.records import dataclass
 
 DOCUMENTS_PER_PAGE = 4096
 HEAP_BYTES = 4 << 20

@@ -8,7 +8,6 @@ Invariant: a directory is full but for the last of its level, so entries are sto
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -38,6 +37,7 @@ from monocontext.format.refs import (
     as_object,
     directory_key,
 )
+from monocontext.records import replace
 
 MOST_NAMED_BYTES = 44 << 10
 """What of a root names pages and filters; some 160 pages with their filters, 160 GB of text."""
@@ -73,7 +73,7 @@ def opened(root: Manifest, get: Get) -> Manifest:
         _open_pages(page, get, pages)
     for directory in root.filter_directories:
         _open_filters(directory, get, filters)
-    return dataclasses.replace(
+    return replace(
         root,
         pages=tuple(pages),
         filters=(*filters, *root.filters),
@@ -130,7 +130,7 @@ def opened_documents(ref: DocumentsRef | None, get: Get) -> DocumentsRef | None:
 
     for entry in ref.pages:
         add(entry)
-    return dataclasses.replace(ref, pages=tuple(found))
+    return replace(ref, pages=tuple(found))
 
 
 # -- a root that is small ----------------------------------------------------------------------------------------------
@@ -150,13 +150,13 @@ def folded(root: Manifest, put: Put, get: Get) -> Manifest:
         return root
     ends = inline.shorter(root.head, root.tail)
     if _is_large(root):
-        root = dataclasses.replace(root, last_page=None)
+        root = replace(root, last_page=None)
     if _is_large(root):
-        root = dataclasses.replace(root, head=ends.head, tail=ends.tail)
+        root = replace(root, head=ends.head, tail=ends.tail)
     documents = root.documents
     if documents and documents.last_page is not None and _is_large(root):
         put(documents_key(documents.pages[-1].id), documents.last_page)
-        root = dataclasses.replace(root, documents=dataclasses.replace(documents, last_page=None))
+        root = replace(root, documents=replace(documents, last_page=None))
     return root
 
 
@@ -203,8 +203,8 @@ def _fold(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
             documents.pages, level, kept_pages, PAGES, document_directory,
             lambda ref, before: document_pages_in(ref, get(ref), before),
         )  # fmt: skip
-        documents = dataclasses.replace(documents, pages=of_documents)
-    folded_root = dataclasses.replace(
+        documents = replace(documents, pages=of_documents)
+    folded_root = replace(
         root,
         pages=pages,
         filter_directories=tuple(ref for ref in filters if isinstance(ref, FilterDirectory)),

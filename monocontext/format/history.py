@@ -7,8 +7,9 @@ taken again, by a writer that slept. So roots are removed only below the `floor`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
+
+from monocontext.records import dataclass, replace
 
 ANCESTORS = 16
 """Generations that a root names: a writer that was paused between two requests looks itself up there."""

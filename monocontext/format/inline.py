@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import threading
-from dataclasses import dataclass, field
 
 import zstandard
 
@@ -17,6 +16,7 @@ from monocontext.errors import DamagedData
 from monocontext.format.codec import decode
 from monocontext.format.index import Page
 from monocontext.format.manifest import Manifest
+from monocontext.records import dataclass, field
 
 MOST_TEXT_BYTES = 4 << 20
 """Stored text that rides in the root of a text that is written at once."""

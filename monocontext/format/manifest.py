@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import google_crc32c
@@ -37,9 +36,9 @@ from monocontext.format.refs import (
     count_of,
     filter_directories,
     filter_refs,
-    names_of,
     page_refs,
 )
+from monocontext.records import dataclass, field, names_of, replace
 
 if TYPE_CHECKING:
     from monocontext.format.document_refs import DocumentsRef

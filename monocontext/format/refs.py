@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import Any
+
+from monocontext.records import dataclass, names_of
 
 CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
@@ -126,11 +127,6 @@ class FilterDirectory:
 
 
 # -- parsing and checking ----------------------------------------------------------------------------------------------
-
-
-def names_of(kind: type[Any]) -> list[str]:
-    """The names of a dataclass's fields."""
-    return [each.name for each in fields(kind)]
 
 
 def counted(kind: type[Any], row: dict[str, Any]) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 
 from monocontext.errors import InvalidUrl
+from monocontext.records import dataclass
 from monocontext.stores.checks import check_key
 
 Scheme = str

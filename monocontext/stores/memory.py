@@ -6,10 +6,10 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NoReturn
 
 from monocontext.errors import NotPicklable
+from monocontext.records import dataclass
 from monocontext.stores.address import Address
 from monocontext.stores.checks import (
     check_key,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
 from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, NotFound, StoreFailure
+from monocontext.records import dataclass, field
 from monocontext.stores import log
 
 CONTENT_TYPE = "application/vnd.monocontext"

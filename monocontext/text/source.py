@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from monocontext.engine.candidates import Candidates
@@ -11,6 +10,7 @@ from monocontext.engine.frame import FrameText
 from monocontext.engine.read_log import ReadLog
 from monocontext.format.filters.query import Literal, Query
 from monocontext.format.index import Frame
+from monocontext.records import dataclass
 from monocontext.text import windows as search
 from monocontext.text.windows import Window
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from monocontext.records import dataclass, field
 
 MOST_BYTES = 4
 """Of memory for a character of a `str`."""

@@ -10,8 +10,9 @@ Invariants:
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from enum import Enum
+
+from monocontext.records import dataclass
 
 GUESSED_SHARE = 0.25
 """Of the cache, for what follows from reads before: windows that grow without a common limit are worse than none as

@@ -13,7 +13,6 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from monocontext.engine.fetch.fetcher import Fetcher
@@ -27,6 +26,7 @@ from monocontext.engine.prefetch.names_read import AFTER, BEFORE, names_in, rare
 from monocontext.engine.prefetch.routes import Routes
 from monocontext.errors import MonocontextError
 from monocontext.format.index import Frame
+from monocontext.records import KW_ONLY, dataclass
 
 THINK_READS = 2
 """Reads ahead of each stream while a model thinks: with seconds per read the next two are there in time."""

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import count
+
+from monocontext.records import dataclass
 
 STREAMS = 16
 """A loop that zips eight logs has eight of them, and what stands between reads some more."""

@@ -12,7 +12,6 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import google_crc32c
@@ -22,6 +21,7 @@ from monocontext.format.filters.fold import TABLES, fold_bytes
 from monocontext.format.filters.grams import GRAM_BYTES, MAX_BITS, MIN_BITS, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FILTER_KIND, FilterRef
+from monocontext.records import dataclass, replace
 
 if TYPE_CHECKING:
     import numpy as np

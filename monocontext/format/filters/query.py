@@ -8,7 +8,7 @@ trigrams.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from monocontext.records import dataclass
 
 INFINITE = 1 << 62
 """No limit."""

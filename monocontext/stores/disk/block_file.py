@@ -18,12 +18,12 @@ import secrets
 import struct
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import google_crc32c
 
 from monocontext.errors import AccessDenied
+from monocontext.records import dataclass
 from monocontext.stores.protocol import Blob
 from monocontext.stores.regular_file import open_descriptor, open_regular
 

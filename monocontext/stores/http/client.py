@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Protocol
 
 from monocontext.errors import MonocontextError
+from monocontext.records import dataclass, field, replace
 from monocontext.stores import log
 from monocontext.stores.http.body import Body, BodyCut
 from monocontext.stores.http.connection import Address, Connection

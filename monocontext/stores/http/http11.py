@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from monocontext.records import dataclass
 
 MAX_HEAD_BYTES = 64 << 10
 """Limit for a head, ten times what S3 servers send: a head that never ends must not fill the memory."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from monocontext.records import dataclass, field
 from monocontext.stores.http.signing import Credentials
 
 DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -10,7 +10,8 @@ import hmac
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from monocontext.records import dataclass, field
 
 EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 _PLAIN = re.compile(r"[A-Za-z0-9/_.~-]*").fullmatch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from monocontext.records import replace
 from monocontext.stores.http.route import Route
 from monocontext.stores.http.signing import Credentials
 from monocontext.stores.s3.account import Way, account_of

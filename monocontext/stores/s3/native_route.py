@@ -13,8 +13,8 @@ Anything else raises `AskBotocore`: it has the rules for access points, FIPS, du
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+from monocontext.records import replace
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
 from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
 from monocontext.stores.s3.identity.reasons import AskBotocore

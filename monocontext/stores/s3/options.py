@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from monocontext.errors import InvalidUrl
+from monocontext.records import dataclass
 
 TRANSPORTS = ("own", "boto3")
 

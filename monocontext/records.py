@@ -1,0 +1,181 @@
+"""`dataclass`, `field` and `replace` for the classes that every start defines.
+
+The `dataclass` of the standard library compiles up to six functions a class and imports `inspect`: of the processor
+time of an import and a first slice that was a quarter (docs/decisions/022-records.md). This one compiles `__init__`
+alone. It does what those classes ask for and no more: slots always, one base, `frozen`, `eq`, `KW_ONLY`, defaults and
+factories. To `dataclasses.fields`, `asdict` and `is_dataclass`, to type checkers, `copy` and `pickle` they are
+dataclasses.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from dataclasses import KW_ONLY, dataclass, field, replace
+
+__all__ = ["KW_ONLY", "dataclass", "field", "names_of", "replace"]
+
+_MISSING: Any = object()
+
+
+class _Field:
+    __slots__ = ("annotation", "compare", "default", "factory", "kw_only", "repr")
+
+    def __init__(
+        self, default: Any = _MISSING, *, default_factory: Any = None, compare: bool = True, repr: bool = True
+    ) -> None:
+        self.default = default
+        self.factory = default_factory
+        self.compare = compare
+        self.repr = repr
+        self.annotation = ""
+        self.kw_only = False
+
+
+def _dataclass(*, frozen: bool = False, slots: bool = True, eq: bool = True) -> Callable[[type], type]:
+    assert slots, "these classes have slots"
+    return lambda plain: _with_slots(plain, frozen, eq)
+
+
+def names_of(kind: type) -> list[str]:
+    """The names of a class's fields."""
+    return list(_fields_of(kind))
+
+
+def _replace(record: Any, /, **changes: Any) -> Any:
+    """`record` with other values for some fields."""
+    return record.__class__(**{name: getattr(record, name) for name in names_of(record.__class__)} | changes)
+
+
+class _Fields:
+    """What a class knows of its fields: its `__dataclass_fields__`, which the standard library makes when it asks."""
+
+    def __init__(self, described: dict[str, _Field]) -> None:
+        self.described = described
+
+    def __get__(self, record: object, cls: type) -> Any:
+        import dataclasses
+
+        annotations = {name: one.annotation for name, one in self.described.items()}
+        twin: dict[str, Any] = {"__annotations__": annotations, "__module__": cls.__module__}
+        for name, one in self.described.items():
+            given: dict[str, Any] = {"compare": one.compare, "repr": one.repr, "kw_only": one.kw_only}
+            if one.factory is not None:
+                given["default_factory"] = one.factory
+            elif one.default is not _MISSING:
+                given["default"] = one.default
+            twin[name] = dataclasses.field(**given)
+        return dataclasses.dataclass(type(cls.__name__, (), twin)).__dataclass_fields__  # type: ignore[attr-defined]
+
+
+def _fields_of(cls: type) -> dict[str, _Field]:
+    found = vars(cls).get("__dataclass_fields__")
+    return found.described if isinstance(found, _Fields) else {}
+
+
+def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
+    """The class anew: its annotated names are slots, and the methods of a dataclass come with it."""
+    written = {name: value for name, value in vars(plain).items() if name not in ("__dict__", "__weakref__")}
+    own: dict[str, _Field] = {}
+    kw_only = False
+    for name, annotation in written["__annotations__"].items():
+        if annotation == "KW_ONLY":
+            kw_only = True
+            continue
+        assert not annotation.startswith(("ClassVar", "InitVar")), f"{name}: not known here"
+        given = written.pop(name, _MISSING)
+        own[name] = one = given if isinstance(given, _Field) else _Field(given)
+        one.annotation, one.kw_only = annotation, kw_only
+    described = _fields_of(plain.__bases__[0]) | own
+    about = {
+        "__dataclass_fields__": _Fields(described),
+        "__match_args__": tuple(name for name, one in described.items() if not one.kw_only),
+        "__qualname__": plain.__qualname__,
+        "__slots__": tuple(own),
+    }
+    cls = type(plain)(plain.__name__, plain.__bases__, _methods(described, frozen, eq) | written | about)
+    cls.__init__ = _initializer(cls, described, frozen)  # type: ignore[misc]
+    return cls
+
+
+def _initializer(cls: type, described: dict[str, _Field], frozen: bool) -> Any:
+    scope: dict[str, Any] = {"_MISSING": _MISSING}
+    by_place, by_name = ["self"], list[str]()
+    body = []
+    for name, one in described.items():
+        parameter = value = name
+        if one.factory is not None:
+            scope[f"_make_{name}"] = one.factory
+            parameter, value = f"{name}=_MISSING", f"_make_{name}() if {name} is _MISSING else {name}"
+        elif one.default is not _MISSING:
+            scope[f"_default_{name}"] = one.default
+            parameter = f"{name}=_default_{name}"
+        (by_name if one.kw_only else by_place).append(parameter)
+        if frozen:
+            scope[f"_set_{name}"] = getattr(cls, name).__set__
+            body.append(f" _set_{name}(self, {value})")
+        else:
+            body.append(f" self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append(" self.__post_init__()")
+    parameters = ", ".join([*by_place, "*", *by_name] if by_name else by_place)
+    exec(f"def __init__({parameters}):\n" + "\n".join(body), scope)  # as `dataclasses` does
+    made = scope["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__module__ = cls.__module__
+    made.__annotations__ = {name: one.annotation for name, one in described.items()} | {"return": "None"}
+    return made
+
+
+def _methods(described: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any]:
+    compared = attrgetter(*(name for name, one in described.items() if one.compare))
+    shown = [name for name, one in described.items() if one.repr]
+
+    def __repr__(self: Any) -> str:
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    def __eq__(self: Any, other: object) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return compared(self) == compared(other)
+
+    def __hash__(self: Any) -> int:
+        return hash(compared(self))
+
+    methods: dict[str, Any] = {"__repr__": __repr__}
+    if eq:
+        methods |= {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
+    if frozen:
+        methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+        methods |= {"__getstate__": _state, "__setstate__": _set_state}
+    return methods
+
+
+def _refuse_to_set(self: Any, name: str, value: object) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    """For `pickle`, as dataclasses do it: those of older versions open here, and ours there."""
+    return [getattr(self, name) for name in names_of(self.__class__)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for name, value in zip(names_of(self.__class__), state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+if not TYPE_CHECKING:
+    KW_ONLY = None
+    dataclass, field, replace = _dataclass, _Field, _replace
