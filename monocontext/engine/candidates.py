@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 
 from monocontext.engine.stats import SearchStats
 from monocontext.format.index import ENDS_LINE, Frame
@@ -76,11 +75,16 @@ class Candidates:
 
     def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
         """The same for a text whose offsets are others; both ways must rise."""
-        found, inner_to_here, inner_to_stored = copy(self), self._to_here, self._to_stored
+        found, inner_to_here, inner_to_stored = self._copy(), self._to_here, self._to_stored
         found._to_here = lambda at: to_here(inner_to_here(at))
         found._to_stored = lambda at: inner_to_stored(to_stored(at))
         found.start, found.stop = to_here(self.start), to_here(self.stop)
         return found
+
+    def _copy(self) -> Candidates:
+        from copy import copy  # 2 ms to import
+
+        return copy(self)
 
     def regions(self) -> Iterator[Region]:
         """Where to look, in order (index pages of the ends of runs, 1 GET each)."""
@@ -109,7 +113,7 @@ class Candidates:
             if runs and first <= runs[-1][1]:
                 first = runs.pop()[0]
             runs.append((first, stop))
-        found = copy(self)
+        found = self._copy()
         found.runs, found._stats = runs, SearchStats()
         return found
 
