@@ -1,22 +1,24 @@
-"""`dataclass`, `field` and `replace` for the classes that every start defines.
+"""`dataclass`, `field`, `replace` and `NamedTuple` for the classes that every start defines.
 
 The `dataclass` of the standard library compiles up to six functions a class and imports `inspect`: of the processor
 time of an import and a first slice that was a quarter (docs/decisions/022-records.md). This one compiles `__init__`
 alone. It does what those classes ask for and no more: slots always, one base, `frozen`, `eq`, `KW_ONLY`, defaults and
 factories. To `dataclasses.fields`, `asdict` and `is_dataclass`, to type checkers, `copy` and `pickle` they are
-dataclasses.
+dataclasses. `typing.NamedTuple` compiles each annotation: 2 ms for seven classes, of which this one takes a third.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import KW_ONLY, dataclass, field, replace
+    from typing import NamedTuple
 
-__all__ = ["KW_ONLY", "dataclass", "field", "names_of", "replace"]
+__all__ = ["KW_ONLY", "NamedTuple", "dataclass", "field", "names_of", "replace"]
 
 _MISSING: Any = object()
 
@@ -176,6 +178,21 @@ def _set_state(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, name, value)
 
 
+class _Tuples(type):
+    """Makes a tuple with names of each class below `NamedTuple`; its annotations are not compiled, as `typing` does."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], written: dict[str, Any]) -> type:
+        annotations = written["__annotations__"]
+        defaults = [written[each] for each in annotations if each in written]
+        make: Any = namedtuple  # to a type checker it takes literals
+        made: type = make(name, annotations, defaults=defaults, module=written["__module__"])
+        for each, value in written.items():
+            if each not in annotations:
+                setattr(made, each, value)
+        return made
+
+
 if not TYPE_CHECKING:
     KW_ONLY = None
     dataclass, field, replace = _dataclass, _Field, _replace
+    NamedTuple = type.__new__(_Tuples, "NamedTuple", (), {})

@@ -8,7 +8,7 @@ import pickle
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -57,15 +57,25 @@ class Count:
     def __repr__(self) -> str:
         return "a count"
 
+class Place(NamedTuple):
+    "Where."
+
+    x: int
+    y: int = 7
+
+    @property
+    def sum(self) -> int:
+        return self.x + self.y
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Token:
     name: str
 """
 
 
-def defined(name: str, library: Any) -> ModuleType:
+def defined(name: str, library: Any, tuples: Any) -> ModuleType:
     module = sys.modules[name] = ModuleType(name)
-    vars(module).update(dataclass=library.dataclass, field=library.field, KW_ONLY=library.KW_ONLY)
+    vars(module).update(dataclass=library.dataclass, field=library.field, KW_ONLY=library.KW_ONLY, NamedTuple=tuples)
     exec(SOURCE, vars(module))
     return module
 
@@ -73,7 +83,7 @@ def defined(name: str, library: Any) -> ModuleType:
 @pytest.fixture(scope="module")
 def both() -> Iterator[tuple[ModuleType, ModuleType]]:
     names = "records_of_ours", "records_of_the_library"
-    yield defined(names[0], records), defined(names[1], dataclasses)
+    yield defined(names[0], records, records.NamedTuple), defined(names[1], dataclasses, NamedTuple)
     for name in names:
         del sys.modules[name]
 
@@ -107,6 +117,10 @@ EXPRESSIONS = [
     "[Checked(1), replace(Checked(1), value=2)]",
     "Checked(-1)",
     "replace(Checked(1), value=-1)",
+    "[Place(1), Place(1).sum, Place(x=1, y=2)[1], Place(1) == (1, 7), Place(1)._replace(y=2), Place.__doc__]",
+    "[Place._fields, Place._field_defaults, Place.__slots__, Place.__match_args__, Place.__qualname__]",
+    "Place()",
+    "[pickle.loads(pickle.dumps(Place(1, 2))), copy.copy(Place(1)), hash(Place(1)) == hash((1, 7))]",
     "hash(Count())",
     "Count().by_name is Count().by_name",
     "setattr(Count(), 'other', 2)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.fetcher import Fetcher
@@ -13,14 +13,15 @@ from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missi
 from monocontext.engine.frame_table import Finding, FrameTable
 from monocontext.engine.page_tree import Column
 from monocontext.format.directories import filters_in
-from monocontext.format.filters.grams import GRAM_BYTES
-from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.planner import Planner, Records
 from monocontext.format.filters.query import Literal, literals
 from monocontext.format.filters.query import Query as Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
 from monocontext.records import dataclass
+
+if TYPE_CHECKING:
+    from monocontext.format.filters.layout import FilterLayout
+    from monocontext.format.filters.planner import Planner, Records
 
 LEAST_FRAMES = 8
 """A search in fewer frames looks up no filter: that would be a round trip of its own."""
@@ -83,7 +84,7 @@ class _Section:
                 self.parts = _sections(entries, self.first, self.stop, frames)
             else:
                 refs = [ref for ref in entries if isinstance(ref, FilterRef)]
-                self.planner = Planner(refs, frames, self.first, self.stop)
+                self.planner = _planner(refs, frames, self.first, self.stop)
             return FilterBlock(b"", 200)
 
         size = directory.size_bytes
@@ -99,6 +100,12 @@ class _Section:
                 yield self
 
 
+def _planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> Planner:
+    from monocontext.format.filters.planner import Planner  # which a process that never searches has no use for
+
+    return Planner(refs, frames, first, stop)
+
+
 def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
     """Sections that answer for frames [first, stop): one for each directory, and one for the filters behind them."""
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
@@ -111,7 +118,7 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
         _Section(low, high, directory, None) for low, high, directory in zip(starts, stops, directories, strict=False)
     ]
     if refs or not directories:
-        found.append(_Section(starts[-1], stop, None, Planner(refs, frames, starts[-1], stop)))
+        found.append(_Section(starts[-1], stop, None, _planner(refs, frames, starts[-1], stop)))
     return found
 
 
@@ -382,6 +389,8 @@ class FilterLookup:
             return Narrowing(frames, runs, "")
         reason = f"{left:,} of {frames:,} frames may hold it"
         if not has_rows:
+            from monocontext.format.filters.grams import GRAM_BYTES
+
             reason = f"filters know of texts of {GRAM_BYTES} bytes or more"
         return Narrowing(frames, None, reason, runs if left <= MOST_MANY else None)
 

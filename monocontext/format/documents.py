@@ -19,7 +19,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import google_crc32c
 import zstandard
@@ -27,7 +27,7 @@ import zstandard
 from monocontext.errors import DamagedData, InvalidText
 from monocontext.format.document_refs import DocumentPageRef, NameTableRef, documents_key
 from monocontext.format.refs import MOST_PAGE_BYTES
-from monocontext.records import dataclass
+from monocontext.records import NamedTuple, dataclass
 
 DOCUMENTS_PER_PAGE = 4096
 HEAP_BYTES = 4 << 20

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
 
 from monocontext.errors import (
     AlreadyExists,
@@ -22,7 +21,7 @@ from monocontext.errors import (
     UnsupportedFormat,
 )
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
-from monocontext.records import replace
+from monocontext.records import NamedTuple, replace
 from monocontext.stores import log
 from monocontext.stores.protocol import Store, get_bounded, put_own
 

@@ -20,13 +20,12 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import accumulate
 from operator import and_, lt
-from typing import NamedTuple
 
 import google_crc32c
 
 from monocontext.errors import DamagedData
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef, count_of
-from monocontext.records import dataclass
+from monocontext.records import NamedTuple, dataclass
 
 FRAMES_PER_PAGE = 4096
 """About 90 KB a page: one GET takes a few milliseconds, and the root of 1 TB, with 1024 pages, still fits one GET."""

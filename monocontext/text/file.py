@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         def __call__(self, url: Place, *, shape: Literal["dict"], **options: Unpack[OpenOptions]) -> DocumentDict: ...
 
 
-_MODE = re.compile(r"[rwxa](?:[bt]?\+?|\+[bt])")
+_MODE = r"[rwxa](?:[bt]?\+?|\+[bt])"
 """Modes of the builtin `open`."""
 
 
@@ -80,7 +80,7 @@ class OpenOrFile:
                 from monocontext.text.context_file import ContextFile as ContextFile
 
                 return ContextFile(text, text.url)
-            if isinstance(first, str | os.PathLike) and not _MODE.fullmatch(os.fspath(first)):
+            if isinstance(first, str | os.PathLike) and not re.fullmatch(_MODE, os.fspath(first)):
                 return opening(*arguments, **options)
             given = ", ".join([*map(repr, arguments), *options])
             raise TypeError(

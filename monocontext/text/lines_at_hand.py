@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
 
 from monocontext.engine.frame import FrameText
+from monocontext.records import NamedTuple
 from monocontext.text.source import Span, Stored
 
 

@@ -7,9 +7,9 @@ parallel. Two ranges a little apart are cheaper as one: a request costs what som
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from monocontext.records import dataclass
+from monocontext.records import NamedTuple, dataclass
 
 GAP_BYTES = 128 << 10
 """Read over a gap of up to this rather than ask twice. A request in parallel costs no round trip, so the gap buys only

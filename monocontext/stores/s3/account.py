@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from monocontext.records import NamedTuple
 from monocontext.stores.http.route import Route
 from monocontext.stores.http.signing import Credentials
 from monocontext.stores.s3.identity.identity import Identity, NativeIdentity

@@ -18,7 +18,7 @@ from monocontext.stores.s3.identity.proxies import parse_proxy
 _EVENT = "before-send.s3.GetObject"
 _PROBE = "monocontext-probe"
 _EXPRESS = "--x-s3"  # buckets that are signed for with sessions of their own
-_SCOPE = re.compile(r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/([^/]+)/([^/]+)/aws4_request,")
+_SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/([^/]+)/([^/]+)/aws4_request,"
 
 
 class _CaughtRequest(Exception):
@@ -66,7 +66,7 @@ def _route_of(url: str, headers: Any, config: Any) -> Route | None:
     authorization = headers.get("Authorization")
     if authorization is None:
         return Route(endpoint, path, "", signed=False)
-    scope = _SCOPE.match(authorization.decode() if isinstance(authorization, bytes) else authorization)
+    scope = re.match(_SCOPE, authorization.decode() if isinstance(authorization, bytes) else authorization)
     return Route(endpoint, path, scope[1], scope[2]) if scope else None
 
 

@@ -24,7 +24,7 @@ from monocontext.stores.s3.identity.reasons import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _OTHER_REGION = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
-_REGION = re.compile(r"[a-z0-9-]{1,40}")
+_REGION = r"[a-z0-9-]{1,40}"
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
     "public buckets open with anonymous=True"
@@ -141,7 +141,7 @@ def _error_for_status(
     if status == 416:
         return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
     if status in (301, 307) or code in _OTHER_REGION or (code == "400" and region):  # an answer to HEAD has no code
-        if _REGION.fullmatch(region):
+        if re.fullmatch(_REGION, region):
             return StoreFailure(f"{url} lies in the region {region}: open it with region='{region}': {reason}")
         return StoreFailure(f"{url} lies in another region: give region=: {reason}")
     failure = StoreFailure(f"{url}: {reason}")

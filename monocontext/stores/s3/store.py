@@ -19,7 +19,6 @@ from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.s3.client import S3Connection, is_aws
 from monocontext.stores.s3.errors import translate_errors
 from monocontext.stores.s3.headers import Span, bare_etag, response_seconds
-from monocontext.stores.s3.multipart import THRESHOLD_BYTES, put_in_parts
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import read_by_boto3, read_by_transport
 
@@ -91,6 +90,8 @@ class S3Store:
             return read_by_transport(transport, self._root + key, url, span, etag, most_bytes)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        from monocontext.stores.s3.multipart import THRESHOLD_BYTES, put_in_parts
+
         check_write(if_absent, if_match)
         url, target = self._url(key), self._target(key)
         condition = {"IfNoneMatch": "*"} if if_absent else {"IfMatch": f'"{if_match}"'} if if_match is not None else {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from monocontext.records import NamedTuple
 from monocontext.stores.http.signing import Credentials
 from monocontext.stores.s3.identity.reasons import NoIdentity
 
