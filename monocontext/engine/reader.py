@@ -82,7 +82,9 @@ class Reader:
         prefetch: Prefetch = "all",
         round_trip_seconds: float | None = None,
     ):
-        self.manifest = manifest
+        self.ends = Ends(manifest)
+        """What of the text came with the root."""
+        self.manifest = manifest = replace(manifest, head="", tail="")  # decoded by now: 30 KB a reader
         self._store = store
         self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
         self.fetcher = fetcher = Fetcher(
@@ -96,8 +98,6 @@ class Reader:
             round_trip_seconds=round_trip_seconds,
             kept_bytes=reserved_bytes(self._text_bytes, manifest.stored_bytes, cache_bytes),
         )
-        self.ends = Ends(manifest)
-        """What of the text came with the root."""
         self.stats, self.cache = fetcher.stats, fetcher.cache
         self.unwanted, self.under_way = fetcher.unwanted, fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
