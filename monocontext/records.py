@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dataclasses import KW_ONLY, dataclass, field, replace
     from typing import NamedTuple
 
-__all__ = ["KW_ONLY", "NamedTuple", "dataclass", "field", "names_of", "replace"]
+__all__ = ["KW_ONLY", "NamedTuple", "dataclass", "field", "replace"]
 
 _MISSING: Any = object()
 
@@ -42,14 +42,14 @@ def _dataclass(*, frozen: bool = False, slots: bool = True, eq: bool = True) -> 
     return lambda plain: _with_slots(plain, frozen, eq)
 
 
-def names_of(kind: type) -> list[str]:
+def _names_of(kind: type) -> list[str]:
     """The names of a class's fields."""
     return list(_fields_of(kind))
 
 
 def _replace(record: Any, /, **changes: Any) -> Any:
     """`record` with other values for some fields."""
-    return record.__class__(**{name: getattr(record, name) for name in names_of(record.__class__)} | changes)
+    return record.__class__(**{name: getattr(record, name) for name in _names_of(record.__class__)} | changes)
 
 
 class _Fields:
@@ -170,11 +170,11 @@ def _refuse_to_delete(self: Any, name: str) -> None:
 
 def _state(self: Any) -> list[Any]:
     """For `pickle`, as dataclasses do it: those of older versions open here, and ours there."""
-    return [getattr(self, name) for name in names_of(self.__class__)]
+    return [getattr(self, name) for name in _names_of(self.__class__)]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for name, value in zip(names_of(self.__class__), state, strict=True):
+    for name, value in zip(_names_of(self.__class__), state, strict=True):
         object.__setattr__(self, name, value)
 
 

@@ -161,12 +161,6 @@ def test_pickles_of_the_library_open_as_ours_and_back(both: tuple[ModuleType, Mo
             assert repr(pickle.loads(state)) == repr(getattr(other, kind)(*values))
 
 
-def test_the_names_of_fields(both: tuple[ModuleType, ModuleType]) -> None:
-    ours, theirs = both
-    for kind in ("Point", "Labelled", "Count"):
-        assert records.names_of(getattr(ours, kind)) == [one.name for one in dataclasses.fields(getattr(theirs, kind))]
-
-
 @pytest.mark.parametrize("annotation", ["ClassVar[int]", "InitVar[int]"])
 def test_annotations_that_are_not_known_are_refused(annotation: str) -> None:
     plain = type("Odd", (), {"__annotations__": {"x": annotation}})

@@ -38,7 +38,7 @@ from monocontext.format.refs import (
     filter_refs,
     page_refs,
 )
-from monocontext.records import dataclass, field, names_of, replace
+from monocontext.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from monocontext.format.document_refs import DocumentsRef
@@ -259,7 +259,7 @@ class Manifest:
     @classmethod
     def _from_object(cls, root: dict[str, Any]) -> Manifest:
         known = {"format", "min_reader", "requires", "characters", "bytes", "newlines", "frames", "crc32c"}
-        known |= set(names_of(cls))
+        known |= set(cls.__match_args__)
         manifest = cls(
             generation=count_of(root["generation"]),
             write_id=str(root["write_id"]),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from monocontext.records import dataclass, names_of
+from monocontext.records import dataclass
 
 CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
@@ -131,7 +131,7 @@ class FilterDirectory:
 
 def counted(kind: type[Any], row: dict[str, Any]) -> Any:
     """An entry of an id and counts."""
-    return kind(str(row["id"]), *(count_of(row[name]) for name in names_of(kind)[1:]))
+    return kind(str(row["id"]), *(count_of(row[name]) for name in kind.__match_args__[1:]))
 
 
 def page_refs(rows: Sequence[dict[str, Any]]) -> tuple[PageRef, ...]:
@@ -225,5 +225,5 @@ def check_directory(where: str, ref: Any, before: object) -> None:
 
 def as_object(ref: Any) -> dict[str, Any]:
     """The JSON form of an entry."""
-    found = {name: getattr(ref, name) for name in names_of(type(ref))}
+    found = {name: getattr(ref, name) for name in ref.__match_args__}
     return {name: value for name, value in found.items() if value is not None}
