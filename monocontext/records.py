@@ -49,28 +49,35 @@ def _names_of(kind: type) -> list[str]:
 
 def _replace(record: Any, /, **changes: Any) -> Any:
     """`record` with other values for some fields."""
+    assert _fields_of(record.__class__), f"{record!r} is no record"
     return record.__class__(**{name: getattr(record, name) for name in _names_of(record.__class__)} | changes)
 
 
 class _Fields:
-    """What a class knows of its fields: its `__dataclass_fields__`, which the standard library makes when it asks."""
+    """What a class knows of its fields: its `__dataclass_fields__`, made once the standard library asks for them."""
 
     def __init__(self, described: dict[str, _Field]) -> None:
         self.described = described
+        self._made: Any = None
 
     def __get__(self, record: object, cls: type) -> Any:
+        if self._made is None:
+            self._made = self._make(cls)
+        return self._made
+
+    def _make(self, cls: type) -> Any:
         import dataclasses
 
         annotations = {name: one.annotation for name, one in self.described.items()}
-        twin: dict[str, Any] = {"__annotations__": annotations, "__module__": cls.__module__}
+        twin: Any = type(cls.__name__, (), {"__annotations__": annotations, "__module__": cls.__module__})
         for name, one in self.described.items():
             given: dict[str, Any] = {"compare": one.compare, "repr": one.repr, "kw_only": one.kw_only}
             if one.factory is not None:
                 given["default_factory"] = one.factory
             elif one.default is not _MISSING:
                 given["default"] = one.default
-            twin[name] = dataclasses.field(**given)
-        return dataclasses.dataclass(type(cls.__name__, (), twin)).__dataclass_fields__  # type: ignore[attr-defined]
+            setattr(twin, name, dataclasses.field(**given))
+        return dataclasses.dataclass(twin).__dataclass_fields__
 
 
 def _fields_of(cls: type) -> dict[str, _Field]:

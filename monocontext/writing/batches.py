@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from monocontext.format.filters.grams import MAX_BITS
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
 from monocontext.options import StoreOptions
+from monocontext.records import dataclass, field
 from monocontext.stores import open_store
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store, seconds_now

@@ -6,7 +6,6 @@ publish(documents([(name, text, metadata), ...]), url)
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -41,6 +40,7 @@ from monocontext.format.documents import (
 )
 from monocontext.format.folding import opened_documents
 from monocontext.format.manifest import Manifest
+from monocontext.records import replace
 from monocontext.stores.protocol import Store
 
 UPLOADS = 4
@@ -212,7 +212,7 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
     end = pages[-1] if pages else None
     for ref in new.pages:
         pages.append(
-            dataclasses.replace(
+            replace(
                 ref,
                 documents=ref.documents + (end.documents if end else 0),
                 start=ref.start + shift[0],

@@ -10,7 +10,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from monocontext.errors import InvalidText, InvalidUrl, NotAContext, NotFound
@@ -19,6 +18,7 @@ from monocontext.format.deeprecurse import parse_manifest, segment_key
 from monocontext.format.index import FrameRun
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, takes
+from monocontext.records import dataclass
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore

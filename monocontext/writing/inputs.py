@@ -7,13 +7,13 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any, Literal, TypedDict
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata, encode_name
+from monocontext.records import dataclass, field
 from monocontext.stores.regular_file import open_file
 from monocontext.writing.documents import DocumentRows, Documents
 from monocontext.writing.folder import Folder, describe_left_out

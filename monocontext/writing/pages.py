@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 
 from monocontext.errors import ForeignObject
@@ -11,6 +10,7 @@ from monocontext.format.directories import pages_in
 from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameRun, Page, encode_page, page_ref
 from monocontext.format.manifest import INLINE_PAGE_BYTES
 from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory, PageRef
+from monocontext.records import replace
 from monocontext.stores.protocol import Store, get_bounded
 from monocontext.writing.tiers import merged
 
@@ -101,10 +101,10 @@ def _split_pages(
         while filled < len(page):
             run = queue.pop()
             taken = min(run.frames, len(page) - filled)
-            page_runs.append(dataclasses.replace(run, frames=taken))
+            page_runs.append(replace(run, frames=taken))
             if taken < run.frames:
                 used = sum(record.stored_bytes for record in page[filled : filled + taken])
-                queue.append(dataclasses.replace(run, offset=run.offset + used, frames=run.frames - taken))
+                queue.append(replace(run, offset=run.offset + used, frames=run.frames - taken))
             filled += taken
         yield page_runs, page
 
@@ -118,7 +118,7 @@ def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]
     def close() -> None:
         nonlocal counted
         if counted:
-            runs[-1] = dataclasses.replace(runs[-1], frames=counted)
+            runs[-1] = replace(runs[-1], frames=counted)
         counted = 0
 
     for frame in frames:

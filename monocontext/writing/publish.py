@@ -6,7 +6,6 @@ crash before it leaves the old generation, one after it the new one. A later run
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Unpack
 
+from monocontext import records
 from monocontext.errors import AlreadyExists, NotFound
 from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
 from monocontext.format.history import History
@@ -69,7 +69,7 @@ def publish(
     with open_store_at(url, store_options) as store:
 
         def write(since_seconds: float) -> Written:
-            ours = dataclasses.replace(layout, reuse_after_seconds=since_seconds)
+            ours = records.replace(layout, reuse_after_seconds=since_seconds)
             rows = DocumentRows(store)
             pieces = read_pieces(_with_documents(sources), reads, rows)
             if executor is None:
@@ -180,7 +180,7 @@ def _append_long(
 ) -> Manifest:
     """Store a text of more than some frames while it is read, and commit it behind what is there by then."""
     first = before.frames
-    layout = dataclasses.replace(layout, reuse_after_seconds=fence_seconds(store, before))
+    layout = records.replace(layout, reuse_after_seconds=fence_seconds(store, before))
     if executor is None:
         written = write_segments(store, pieces, layout, progress, first)
     else:
@@ -208,7 +208,7 @@ def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
 
 def _joined(store: Store, base: Manifest | None, rows: DocumentRows | None, root: Manifest) -> Manifest:
     """A root with the documents of `base`, and those of the text behind it."""
-    return dataclasses.replace(root, documents=join_documents(store, base, rows))
+    return records.replace(root, documents=join_documents(store, base, rows))
 
 
 def _some(base: Manifest | None) -> Manifest:

@@ -6,7 +6,6 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
 
@@ -17,6 +16,7 @@ from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES,
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES
+from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentRows
 

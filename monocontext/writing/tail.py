@@ -10,7 +10,6 @@ for frames that stay from now on; frames before them keep number and record.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import uuid
@@ -28,6 +27,7 @@ from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, Frame, FrameRecor
 from monocontext.format.inline import Copies, Gathered, copies
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
+from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import add_pages, as_runs, frames_backwards, frames_in_page, load_page, write_pages
 from monocontext.writing.segments import SegmentLayout, cut_frames, segment_key
@@ -85,7 +85,7 @@ def close(store: Store, base: Manifest, layout: SegmentLayout) -> Manifest:
     if not base.open_frames:
         return base
     root = _close(_Tail(store, base, layout), b"")
-    return dataclasses.replace(root, generation=base.generation, write_id=base.write_id)
+    return replace(root, generation=base.generation, write_id=base.write_id)
 
 
 def _close(tail: _Tail, text: bytes) -> Manifest:
@@ -116,7 +116,7 @@ def _filters(
 ) -> tuple[FilterRef, ...]:
     """Store the filter of the frames from `first` on, joined with those before it where they have become many, and
     return those of the whole text."""
-    head = dataclasses.replace(base, pages=(PageRef("", 0, 0, first, 0, 0, 0),) if first else ())
+    head = replace(base, pages=(PageRef("", 0, 0, first, 0, 0, 0),) if first else ())
 
     def get(key: str) -> bytes:
         return store.get(key).data
@@ -169,7 +169,7 @@ class _Tail:
         replaced = [piece[0].object for piece in taken]
         if base.open_frames:
             replaced.append(base.pages[-1].key)
-        root = dataclasses.replace(
+        root = replace(
             base,
             generation=base.generation + 1,
             write_id=write_id,
@@ -214,10 +214,8 @@ def fitted(root: Manifest) -> Manifest:
         return root
     ends = inline.shorter(root.head, root.tail)
     for less in ({}, {"head": ends.head, "tail": ends.tail}, {"head": "", "tail": ""}, {"last_page": None}):
-        root = dataclasses.replace(root, **less)
-        if (
-            len(dataclasses.replace(root, documents=None).to_bytes()) + 400 <= ROOT_BYTES
-        ):  # the commit adds its ancestors
+        root = replace(root, **less)
+        if len(replace(root, documents=None).to_bytes()) + 400 <= ROOT_BYTES:  # the commit adds its ancestors
             break
     return root
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable
 
@@ -12,6 +11,7 @@ from monocontext.format.folding import opened
 from monocontext.format.generations import read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
+from monocontext.records import replace
 from monocontext.writing.publish import Place, open_store_at
 from monocontext.writing.upkeep.rewrite import Rewrite, commit_rewrite, fill_filters, gaps, wants_filters
 
@@ -40,7 +40,7 @@ def add_filters(
         if newest is None:
             raise NotFound(f"{store.url}: no context there to add filters to")
         base = opened(newest, lambda ref: store.get(ref.key).data)
-        bare = dataclasses.replace(base, filters=()) if rebuild else base
+        bare = replace(base, filters=()) if rebuild else base
         if not wants_filters(base) or not any(gaps(bare.filters, 0, base.frames)):
             return newest
         context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)

@@ -7,10 +7,8 @@ stored again; well packed ones keep their segments and records.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 from monocontext.engine.open import Opened
@@ -25,6 +23,7 @@ from monocontext.format.index import Frame, FrameRecord, FrameRun
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
+from monocontext.records import dataclass, replace
 from monocontext.writing.pages import as_runs, follows, write_pages
 from monocontext.writing.publish import Place, open_store_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
@@ -94,11 +93,9 @@ def _compact(work: Rewrite, base: Manifest, layout: SegmentLayout, filters: bool
         root = _repack(work, old, loose, layout) if loose else base
         if filters:
             carried = tuple(ref for ref in base.filters if ref.stop_frame <= fence)
-            return fill_filters(work, dataclasses.replace(root, filters=carried), fence)
+            return fill_filters(work, replace(root, filters=carried), fence)
         with work.text(root) as new:
-            return dataclasses.replace(
-                root, filters=tuple(move_filter(ref, old, new) for ref in _untouched_filters(base, loose))
-            )
+            return replace(root, filters=tuple(move_filter(ref, old, new) for ref in _untouched_filters(base, loose)))
 
 
 # -- what to store again -----------------------------------------------------------------------------------------------
@@ -189,7 +186,7 @@ def _repack(work: Rewrite, old: Reader, loose: list[tuple[int, int]], layout: Se
         at = stop
     add(*as_runs(records(old, at, base.frames)))
     pages, last_page = write_pages(work.put, kept, runs, rows)
-    return dataclasses.replace(
+    return replace(
         base,
         pages=pages,
         last_page=last_page,

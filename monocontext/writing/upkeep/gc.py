@@ -19,7 +19,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -32,6 +31,7 @@ from monocontext.format.index import Page
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
 from monocontext.options import StoreOptions
+from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
 from monocontext.writing.publish import Place, open_store_at
 

@@ -7,7 +7,6 @@ raised and nothing changes.
 
 from __future__ import annotations
 
-import dataclasses
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -24,6 +23,7 @@ from monocontext.format.history import History
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
+from monocontext.records import replace
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import SegmentLayout, write_segments
 
@@ -99,7 +99,7 @@ def move_filter(ref: FilterRef, old: Reader, new: Reader) -> FilterRef:
     border = 0
     if ref.border_frames:
         border = number - new.locate(old.frame(ref.first_frame - ref.border_frames).start).number
-    return dataclasses.replace(ref, first_frame=number, border_frames=border)
+    return replace(ref, first_frame=number, border_frames=border)
 
 
 def gaps(filters: Sequence[FilterRef], start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -140,7 +140,7 @@ def fill_filters(work: Rewrite, root: Manifest, start: int = 0) -> Manifest:
                 lambda at=first: _frames_backwards(text, at),  # type: ignore[misc]
             )
     found += tuple(ref for ref in root.filters if _covered_stop(found) <= ref.first_frame)
-    return dataclasses.replace(root, filters=found)
+    return replace(root, filters=found)
 
 
 def _covered_stop(filters: Sequence[FilterRef]) -> int:
@@ -149,7 +149,7 @@ def _covered_stop(filters: Sequence[FilterRef]) -> int:
 
 def _head_root(root: Manifest, frames: int, filters: tuple[FilterRef, ...]) -> Manifest:
     """A root of the first frames of a text, with the fields that making filters reads."""
-    return dataclasses.replace(root, pages=(PageRef("", 0, 0, frames, 0, 0, 0),) if frames else (), filters=filters)
+    return replace(root, pages=(PageRef("", 0, 0, frames, 0, 0, 0),) if frames else (), filters=filters)
 
 
 def _frames_backwards(text: Reader, frame: int) -> Iterator[bytes]:
@@ -178,7 +178,7 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
             work.add_root(latest)
             grown, bare = _add_appended(work, done, ours, latest)
             ours, done = fill_filters(work, grown, bare) if filters else grown, latest
-        next_root = dataclasses.replace(
+        next_root = replace(
             ours,
             generation=done.generation + 1,
             write_id=uuid.uuid4().hex,
@@ -198,7 +198,7 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
 def _with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
     """The root with copies of its own text. Where that is small it is read again, 1 GET a run; its ends stay those of
     `latest`, which has the same characters, and are read where that has none (2 GETs)."""
-    bare = dataclasses.replace(root, text=b"", head="", tail="")
+    bare = replace(root, text=b"", head="", tail="")
     if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
         page, at, stored = Page(root.last_page, root.pages[0], None), 0, b""
         if not any(run.is_virtual for run in page.runs):
@@ -206,14 +206,14 @@ def _with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
                 size = page.stored_starts[at + run.frames] - page.stored_starts[at]
                 stored += work.context.store.get_range(run.object, run.offset, size).data
                 at += run.frames
-            return dataclasses.replace(bare, text=inline.whole(stored).text)
+            return replace(bare, text=inline.whole(stored).text)
     with work.text(bare) as text:
         size = min(inline.END_BYTES, text.characters)
         read = inline.ends(
             b"" if latest.head else _own_text(text, 0, size),
             b"" if latest.tail else _own_text(text, text.characters - size, text.characters),
         )
-    return dataclasses.replace(bare, head=latest.head or read.head, tail=latest.tail or read.tail)
+    return replace(bare, head=latest.head or read.head, tail=latest.tail or read.tail)
 
 
 def _own_text(text: Reader, start: int, stop: int) -> bytes:
@@ -263,7 +263,7 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
         filters = tuple(ref for ref in ours.filters if ref.stop_frame <= stays)
         dropped = sum(frame.stored_bytes for frame in records(mine, stays, ours.frames))
         added_rows = [*rows[stays - (kept[-1].frames if kept else 0) :], *new_rows]
-        grown = dataclasses.replace(
+        grown = replace(
             ours,
             pages=pages,
             last_page=last_page,
@@ -276,7 +276,7 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
         )
         with work.text(grown) as text:
             added = tuple(move_filter(ref, new, text) for ref in latest.filters if ref.first_frame >= first)
-        grown = dataclasses.replace(grown, filters=(*filters, *added))
+        grown = replace(grown, filters=(*filters, *added))
         cut = [ref.first_frame for ref in ours.filters if ref.stop_frame > stays]
         return grown, min([stays, *cut])
 

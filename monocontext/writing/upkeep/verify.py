@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -22,6 +20,7 @@ from monocontext.format.generations import find_root, read_generation
 from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame, FrameRecord, Page
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
+from monocontext.records import dataclass, field, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import load_page
@@ -163,7 +162,7 @@ def _check_commit(store: Store, manifest: Manifest, report: Report) -> None:
 
 def _check_copies(store: Store, manifest: Manifest, context: Opened, report: Report) -> None:
     """Check that what the root has of the text is what its frames hold."""
-    bare = dataclasses.replace(manifest, text=b"", head="", tail="")
+    bare = replace(manifest, text=b"", head="", tail="")
     with closing(context.read(bare)) as text:
         try:
             if manifest.text and inline.decode_text(manifest) != text.read(0, text.characters).encode():
