@@ -29,8 +29,6 @@ from monocontext.text.lazy_lists import (
     split_on,
     split_spaces,
 )
-from monocontext.text.lowercase import Lowered
-from monocontext.text.rope import Rope, literal
 from monocontext.text.source import OPEN, Span, Stored
 
 Bound = SupportsIndex | None
@@ -288,6 +286,8 @@ class StrLike(LazyText):
         if not derivation.keeps_length and isinstance(span.source, Stored):
             longer = span.source.lacking(LOWER_KEEPS_LENGTH, span.start, span.stop)
             if longer is not None:
+                from monocontext.text.lowercase import Lowered  # rare
+
                 return self._lazy_result(Span(Lowered(derivation, longer), 0, OPEN), ("lower",))
         return self._derive(derivation, "lower")
 
@@ -333,6 +333,8 @@ class StrLike(LazyText):
         span, call = self.span, ("replace", old, new, most)
         if most < 0 and old:
             return self._derive(Replaced(span, old, new), *call)
+        from monocontext.text.rope import Rope, literal
+
         end = self._replaced_end(old, most) if most >= 0 else len(span)
         head, tail = span.between(0, end), span.between(end, len(span))
         if old:
@@ -548,6 +550,8 @@ class StrLike(LazyText):
     def _join(self, *parts: str | StrLike) -> str | Self:
         if sum(map(len, parts)) <= self._limit:
             return "".join(_span_of(part).read(0, len(part)) for part in parts)
+        from monocontext.text.rope import Rope  # 0.2 ms that a slice need not pay
+
         rope = Rope(_span_of(part) for part in parts)
         kept = tuple(part._snapshot if isinstance(part, StrLike) else part for part in parts)
         return self._over(Span(rope, 0, rope.characters), ("", "join", kept))
@@ -711,7 +715,11 @@ def _c_integer(value: SupportsIndex, most: int = sys.maxsize) -> int:
 
 
 def _span_of(text: str | StrLike) -> Span:
-    return literal(text) if isinstance(text, str) else text.span
+    if not isinstance(text, str):
+        return text.span
+    from monocontext.text.rope import literal
+
+    return literal(text)
 
 
 class _CharacterTaker:

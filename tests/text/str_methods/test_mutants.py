@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from monocontext.engine.frame import FrameText
-from monocontext.text import derived, lines, predicates
+from monocontext.text import derived, lines, predicates, rope
 from monocontext.text import lazy_lists as splits
 from monocontext.text import monocontext as text
 from monocontext.text import str_methods as strlike
@@ -391,8 +391,8 @@ def _(patch: Patch) -> None:
 
 @mutant("replace with an empty needle leaves the end out", "replace")
 def _(patch: Patch) -> None:
-    real = strlike.literal
-    patch.setattr(strlike, "literal", lambda text: real(text[:0]) if len(text) < 4 else real(text))
+    real = rope.literal
+    patch.setattr(rope, "literal", lambda text: real(text[:0]) if len(text) < 4 else real(text))
 
 
 @mutant("length of a replaced text taken for that of its base", "replace")
