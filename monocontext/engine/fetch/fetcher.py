@@ -58,15 +58,6 @@ class Keeping(RangeReader, Protocol):
         ...
 
 
-@runtime_checkable
-class Holding(RangeReader, Protocol):
-    """A store that answers some requests out of memory."""
-
-    def holds(self, key: str, start: int, length: int) -> bool:
-        """Whether it answers this one so."""
-        ...
-
-
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
     raise ForeignObject(f"{url} lies outside the context; open it with allow=[...] to read there")
 
@@ -138,7 +129,9 @@ class Fetcher:
         """Held during a change, by a `with`: so it is free after one that was cut short."""
         self._is_torn = False
         self._store = store
-        self._at_hand = store if isinstance(store, Holding) else None
+        self._holds: Callable[[str, int, int], bool] | None = getattr(store, "holds", None)
+        """Of a store that answers some requests out of memory: whether these bytes. `isinstance` of a protocol would
+        import `inspect` on Python 3.12."""
         self._places = places
         self._etags: dict[str, str] = {}
         self._pid = os.getpid()
@@ -427,8 +420,8 @@ class Fetcher:
 
     def _is_at_hand(self, request: RangeRequest) -> bool:
         """Whether it takes no waiting: a caller does it quicker than a thread that is woken for it."""
-        store = self._at_hand
-        return store is not None and store.holds(request.object, request.start, request.stored_bytes)
+        holds = self._holds
+        return holds is not None and holds(request.object, request.start, request.stored_bytes)
 
     # -- carrying out ----------------------------------------------------------------------------------------------
 
