@@ -18,7 +18,7 @@ from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
-from rlm.runners.launcher import command
+from rlm.runners.launcher import FAILED, command
 from rlm.runners.remote import RemoteRunner, SharedOptions, packages_of, receive_hello
 from rlm.runners.runner import NothingConfines
 from rlm.runners.started import wait_for_exit
@@ -121,18 +121,20 @@ class Process:
             except subprocess.TimeoutExpired:
                 self._popen.kill()
                 self._popen.wait()
+            said = self.complaint() if died_by_itself and self._popen.returncode == FAILED else ""
             if self._popen.stderr:
                 self._popen.stderr.close()
-            self._how = _describe_exit(self._popen.returncode) if died_by_itself else "ended"
+            self._how = said or (_describe_exit(self._popen.returncode) if died_by_itself else "ended")
         return self._how
 
     def complaint(self) -> str:
-        """The last line on its stderr."""
-        if not self._popen.stderr:
+        """The last line on its stderr, without what a terminal would obey."""
+        if not self._popen.stderr or self._popen.stderr.closed:
             return ""
         os.set_blocking(self._popen.stderr.fileno(), False)
         said = (self._popen.stderr.read(4000) or b"").decode("utf-8", "replace")
-        return said.strip().splitlines()[-1] if said.strip() else ""
+        last = said.strip().splitlines()[-1] if said.strip() else ""
+        return "".join(character for character in last if character.isprintable())[:300]
 
 
 def _describe_exit(code: int | None) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -24,9 +25,10 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
+from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
 from rlm.runners.confine import bubblewrap
 from rlm.runners.confine.limits import Limits
-from rlm.runners.process import ProcessRunner
+from rlm.runners.process import Process, ProcessRunner
 
 Make = Callable[..., ProcessRunner]
 
@@ -344,7 +346,7 @@ def test_where_nothing_confines_it_refuses_and_names_the_way_out(sandbox: Make) 
 WHERE = """
 import sys
 from rlm import ScriptedLM
-from rlm.runners.process import ProcessRunner
+from rlm.runners.process import Process, ProcessRunner
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 runner = ProcessRunner("c", SubCalls(ScriptedLM(str.upper), Usage()), ways=sys.argv[1:])
@@ -555,3 +557,15 @@ def test_make_runner_gives_each_by_name() -> None:
     runner.close()
     with pytest.raises(RunnerUnavailable, match="no runner 'moon'"):
         make_runner("moon", "c", SubCalls(ScriptedLM(str.upper), Usage()), cell_timeout=5, output_limit=100)
+
+
+def test_a_worker_that_gives_up_says_why() -> None:
+    """As the last line on its stderr, of which a terminal obeys nothing."""
+    program = "import sys; sys.stderr.write('first\\nno room \\x1b[31mleft\\n'); sys.exit(70)"
+    ended = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE)
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    fd, (lifeline, other_end) = ours.detach(), os.pipe()
+    os.close(other_end)
+    process = Process(ended, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
+    assert process.end(gone=True) == process.end() == "no room [31mleft"
