@@ -42,15 +42,12 @@ def _dataclass(*, frozen: bool = False, slots: bool = True, eq: bool = True) -> 
     return lambda plain: _with_slots(plain, frozen, eq)
 
 
-def _names_of(kind: type) -> list[str]:
-    """The names of a class's fields."""
-    return list(_fields_of(kind))
-
-
 def _replace(record: Any, /, **changes: Any) -> Any:
     """`record` with other values for some fields."""
-    assert _fields_of(record.__class__), f"{record!r} is no record"
-    return record.__class__(**{name: getattr(record, name) for name in _names_of(record.__class__)} | changes)
+    names = _fields_of(record.__class__)
+    if not names:
+        raise TypeError(f"{record!r} is no record")
+    return record.__class__(**{name: getattr(record, name) for name in names} | changes)
 
 
 class _Fields:
@@ -81,8 +78,12 @@ class _Fields:
 
 
 def _fields_of(cls: type) -> dict[str, _Field]:
-    found = vars(cls).get("__dataclass_fields__")
-    return found.described if isinstance(found, _Fields) else {}
+    """The fields of a class or of the nearest one below which it stands; none of what is no record."""
+    for each in cls.__mro__:
+        if "__dataclass_fields__" in vars(each):
+            found = vars(each)["__dataclass_fields__"]
+            return found.described if isinstance(found, _Fields) else {}
+    return {}
 
 
 def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
@@ -94,7 +95,8 @@ def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
         if annotation == "KW_ONLY":
             kw_only = True
             continue
-        assert not annotation.startswith(("ClassVar", "InitVar")), f"{name}: not known here"
+        if annotation.startswith(("ClassVar", "InitVar")):
+            raise TypeError(f"{plain.__qualname__}.{name}: {annotation} is not known here")
         given = written.pop(name, _MISSING)
         own[name] = one = given if isinstance(given, _Field) else _Field(given)
         one.annotation, one.kw_only = annotation, kw_only
@@ -177,11 +179,11 @@ def _refuse_to_delete(self: Any, name: str) -> None:
 
 def _state(self: Any) -> list[Any]:
     """For `pickle`, as dataclasses do it: those of older versions open here, and ours there."""
-    return [getattr(self, name) for name in _names_of(self.__class__)]
+    return [getattr(self, name) for name in _fields_of(self.__class__)]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for name, value in zip(_names_of(self.__class__), state, strict=True):
+    for name, value in zip(_fields_of(self.__class__), state, strict=True):
         object.__setattr__(self, name, value)
 
 

@@ -84,7 +84,7 @@ class Reader:
     ):
         self.ends = Ends(manifest)
         """What of the text came with the root."""
-        self.manifest = manifest = replace(manifest, head="", tail="")  # decoded by now: 30 KB a reader
+        self.manifest = manifest = replace(manifest, head="", tail="")  # decoded by now: 14 KB a reader
         self._store = store
         self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
         self.fetcher = fetcher = Fetcher(

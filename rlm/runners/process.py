@@ -124,7 +124,9 @@ class Process:
             said = self.complaint() if died_by_itself and self._popen.returncode == FAILED else ""
             if self._popen.stderr:
                 self._popen.stderr.close()
-            self._how = said or (_describe_exit(self._popen.returncode) if died_by_itself else "ended")
+            self._how = _describe_exit(self._popen.returncode) if died_by_itself else "ended"
+            if said:  # behind what is certain: a cell may have written it
+                self._how += f": {said}"
         return self._how
 
     def complaint(self) -> str:

@@ -568,4 +568,4 @@ def test_a_worker_that_gives_up_says_why() -> None:
     fd, (lifeline, other_end) = ours.detach(), os.pipe()
     os.close(other_end)
     process = Process(ended, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
-    assert process.end(gone=True) == process.end() == "no room [31mleft"
+    assert process.end(gone=True) == process.end() == "exit status 70: no room [31mleft"
