@@ -31,7 +31,7 @@ A reply without one is your answer. Tools:
 """
 
 
-class Tools(Protocol):
+class ToolProtocol(Protocol):
     """Tools of one kind, such as `monocontext.memory.MemoryTool`."""
 
     @property
@@ -49,9 +49,9 @@ class Tools(Protocol):
 class ToolRegistry:
     """Tools by name. One registry may serve many agents, from many threads."""
 
-    def __init__(self, *tools: Tools) -> None:
+    def __init__(self, *tools: ToolProtocol) -> None:
         """Raises `ValueError` where two have a tool of one name."""
-        self._tools: dict[str, tuple[Tools, dict[str, Any]]] = {}
+        self._tools: dict[str, tuple[ToolProtocol, dict[str, Any]]] = {}
         for each in tools:
             for metadata in each.list_tools():
                 if metadata["name"] in self._tools:
@@ -74,7 +74,7 @@ class ToolRegistry:
         """Call one: `{"success", "output", "error", "metadata"}`. Raises `LookupError`, and what the tool raises."""
         return self._find(name)[0].execute(parameters, tool=name)
 
-    def _find(self, name: str) -> tuple[Tools, dict[str, Any]]:
+    def _find(self, name: str) -> tuple[ToolProtocol, dict[str, Any]]:
         if name not in self._tools:
             raise LookupError(f"no tool {name!r}; there are {', '.join(map(repr, self._tools)) or 'none'}")
         return self._tools[name]

@@ -50,24 +50,24 @@ class Question:
     """From 1."""
 
 
-class Progress(Protocol):
+class OnProgress(Protocol):
     """Hears how a batch goes on."""
 
-    def __call__(self, done: int, of: int, spent: Spent) -> object: ...
+    def __call__(self, done: int, of: int, spent: BatchCost) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class BatchCost:
     """What the questions of a batch have cost together."""
 
     calls: int = 0
     tokens: int = 0
     dollars: float = 0.0
 
-    def plus(self, row: Mapping[str, Any]) -> Spent:
+    def plus(self, row: Mapping[str, Any]) -> BatchCost:
         """With the cost of a result."""
         used = row["spent"]
-        return Spent(self.calls + used["calls"], self.tokens + used["tokens"], self.dollars + used["dollars"])
+        return BatchCost(self.calls + used["calls"], self.tokens + used["tokens"], self.dollars + used["dollars"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ class BatchResult:
 
     rows: list[dict[str, Any]]
     """One for each question that ended, in the order of the questions; the budget left the others."""
-    spent: Spent
+    spent: BatchCost
     """By all runs of the batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchJob:
     """What a worker needs to answer; it is pickled for workers elsewhere."""
 
     key: str
@@ -127,7 +127,7 @@ def run_batch(
     tries: int = 3,
     again: bool = False,
     executor: Executor | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> BatchResult:
     """Answer each question once and append its result to `out`; questions whose result is there are not asked.
 
@@ -140,16 +140,16 @@ def run_batch(
     """
     limits = budget or Budget()
     rows = _read_results(out, questions)
-    spent = Spent()
+    spent = BatchCost()
     for row in rows:
         spent = spent.plus(row)
     done = {row["id"]: row for row in rows if not (again and _is_open(row))}
     runs = out.with_name(out.name + ".runs")
     runs.mkdir(parents=True, exist_ok=True)
-    batch = Batch(os.urandom(8).hex(), make_rlm, open_context, str(runs))
+    batch = BatchJob(os.urandom(8).hex(), make_rlm, open_context, str(runs))
     left = deque((question, 1) for question in questions if question.id not in done)
     under_way: dict[Future[dict[str, Any]], tuple[Question, int, Budget]] = {}
-    pool = executor or DaemonThreads(min(at_once, max(1, len(left))))
+    pool = executor or _Threads(min(at_once, max(1, len(left))))
     with out.open("ab") as file:
         while left or under_way:
             while left and len(under_way) < at_once:
@@ -180,7 +180,7 @@ def run_batch(
     return BatchResult([done[question.id] for question in questions if question.id in done], spent)
 
 
-def answer(batch: Batch, question: Question, budget: Budget, may_retry: bool) -> dict[str, Any]:
+def answer(batch: BatchJob, question: Question, budget: Budget, may_retry: bool) -> dict[str, Any]:
     """The result of a question, in a worker. A failure is a result too, or asks for another try."""
     path = Path(batch.runs) / f"{_name(question)}.jsonl"
     about = {"id": question.id, "line": question.line, "question": question.query}
@@ -202,7 +202,7 @@ def answer(batch: Batch, question: Question, budget: Budget, may_retry: bool) ->
     }  # fmt: skip
 
 
-class DaemonThreads(Executor):
+class _Threads(Executor):
     """Threads of this process that do not keep it alive: what they were doing goes on from its trajectory."""
 
     def __init__(self, count: int) -> None:
@@ -259,7 +259,7 @@ def _read_results(out: Path, questions: Sequence[Question]) -> list[dict[str, An
         row = None
         try:
             row = json.loads(line)
-            Spent().plus(row)
+            BatchCost().plus(row)
             about = asked[row["id"]] == row["question"]
         except (ValueError, KeyError, TypeError):
             about = False
@@ -275,7 +275,7 @@ def _is_open(row: Mapping[str, Any]) -> bool:
     return bool(row.get("error")) or row.get("reason") in _EARLY
 
 
-def _share(limits: Budget, spent: Spent, given: Sequence[Budget], at_once: int) -> Budget | None:
+def _share(limits: Budget, spent: BatchCost, given: Sequence[Budget], at_once: int) -> Budget | None:
     """The budget of the next question: an equal part of what is left, and no less than half of a first part."""
     parts: dict[str, Any] = {}
     for name in _SHARED:
@@ -328,7 +328,7 @@ _entering = threading.Lock()
 _KEPT = 4
 
 
-def _enter(batch: Batch) -> tuple[RLM, object]:
+def _enter(batch: BatchJob) -> tuple[RLM, object]:
     """The RLM and the context of this process; made by the first question, shared by all."""
     with _entering:
         if batch.key not in _here:
@@ -341,7 +341,7 @@ def _enter(batch: Batch) -> tuple[RLM, object]:
         return rlm, context
 
 
-def _leave(batch: Batch) -> None:
+def _leave(batch: BatchJob) -> None:
     with _entering:
         *_, stack = _here.pop(batch.key, (None, None, ExitStack()))
     stack.close()

@@ -109,7 +109,7 @@ def run(context: typer.Context) -> None:
     raise typer.Exit(main(context.args))
 
 
-def _agent(name: str) -> settings.Agent:
+def _agent(name: str) -> settings.AgentSettings:
     found = settings.AGENTS.get(name)
     if found is None:
         raise MonocontextError(f"no agent {name!r}: hooks are for {', '.join(settings.AGENTS)}")

@@ -195,14 +195,14 @@ def sync(as_json: AsJson = False) -> None:
 def status(place: Place = None, to: To = None, project: ProjectName = None, *, s3: S3, as_json: AsJson = False) -> None:
     """Tell what waits to be uploaded on this machine, and what compiling each project has cost."""
     from monocontext.sessions import spool
-    from monocontext.sessions.spending import Ledger, today
+    from monocontext.sessions.spending import CostLedger, today
 
     waiting, failed = len(spool.jobs()), len(spool.failed_jobs())
     if not as_json:
         say(f"this machine: {waiting} uploads wait, {failed} were put aside; log: {spool.log_path()}")
     with _open_archive(place_of(to or place), s3) as archive:
         for each in _projects(archive, project):
-            spent = Ledger(archive.store, key_part(each.name, "project")).load()
+            spent = CostLedger(archive.store, key_part(each.name, "project")).load()
             now, ever, calls = spent.dollars(today()), spent.dollars(), spent.calls()
             if as_json:
                 fields = {"project": each.name, "waiting": waiting, "failed": failed, "calls": calls}

@@ -38,7 +38,7 @@ def _print_logs() -> logging.Handler:
     """Let our loggers print each record as a line on stderr, with control characters escaped."""
     import logging
 
-    class Lines(logging.Handler):
+    class _StderrLines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             say(self.format(record), err=True)
 
@@ -47,7 +47,7 @@ def _print_logs() -> logging.Handler:
                 logging.getLogger(name).removeHandler(self)
             super().close()
 
-    lines = Lines()
+    lines = _StderrLines()
     lines.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     for name in LOGGERS:
         logger = logging.getLogger(name)

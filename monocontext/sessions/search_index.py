@@ -153,7 +153,7 @@ class SearchIndex:
         }
         known = frozenset(entry.piece for entry in entries)
         return [
-            _told(entries, known, planner.candidates(literal, rows, _NoRecords(), within_line=True))
+            _hits_of(entries, known, planner.candidates(literal, rows, _NoRecords(), within_line=True))
             for literal in literals
         ]
 
@@ -252,7 +252,7 @@ class SearchIndex:
             return b""
 
 
-def _told(entries: Iterable[_Entry], known: frozenset[Piece], frames: Any) -> Told:
+def _hits_of(entries: Iterable[_Entry], known: frozenset[Piece], frames: Any) -> Told:
     if frames is None:
         return Told(known, known)
     holding, at = set(), 0

@@ -31,7 +31,7 @@ _END_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentSettings:
     """The places of an agent's settings, and the events that we hook."""
 
     name: str
@@ -61,7 +61,7 @@ class Agent:
 
 
 AGENTS = {
-    "claude-code": Agent(
+    "claude-code": AgentSettings(
         "claude-code", ".claude", "settings.local.json", "settings.json", "CLAUDE_CONFIG_DIR",
         (
             ("SessionStart", "session-start", "startup|clear|compact", {"timeout": _BRIEF_SECONDS}),
@@ -71,7 +71,7 @@ AGENTS = {
         takes_args=True,
     ),
     # No event for the end of a session: the last turn's upload is the end.
-    "codex": Agent(
+    "codex": AgentSettings(
         "codex", ".codex", "hooks.json", "hooks.json", "CODEX_HOME",
         (
             ("SessionStart", "session-start", "startup|clear|compact", {"timeout": _BRIEF_SECONDS}),
@@ -83,7 +83,7 @@ AGENTS = {
 
 
 def add_hooks(
-    settings: Settings, agent: Agent, options: Sequence[str], program: Sequence[str] | None = None
+    settings: Settings, agent: AgentSettings, options: Sequence[str], program: Sequence[str] | None = None
 ) -> Settings:
     """Settings with our hooks in them, those of an earlier installation replaced. Raises `MonocontextError`."""
     merged = remove_hooks(settings)

@@ -24,7 +24,7 @@ def today() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Costs:
     """What a project's models have cost."""
 
     days: dict[str, tuple[float, int]]
@@ -38,26 +38,26 @@ class Spent:
         return sum(calls for each, (_, calls) in self.days.items() if day in (None, each))
 
 
-class Ledger:
+class CostLedger:
     """The costs of one project."""
 
     def __init__(self, store: Store, project_part: str) -> None:
         self._store = store
         self._key = f"{COMPILED}/{project_part}/spent.json"
         self._etag: str | None = None
-        self.spent = Spent({})
+        self.spent = Costs({})
         """As of the last `load` or `add`."""
 
-    def load(self) -> Spent:
+    def load(self) -> Costs:
         """Read it (1 GET). Raises `DamagedData`."""
         try:
             blob = get_bounded(self._store, self._key, _MOST_BYTES)
         except NotFound:
-            self._etag, self.spent = None, Spent({})
+            self._etag, self.spent = None, Costs({})
             return self.spent
         try:
             days = json.loads(blob.data)["days"]
-            self.spent = Spent({day: (float(row["dollars"]), int(row["calls"])) for day, row in days.items()})
+            self.spent = Costs({day: (float(row["dollars"]), int(row["calls"])) for day, row in days.items()})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedData(f"{self._store.url}/{self._key} tells no costs: {error!r}") from None
         self._etag = blob.etag
@@ -77,6 +77,6 @@ class Ledger:
             except (AlreadyExists, NotFound):
                 self.load()
                 continue
-            self.spent = Spent(kept)
+            self.spent = Costs(kept)
             return
         raise StoreFailure(f"{self._store.url}/{self._key}: others kept writing it, {_ATTEMPTS} times in a row")

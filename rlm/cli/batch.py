@@ -19,7 +19,7 @@ from rlm.cli.asking import Limits, ModelChoice, choose_models, with_limits, with
 from rlm.cli.context_argument import open_argument
 
 if TYPE_CHECKING:
-    from rlm.batch import Progress, Spent
+    from rlm.batch import BatchCost, OnProgress
     from rlm.rlm import RLM
 
 
@@ -81,7 +81,7 @@ def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
 
 
 @contextmanager
-def _bar(of: int) -> Iterator[Progress]:
+def _bar(of: int) -> Iterator[OnProgress]:
     """On a terminal: how many, how fast, what it cost, how long it takes yet."""
     if not shows_progress():
         yield lambda done, of, spent: None
@@ -95,7 +95,7 @@ def _bar(of: int) -> Iterator[Progress]:
         task = bar.add_task("", total=of, rate="")
         began, first = time.monotonic(), -1
 
-        def show(done: int, of: int, spent: Spent) -> None:
+        def show(done: int, of: int, spent: BatchCost) -> None:
             nonlocal first
             first = done if first < 0 else first
             rate = 60 * (done - first) / max(1e-9, time.monotonic() - began)

@@ -23,7 +23,7 @@ from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.identity import user_at_machine
 from monocontext.sessions.names import BRIEF, COMPILED, LOCKS, key_part
 from monocontext.sessions.session_info import SessionInfo
-from monocontext.sessions.spending import Ledger, today
+from monocontext.sessions.spending import CostLedger, today
 from monocontext.stores.protocol import Store
 from rlm.calls.budget import Budget
 from rlm.calls.gateway import Gateway
@@ -138,7 +138,7 @@ def compile_sessions(
             work.on_session = on_session or (lambda session, number, of: None)
             work.settle_seconds = settle_seconds
             if lm is not None:
-                work.limit(Ledger(archive.store, part), max_dollars_per_day)
+                work.limit(CostLedger(archive.store, part), max_dollars_per_day)
             with lease.beating():
                 return work.run()
 
@@ -175,7 +175,7 @@ class _Work:
         self._gate = Gateway(result.usage, budget)
         self._maker = str(getattr(lm, "model", type(lm).__name__)) if lm is not None else EXTRACTIVE
 
-    def limit(self, ledger: Ledger, day_dollars: float | None) -> None:
+    def limit(self, ledger: CostLedger, day_dollars: float | None) -> None:
         """Let all calls go through a meter (1 GET)."""
         assert self._lm is not None
         budget, prices = self._gate.budget, self._result.usage.prices

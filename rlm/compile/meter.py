@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from monocontext.sessions.spending import Ledger, today
+from monocontext.sessions.spending import CostLedger, today
 from rlm.calls.prices import Prices, dollars
 from rlm.errors import BudgetSpent
 from rlm.models.lm import LM, Message, Reply, with_counted_usage
@@ -19,7 +19,9 @@ class Meter:
     at once, at most one goes over it.
     """
 
-    def __init__(self, ledger: Ledger, prices: Prices, run_dollars: float | None, day_dollars: float | None) -> None:
+    def __init__(
+        self, ledger: CostLedger, prices: Prices, run_dollars: float | None, day_dollars: float | None
+    ) -> None:
         """Reads what was spent before the first call (1 GET)."""
         self.day_dollars = day_dollars
         self.run_dollars = run_dollars

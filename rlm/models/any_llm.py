@@ -85,7 +85,7 @@ def knows(provider: str) -> bool:
     )
 
 
-class _Client:
+class _Provider:
     """The client of a provider, with what `SDKClient` asks of one."""
 
     def __init__(self, ask: Any, api_key: str | None, base_url: str | None) -> None:
@@ -95,7 +95,7 @@ class _Client:
         """The library closes what it holds."""
 
 
-def _connect(provider: str, api_key: str | None, base_url: str | None, given: Mapping[str, Any]) -> _Client:
+def _connect(provider: str, api_key: str | None, base_url: str | None, given: Mapping[str, Any]) -> _Provider:
     try:
         import any_llm
         from any_llm.exceptions import UnsupportedParameterError
@@ -103,9 +103,9 @@ def _connect(provider: str, api_key: str | None, base_url: str | None, given: Ma
         raise LLMError(_INSTALL.format(provider)) from None
     make = partial(any_llm.AnyLLM.create, provider, api_key, base_url, unified_exceptions=True, **given)
     try:
-        return _Client(make(max_retries=0), api_key, base_url)
+        return _Provider(make(max_retries=0), api_key, base_url)
     except UnsupportedParameterError:  # its SDK has no retries that could be counted twice
-        return _Client(make(), api_key, base_url)
+        return _Provider(make(), api_key, base_url)
 
 
 def _stream(client: Any, request: Mapping[str, Any], on_delta: Callable[[str], object]) -> tuple[str, Any]:

@@ -22,7 +22,7 @@ from rlm.runners import worker
 from rlm.runners.confine import bubblewrap, landlock, limits, namespaces, seccomp, system
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, FolderView
-from rlm.runners.link import Link
+from rlm.runners.link import WorkerLink
 
 FAILED = 70
 """Exit status of a worker that could not be confined: EX_SOFTWARE of sysexits."""
@@ -102,7 +102,7 @@ def _run_worker(plan: dict[str, Any], bounds: Limits) -> NoReturn:
     read_fd, write_fd = plan["channel"]
     if read_fd == 0:  # pipes to a container: cells must not find them where their output would go
         read_fd, write_fd = os.dup(0), os.dup(1)
-    link = Link(read_fd, write_fd)
+    link = WorkerLink(read_fd, write_fd)
     worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
     os._exit(0)
 

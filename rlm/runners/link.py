@@ -39,7 +39,7 @@ class _Slot:
         self._gate.acquire(timeout=_LOOK_AGAIN_SECONDS)
 
 
-class Link(Channel):
+class WorkerLink(Channel):
     """A channel that hands each answer to the thread that asked. Safe for use by many threads."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:

@@ -20,7 +20,7 @@ from rlm.context import protocol
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import HEAD_BYTES, PROTOCOL, ChannelClosed, Message
-from rlm.runners.link import Link
+from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
 from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_value, unpack
 
@@ -39,7 +39,7 @@ def prepare() -> None:
     selectors.DefaultSelector = selectors.PollSelector  # type: ignore[misc,assignment] # `epoll` is refused
 
 
-def main(link: Link, thread: MainThread, hello: dict[str, Any]) -> None:
+def main(link: WorkerLink, thread: MainThread, hello: dict[str, Any]) -> None:
     """Say hello, receive the context, and run cells on `thread` until the host goes."""
     os.environ.clear()
     try:
@@ -52,7 +52,7 @@ def main(link: Link, thread: MainThread, hello: dict[str, Any]) -> None:
     os._exit(0)  # threads of cells must not keep the process
 
 
-def _serve(link: Link, thread: MainThread, start: dict[str, Any], body: memoryview) -> NoReturn:
+def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: memoryview) -> NoReturn:
     try:
         calls = RemoteCalls(link)
         runner = _make_runner(link, thread, calls, start, body)
@@ -70,7 +70,7 @@ def _serve(link: Link, thread: MainThread, start: dict[str, Any], body: memoryvi
             _run_cell(link, runner, calls, head)
 
 
-def _run_cell(link: Link, runner: LocalRunner, calls: RemoteCalls, head: dict[str, Any]) -> None:
+def _run_cell(link: WorkerLink, runner: LocalRunner, calls: RemoteCalls, head: dict[str, Any]) -> None:
     calls.limit(head["seconds"])
     result = runner.run(head["code"])
     answer, refused = result.final_answer, ""
@@ -95,7 +95,7 @@ def _run_cell(link: Link, runner: LocalRunner, calls: RemoteCalls, head: dict[st
     link.send({"op": "done", "id": head["id"], "result": fields, "texts": [len(text) for text in texts]}, texts)
 
 
-def _reply_with_text(link: Link, number: int, make: Callable[[], str]) -> None:
+def _reply_with_text(link: WorkerLink, number: int, make: Callable[[], str]) -> None:
     try:
         text = make().encode("utf-8", "surrogatepass")
         if why := _why_too_broken([text]):
@@ -119,7 +119,7 @@ def _escape_surrogates(text: str) -> str:
 
 
 def _make_runner(
-    link: Link, thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview
+    link: WorkerLink, thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview
 ) -> LocalRunner:
     entry = start.get("entry")
     context = unpack(body) if entry is None else _make_served_context(entry, link)
@@ -135,7 +135,7 @@ def _make_runner(
     )
 
 
-def _make_served_context(entry: str, link: Link) -> Any:
+def _make_served_context(entry: str, link: WorkerLink) -> Any:
     """The context that the function `entry`, `module:name`, makes; it asks the host over the link."""
     module, _, name = entry.partition(":")
     make = getattr(importlib.import_module(module), name)
@@ -171,7 +171,7 @@ def _make_error(name: str, text: str) -> Exception:
 class RemoteCalls:
     """Stands in a worker for the host's `SubCalls`."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: WorkerLink) -> None:
         self._link = link
         self.context: object = None
         """Crosses by name."""
@@ -241,7 +241,7 @@ class MainThread:
     """Runs cells in the main thread, where a signal interrupts more than another thread could: `time.sleep`, a wait for
     the host, a pattern that backtracks."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: WorkerLink) -> None:
         self._link = link
         self._left: Callable[[], float] = lambda: 0.0
         self._armed = False

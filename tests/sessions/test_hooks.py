@@ -278,7 +278,7 @@ THEIRS = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "co
 
 
 @pytest.mark.parametrize("agent", settings.AGENTS.values(), ids=settings.AGENTS)
-def test_hooks_go_in_and_out(agent: settings.Agent, tmp_path: Path) -> None:
+def test_hooks_go_in_and_out(agent: settings.AgentSettings, tmp_path: Path) -> None:
     path = tmp_path / "folder" / "settings.json"
     for before in ({}, THEIRS, {"hooks": {}}):
         path.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from rlm.runners import worker
-from rlm.runners.link import Link
+from rlm.runners.link import WorkerLink
 
 ABSENT = ("google_crc32c", "zstandard")
 """Compiled libraries that check and compress what is stored; the host does that."""
@@ -27,7 +27,7 @@ _plain_asyncio: dict[str, ModuleType] = {}
 """Its modules without that loop, if they were imported ahead."""
 
 
-class OneThreadLink(Link):
+class OneThreadLink(WorkerLink):
     """A link of a process with one thread, whose reads block."""
 
     def interrupted(self) -> bool:
@@ -124,7 +124,7 @@ def _use_plain_asyncio() -> None:
     sys.modules.update(_plain_asyncio)
     import asyncio
 
-    class Loop(asyncio.SelectorEventLoop):
+    class HostLoop(asyncio.SelectorEventLoop):
         def __init__(self) -> None:
             super().__init__(_Sleep())
 
@@ -138,4 +138,4 @@ def _use_plain_asyncio() -> None:
             pass
 
     asyncio._set_running_loop(None)
-    asyncio.new_event_loop = asyncio.events.new_event_loop = Loop
+    asyncio.new_event_loop = asyncio.events.new_event_loop = HostLoop

@@ -19,7 +19,7 @@ from sessions.agents import Claude, session_id, small
 from monocontext.errors import DamagedData, NotFound
 from monocontext.sessions import Sessions, SessionStore, upload_session
 from monocontext.sessions.readers import recognize_session
-from monocontext.sessions.spending import Ledger, today
+from monocontext.sessions.spending import CostLedger, today
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
@@ -339,7 +339,7 @@ class Bills(ScriptedLM):
 
 
 def spent(store: Store) -> float:
-    return Ledger(store, "proj").load().dollars(today())
+    return CostLedger(store, "proj").load().dollars(today())
 
 
 def test_a_limit_of_a_day_is_one_for_all_runs_and_the_brief_says_so(tmp_path: Path) -> None:

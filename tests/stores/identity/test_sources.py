@@ -17,7 +17,7 @@ from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied
 from monocontext.stores import open_store
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.found import Found
+from monocontext.stores.s3.identity.found import FoundKeys
 from monocontext.stores.s3.identity.identity import NativeIdentity
 from monocontext.stores.s3.identity.reasons import NoIdentity
 from monocontext.testing import S3StandIn
@@ -172,11 +172,11 @@ class Source:
     def __init__(self, lives_seconds: float) -> None:
         self.now, self.asked, self.lives, self.fails = 0.0, 0, lives_seconds, False
 
-    def __call__(self) -> Found:
+    def __call__(self) -> FoundKeys:
         self.asked += 1
         if self.fails:
             raise NoIdentity("the source is gone")
-        return Found(Credentials(f"key-{self.asked}", "s"), "a source", self.now + self.lives)
+        return FoundKeys(Credentials(f"key-{self.asked}", "s"), "a source", self.now + self.lives)
 
 
 def test_keys_are_renewed_before_they_end() -> None:
@@ -224,7 +224,7 @@ def test_keys_that_ended_before_they_came() -> None:
 def test_of_many_threads_one_renews() -> None:
     source, entered, go = Source(3600), threading.Event(), threading.Event()
 
-    def slowly() -> Found:
+    def slowly() -> FoundKeys:
         if source.asked:
             entered.set()
             assert go.wait(60)

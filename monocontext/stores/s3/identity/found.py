@@ -11,7 +11,7 @@ from monocontext.stores.http.signing import Credentials
 from monocontext.stores.s3.identity.reasons import NoIdentity
 
 
-class Found(NamedTuple):
+class FoundKeys(NamedTuple):
     """Credentials that a source gave."""
 
     credentials: Credentials
@@ -21,14 +21,14 @@ class Found(NamedTuple):
     """In seconds since 1970; `None` for keys that stay."""
 
 
-def keys_of(answer: Mapping[str, Any], source: str, names: tuple[str, str, str, str]) -> Found:
+def keys_of(answer: Mapping[str, Any], source: str, names: tuple[str, str, str, str]) -> FoundKeys:
     """The keys in an answer that names them `names`: access key, secret key, token and end. Raises `NoIdentity`."""
     missing = [name for name in names[:2] if not isinstance(answer.get(name), str) or not answer[name]]
     if missing:
         raise NoIdentity(f"{source} gave no {' and no '.join(missing)}")
     end = answer.get(names[3])
     keys = Credentials(answer[names[0]], answer[names[1]], answer.get(names[2]) or None)
-    return Found(keys, source, None if end is None else seconds_of(end, source))
+    return FoundKeys(keys, source, None if end is None else seconds_of(end, source))
 
 
 def seconds_of(end: Any, source: str) -> float:

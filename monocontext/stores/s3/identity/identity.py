@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.found import Found
+from monocontext.stores.s3.identity.found import FoundKeys
 from monocontext.stores.s3.identity.reasons import NoIdentity
 
 _ADVISED_SECONDS = 15 * 60
@@ -43,7 +43,7 @@ class Identity(Protocol):
 class NativeIdentity:
     """The keys of a source of ours; `look_up` asks it again."""
 
-    def __init__(self, look_up: Callable[[], Found], wall_clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, look_up: Callable[[], FoundKeys], wall_clock: Callable[[], float] = time.time) -> None:
         self._look_up = look_up
         self._clock = wall_clock
         self._process, self._lock = os.getpid(), threading.Lock()
@@ -60,7 +60,7 @@ class NativeIdentity:
             return found.credentials
         return self._renewed()
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: FoundKeys) -> None:
         life = float("inf") if found.expires is None else found.expires - self._clock()
         if life <= 0:
             raise NoIdentity(f"{found.source} gave keys that have expired")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from monocontext.stores.s3.identity.exchange import exchange
-from monocontext.stores.s3.identity.found import Found, keys_of, parse_json
+from monocontext.stores.s3.identity.found import FoundKeys, keys_of, parse_json
 from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
 from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
 from monocontext.stores.s3.identity.settings import Settings
@@ -34,7 +34,7 @@ _EXTENSION_SECONDS = 20 * 60
 """An instance may be given keys that are about to end, where the service has trouble: they go on to be accepted."""
 
 
-def from_container(settings: Settings, tls: Callable[[], SSLContext]) -> Found | None:
+def from_container(settings: Settings, tls: Callable[[], SSLContext]) -> FoundKeys | None:
     """Keys of a task, a pod or a function (1 GET, up to 3 within the limit). Raises `NoIdentity`."""
     environment = settings.environment
     relative = environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
@@ -85,7 +85,7 @@ def _container_token(settings: Settings) -> str | None:
     return token
 
 
-def from_instance(settings: Settings, tls: Callable[[], SSLContext], tried: list[str]) -> Found | None:
+def from_instance(settings: Settings, tls: Callable[[], SSLContext], tried: list[str]) -> FoundKeys | None:
     """Keys of the role of an instance (3 requests), or `None`, with the reason in `tried`."""
     environment = settings.environment
     if environment.get("AWS_EC2_METADATA_DISABLED", "false").lower() == "true":
@@ -115,7 +115,7 @@ def from_instance(settings: Settings, tls: Callable[[], SSLContext], tried: list
     return None
 
 
-def _from_role(base: str, source: str, tls: Callable[[], SSLContext]) -> Found | None:
+def _from_role(base: str, source: str, tls: Callable[[], SSLContext]) -> FoundKeys | None:
     proxy, until = find_proxy(base), time.monotonic() + LIMIT_SECONDS
     root = base if base.endswith("/") else base + "/"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from monocontext.stores.s3.identity.exchange import exchange
-from monocontext.stores.s3.identity.found import Found, keys_of, parse_json, seconds_of
+from monocontext.stores.s3.identity.found import FoundKeys, keys_of, parse_json, seconds_of
 from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
 from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
 from monocontext.stores.s3.identity.settings import Settings
@@ -31,7 +31,7 @@ _RENEWING = ("refreshToken", "clientId", "clientSecret", "registrationExpiresAt"
 _RENEW_SECONDS = 15 * 60
 
 
-def from_web_identity(settings: Settings, region: str | None, tls: Callable[[], SSLContext]) -> Found | None:
+def from_web_identity(settings: Settings, region: str | None, tls: Callable[[], SSLContext]) -> FoundKeys | None:
     """Keys of a role for the token of a pod or a job (1 POST to STS). Raises `NoIdentity`, `AskBotocore`."""
 
     def get(name: str) -> Any:
@@ -74,7 +74,7 @@ def _element(xml: str, name: str) -> str | None:
     return found[1] if found else None
 
 
-def from_sso(settings: Settings, tls: Callable[[], SSLContext]) -> Found | None:
+def from_sso(settings: Settings, tls: Callable[[], SSLContext]) -> FoundKeys | None:
     """Keys of a role for the token that `aws sso login` left in a file (1 GET to the portal).
 
     Raises `NoIdentity`, and `AskBotocore` where the token has to be renewed first.

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.found import Found, keys_of, parse_json, seconds_of
+from monocontext.stores.s3.identity.found import FoundKeys, keys_of, parse_json, seconds_of
 from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity, NothingFound
 from monocontext.stores.s3.identity.settings import Settings
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-def find(settings: Settings, region: str | None, tls: Callable[[], SSLContext]) -> Found:
+def find(settings: Settings, region: str | None, tls: Callable[[], SSLContext]) -> FoundKeys:
     """The keys of a profile; `region` is that of STS. Raises `NoIdentity`, and `AskBotocore` for other sources."""
     environment, profile, name = settings.environment, settings.profile, settings.profile_name
     tried: list[str] = []
@@ -59,7 +59,7 @@ def find(settings: Settings, region: str | None, tls: Callable[[], SSLContext]) 
     raise NothingFound(", ".join(tried))
 
 
-def _from_environment(settings: Settings) -> Found | None:
+def _from_environment(settings: Settings) -> FoundKeys | None:
     environment = settings.environment
     if not environment.get("AWS_ACCESS_KEY_ID"):
         return None
@@ -68,30 +68,30 @@ def _from_environment(settings: Settings) -> Found | None:
     if not secret:
         raise NoIdentity("AWS_ACCESS_KEY_ID is set but not AWS_SECRET_ACCESS_KEY")
     expires = seconds_of(end, "AWS_CREDENTIAL_EXPIRATION") if end else None
-    return Found(Credentials(environment["AWS_ACCESS_KEY_ID"], secret, token), "the environment", expires)
+    return FoundKeys(Credentials(environment["AWS_ACCESS_KEY_ID"], secret, token), "the environment", expires)
 
 
-def _from_section(section: dict[str, Any], path: str, name: str) -> Found | None:
+def _from_section(section: dict[str, Any], path: str, name: str) -> FoundKeys | None:
     if "aws_access_key_id" not in section:
         return None
     source = f"{path}, profile {name}"
     if "aws_secret_access_key" not in section:
         raise NoIdentity(f"{source} has aws_access_key_id but no aws_secret_access_key")
     token = section.get("aws_security_token", section.get("aws_session_token"))
-    return Found(Credentials(section["aws_access_key_id"], section["aws_secret_access_key"], token or None), source)
+    return FoundKeys(Credentials(section["aws_access_key_id"], section["aws_secret_access_key"], token or None), source)
 
 
-def _from_credentials(settings: Settings) -> Found | None:
+def _from_credentials(settings: Settings) -> FoundKeys | None:
     files, name = settings.files, settings.profile_name
     return _from_section(files.credentials.get(name, {}), files.credentials_path, name)
 
 
-def _from_config(settings: Settings) -> Found | None:
+def _from_config(settings: Settings) -> FoundKeys | None:
     files, name = settings.files, settings.profile_name
     return _from_section(files.config_profiles.get(name, {}), files.config_path, name)
 
 
-def _from_process(settings: Settings) -> Found | None:
+def _from_process(settings: Settings) -> FoundKeys | None:
     command = settings.profile.get("credential_process")
     if command is None:
         return None
