@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from rlm.compat.keywords import WithPeerKeywords, refuse
@@ -15,6 +16,15 @@ from rlm.rlm import READ_ALL
 from rlm.trajectory.completion import Completion
 
 _ENVIRONMENTS = ("local", "subprocess", "wasm", "docker", "modal")
+
+
+@dataclass(frozen=True, slots=True)
+class RLMLogger:
+    """`RLM(backend=..., logger=RLMLogger(log_dir="logs"))` writes one trajectory per run into that directory."""
+
+    log_dir: str
+    file_name: str = "rlm"
+    """Accepted; files are named `rlm_...` in any case."""
 
 
 class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):

@@ -1,1 +1,1 @@
-"""Modules of rlm-minimal by the names that they have there: `from rlm.utils.prompts import build_system_prompt`."""
+"""Keep the path of `rlm.utils.prompts`, as in rlm-minimal."""
