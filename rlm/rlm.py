@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import asdict, replace
-from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, Unpack, cast, overload
 
 from rlm.calls.backoff import Backoff
@@ -189,9 +188,7 @@ class RLM(_Shaped):
     def __enter__(self) -> RLM:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -8,18 +8,6 @@ from collections.abc import Sequence
 
 from benchmarks.virtual.traced import Operation
 
-CLASSES = (
-    "re-read",
-    "head",
-    "tail",
-    "scan",
-    "sequential",
-    "backward",
-    "stride",
-    "hit window",
-    "code-known",
-    "unpredictable",
-)
 GRAIN = 64 << 10
 """Characters that count as the same place."""
 _SEARCHES = ("find", "rfind", "in", "count", "scan", "lower", "finditer", "findall", "search")

@@ -66,26 +66,8 @@ class ContextProxy:
             raise TypeError(f"{name}() takes no {', '.join(options)} here: give it by position")
         return self._ask(name, *arguments)
 
-    def __eq__(self, other: Any) -> Any:
-        return self._ask("__eq__", other) if (isinstance(other, str) or _is_proxy(other)) else NotImplemented
-
     def __hash__(self) -> int:
         return hash(str(self))
-
-    def __lt__(self, other: Any) -> Any:
-        return self._ask("__lt__", other) if (isinstance(other, str) or _is_proxy(other)) else NotImplemented
-
-    def __le__(self, other: Any) -> Any:
-        return self._ask("__le__", other) if (isinstance(other, str) or _is_proxy(other)) else NotImplemented
-
-    def __gt__(self, other: Any) -> Any:
-        return self._ask("__gt__", other) if (isinstance(other, str) or _is_proxy(other)) else NotImplemented
-
-    def __ge__(self, other: Any) -> Any:
-        return self._ask("__ge__", other) if (isinstance(other, str) or _is_proxy(other)) else NotImplemented
-
-    def __add__(self, other: Any) -> Any:
-        return self._ask("__add__", other) if (isinstance(other, str) or _is_proxy(other)) else NotImplemented
 
     def __radd__(self, other: Any) -> Any:
         return self._ask("__radd__", other) if isinstance(other, str) else NotImplemented
@@ -169,6 +151,17 @@ class ContextProxy:
         if name.startswith("_") or not hasattr("", name):
             raise AttributeError(name)
         return lambda *arguments, **options: self._method(name, arguments, options)
+
+
+def _host_operator(name: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return self._ask(name, other) if isinstance(other, str) or _is_proxy(other) else NotImplemented
+
+    return method
+
+
+for _proxy_operator in ("__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__add__"):
+    setattr(ContextProxy, _proxy_operator, _host_operator(_proxy_operator))
 
 
 class DerivedProxy(ContextProxy):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monocontext.cli.options import S3, Allow, check_place
+from monocontext.cli.options import S3, Allow, check_place, options_of
 from monocontext.options import StoreOptions
 
 if TYPE_CHECKING:
@@ -66,12 +66,8 @@ def serving(
     if not (urls or sessions or memory):
         raise typer.BadParameter("nothing to serve: name a context, --sessions or --memory")
 
-    def of(url: str) -> StoreOptions:
-        check_place(url, options)
-        return options if url.startswith("s3:") else StoreOptions()
-
-    archive = Sessions.open(sessions, **of(sessions)) if sessions else None
-    kept = Memory.open(memory, **of(memory)) if memory else None
+    archive = Sessions.open(sessions, **options_of(sessions, options)) if sessions else None
+    kept = Memory.open(memory, **options_of(memory, options)) if memory else None
     served = Served(urls, sessions=archive, memory=kept, allow=allow, store_options=options)
     try:
         yield served

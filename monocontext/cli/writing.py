@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
@@ -16,11 +17,11 @@ from monocontext.cli.options import (
     S3,
     Allow,
     AsJson,
-    check_place,
     one_of,
     options_of,
     parse_bytes,
     parse_seconds,
+    with_options,
 )
 from monocontext.cli.printing import note, say
 from monocontext.cli.progress import progress_bar, total_bytes
@@ -67,6 +68,46 @@ NoFilters = Annotated[bool, typer.Option("--no-filters", help="Write no search f
 HEADER = "=== FILE: {path} ==="
 
 
+class Inputs(NamedTuple):
+    """How a command reads its sources."""
+
+    read: Callable[[list[str]], Iterator[Source]]
+    folders: dict[str, Any]
+    """Keywords of `publish` and `append`."""
+
+
+def input_options(
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    header: Header = HEADER,
+    include: Globs = None,
+    exclude: Globs = None,
+    follow_links: FollowLinks = False,
+    tables: Tables = None,
+    text_field: TextField = "text",
+    name_field: NameField = None,
+    unique: Unique = False,
+) -> Inputs:
+    """The options of a command with a parameter `inputs`."""
+    header = header.replace("\\n", "\n")
+    folders = {
+        "encoding": encoding,
+        "errors": errors,
+        "header": header if not header or header.endswith("\n") else header + "\n",
+        "include": tuple(include or ()),
+        "exclude": tuple(exclude or ()),
+        "follow_links": follow_links,
+        "note": note,
+    }
+    return Inputs(
+        partial(_sources, tables=tables, text_field=text_field, name_field=name_field, unique=unique), folders
+    )
+
+
+with_inputs = with_options("inputs", input_options)
+
+
+@with_inputs
 def upload(
     places: Places,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]  # typer parses defaults too
@@ -74,20 +115,11 @@ def upload(
     codec: Annotated[
         str, typer.Option(help="zstd, or raw: segments stay plain text.", autocompletion=one_of("zstd", "raw"))
     ] = "zstd",
-    encoding: Encoding = "utf-8",
-    errors: Errors = "strict",
-    header: Header = HEADER,
-    include: Globs = None,
-    exclude: Globs = None,
-    follow_links: FollowLinks = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
     no_filters: NoFilters = False,
-    tables: Tables = None,
-    text_field: TextField = "text",
-    name_field: NameField = None,
-    unique: Unique = False,
     dask: Dask = None,
     *,
+    inputs: Inputs,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
@@ -96,12 +128,12 @@ def upload(
 
     sources, url, options = _split(places, s3)
     with (
-        progress_bar("upload", total_bytes(sources, follow_links)) as progress,
+        progress_bar("upload", total_bytes(sources, inputs.folders["follow_links"])) as progress,
         usage_errors(),
         workers(dask) as executor,
     ):
         manifest = publish(
-            _sources(sources, tables, text_field, name_field, unique),
+            inputs.read(sources),
             url,
             frame_bytes=frame_bytes,
             segment_bytes=segment_bytes,
@@ -111,25 +143,16 @@ def upload(
             progress=progress,
             store_options=options,
             executor=executor,
-            **_reading_options(encoding, errors, header, include, exclude, follow_links),
+            **inputs.folders,
         )
     print_root(manifest, url, as_json)
 
 
+@with_inputs
 def append(
     places: Places,
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
-    encoding: Encoding = "utf-8",
-    errors: Errors = "strict",
-    header: Header = HEADER,
-    include: Globs = None,
-    exclude: Globs = None,
-    follow_links: FollowLinks = False,
     no_filters: NoFilters = False,
-    tables: Tables = None,
-    text_field: TextField = "text",
-    name_field: NameField = None,
-    unique: Unique = False,
     drop_older_than: Annotated[
         float | None,
         typer.Option(
@@ -140,6 +163,7 @@ def append(
     ] = None,
     dask: Dask = None,
     *,
+    inputs: Inputs,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
@@ -148,12 +172,12 @@ def append(
 
     sources, url, options = _split(places, s3)
     with (
-        progress_bar("append", total_bytes(sources, follow_links)) as progress,
+        progress_bar("append", total_bytes(sources, inputs.folders["follow_links"])) as progress,
         usage_errors(),
         workers(dask) as executor,
     ):
         manifest = append_to(
-            _sources(sources, tables, text_field, name_field, unique),
+            inputs.read(sources),
             url,
             segment_bytes=segment_bytes,
             filters=not no_filters,
@@ -161,7 +185,7 @@ def append(
             progress=progress,
             store_options=options,
             executor=executor,
-            **_reading_options(encoding, errors, header, include, exclude, follow_links),
+            **inputs.folders,
         )
     print_root(manifest, url, as_json)
 
@@ -216,9 +240,7 @@ def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, St
     *sources, url = places
     if not sources:
         raise typer.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
-    options = options if url.startswith("s3:") else {}
-    check_place(url, options)
-    return sources, url, options
+    return sources, url, options_of(url, options)
 
 
 def _sources(
@@ -243,26 +265,6 @@ def _sources(
                 yield data
         else:
             yield Path(name).expanduser()
-
-
-def _reading_options(
-    encoding: str,
-    errors: str,
-    header: str,
-    include: list[str] | None,
-    exclude: list[str] | None,
-    follow_links: bool,
-) -> dict[str, Any]:
-    header = header.replace("\\n", "\n")
-    return {
-        "encoding": encoding,
-        "errors": errors,
-        "header": header if not header or header.endswith("\n") else header + "\n",
-        "include": tuple(include or ()),
-        "exclude": tuple(exclude or ()),
-        "follow_links": follow_links,
-        "note": note,
-    }
 
 
 @contextmanager

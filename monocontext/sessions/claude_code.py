@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Turn
 
@@ -52,11 +52,7 @@ class ClaudeCode:
     def discover(self) -> Iterator[SessionFile]:
         """Main sessions and those of subagents, in no order. A file that vanishes meanwhile is left out."""
         for root in [self._root] if self._root else _roots():
-            for path in sorted((root / "projects").glob("*/**/*.jsonl")):
-                try:
-                    yield SessionFile(path, session_id_of(path), self.agent, path.stat().st_mtime)
-                except FileNotFoundError:
-                    continue
+            yield from sessions_of(sorted((root / "projects").glob("*/**/*.jsonl")), session_file)
 
     def maker(self, session_id: str) -> TurnMaker:
         return _ClaudeTurns(session_id)
@@ -70,6 +66,10 @@ def _roots() -> list[Path]:
     if details:
         return [Path(details)]
     return [path for path in (Path.home() / ".claude", Path.home() / ".config" / "claude") if path.is_dir()]
+
+
+def session_file(path: Path) -> SessionFile:
+    return SessionFile(path, session_id_of(path), ClaudeCode.agent, path.stat().st_mtime)
 
 
 def session_id_of(path: Path) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Turn
 
@@ -34,18 +34,20 @@ class Codex:
         """Rollouts, archived ones too, in no order."""
         root = self._root or Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
         for folder in ("sessions", "archived_sessions"):
-            for path in sorted((root / folder).glob("**/rollout-*.jsonl*")):
-                if path.name.endswith((".jsonl", ".jsonl.zst")):
-                    try:
-                        yield SessionFile(path, session_id_of(path), self.agent, path.stat().st_mtime)
-                    except FileNotFoundError:
-                        continue
+            found = sorted((root / folder).glob("**/rollout-*.jsonl*"))
+            yield from sessions_of(
+                (path for path in found if path.name.endswith((".jsonl", ".jsonl.zst"))), session_file
+            )
 
     def maker(self, session_id: str) -> TurnMaker:
         return _CodexTurns(session_id)
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
         return read_lines(path)
+
+
+def session_file(path: Path) -> SessionFile:
+    return SessionFile(path, session_id_of(path), Codex.agent, path.stat().st_mtime)
 
 
 def session_id_of(path: Path) -> str:

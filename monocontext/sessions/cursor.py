@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Turn
 
@@ -23,11 +23,8 @@ class Cursor:
 
     def discover(self) -> Iterator[SessionFile]:
         """Files in `~/.cursor/projects/<project>/agent-transcripts`, in no order."""
-        for path in (Path.home() / ".cursor" / "projects").glob("*/agent-transcripts/**/*.jsonl"):
-            try:
-                yield session_file(path)
-            except FileNotFoundError:
-                continue
+        projects = Path.home() / ".cursor" / "projects"
+        return sessions_of(projects.glob("*/agent-transcripts/**/*.jsonl"), session_file)
 
     def maker(self, session_id: str) -> TurnMaker:
         return _CursorTurns(session_id)

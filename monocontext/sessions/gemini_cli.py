@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, lines_of_records, read_document, read_lines
 from monocontext.sessions.turn import Turn
 
@@ -27,12 +27,8 @@ class GeminiCli:
 
     def discover(self) -> Iterator[SessionFile]:
         """Files in `~/.gemini/tmp/<project>/chats`, those of subagents below their session's, in no order."""
-        for path in (Path.home() / ".gemini" / "tmp").glob("*/chats/**/*.json*"):
-            if path.suffix in (".json", ".jsonl"):
-                try:
-                    yield session_file(path)
-                except (FileNotFoundError, InvalidText):
-                    continue
+        found = (Path.home() / ".gemini" / "tmp").glob("*/chats/**/*.json*")
+        return sessions_of((path for path in found if path.suffix in (".json", ".jsonl")), session_file)
 
     def maker(self, session_id: str) -> TurnMaker:
         return _GeminiTurns(session_id)

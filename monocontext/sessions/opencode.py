@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text
+from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, lines_of_records, read_document
 from monocontext.sessions.turn import Turn
 
@@ -39,11 +39,7 @@ class OpenCode:
                 for session, parent, updated in rows.execute("SELECT id, parent_id, time_updated FROM session"):
                     name = _session_name(session, parent)
                     yield SessionFile(database / session, name, self.agent, updated / 1000)
-        for path in (data / "storage" / "session").glob("*/ses_*.json"):
-            try:
-                yield session_file(path)
-            except (FileNotFoundError, InvalidText):
-                continue
+        yield from sessions_of((data / "storage" / "session").glob("*/ses_*.json"), session_file)
 
     def maker(self, session_id: str) -> TurnMaker:
         return _OpenCodeTurns(session_id)

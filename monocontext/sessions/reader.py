@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from monocontext.errors import InvalidText
 from monocontext.sessions.records import Record, RecordLine
 from monocontext.sessions.turn import Kind, Turn
 
@@ -29,6 +30,15 @@ class SessionFile:
     """Last written, in seconds since 1970."""
     folder: str = ""
     """Names its project where its records name no directory: an absolute path, or the agent's word for it."""
+
+
+def sessions_of(paths: Iterable[Path], read: Callable[[Path], SessionFile]) -> Iterator[SessionFile]:
+    """The files as sessions. One that vanishes meanwhile, or is no session, is left out."""
+    for path in paths:
+        try:
+            yield read(path)
+        except (FileNotFoundError, InvalidText):
+            continue
 
 
 class TurnMaker(ABC):

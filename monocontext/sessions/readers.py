@@ -24,6 +24,8 @@ AGENTS: dict[str, SessionReader] = {
     for each in (ClaudeCode(), Codex(), GeminiCli(), OpenCode(), Cursor(), Aider(), Chat(), PlainText())
 }
 _FILES: dict[str, Callable[[Path], SessionFile]] = {
+    ClaudeCode.agent: claude_code.session_file,
+    Codex.agent: codex.session_file,
     GeminiCli.agent: gemini_cli.session_file,
     OpenCode.agent: opencode.session_file,
     Cursor.agent: cursor.session_file,
@@ -68,14 +70,9 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
     """A file as a session, by its content. Raises `InvalidText` where it is none, `OSError`."""
     kind = agent or _recognize_agent(path)
-    modified = path.stat().st_mtime
     if kind in _FILES:
         return _FILES[kind](path)
-    if kind == ClaudeCode.agent:
-        return SessionFile(path, claude_code.session_id_of(path), kind, modified)
-    if kind == Codex.agent:
-        return SessionFile(path, codex.session_id_of(path), kind, modified)
-    return SessionFile(path, chat.session_id_of(path, AGENTS[kind].lines(path)), kind, modified)
+    return SessionFile(path, chat.session_id_of(path, AGENTS[kind].lines(path)), kind, path.stat().st_mtime)
 
 
 def _recognize_agent(path: Path) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from monocontext.errors import StoreFailure
-from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.stores.protocol import Blob, Store
 from monocontext.testing.stores import Request, WrappedStore
 
 Fault = Callable[[Blob], Blob]
@@ -120,36 +120,15 @@ class CrashingStore(WrappedStore):
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         with self._lock:
-            self._check_alive()
-            if self._left == 0:
+            if self._left == 0 and not self.crashed:
                 self.crashed = True
                 if self._landed:
-                    super().put(key, data, if_absent=if_absent, if_match=if_match)
+                    self.store.put(key, data, if_absent=if_absent, if_match=if_match)
                 raise Crash(f"before the answer to put {key}" if self._landed else f"before put {key}")
             self._left -= 1
             # Under the lock, so that with several writers the crash comes after exactly that many puts.
             return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        self._check_alive()
-        return super().get(key, most_bytes=most_bytes)
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        self._check_alive()
-        return super().get_range(key, start, length, etag=etag)
-
-    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        self._check_alive()
-        return super().list(prefix)
-
-    def head(self, key: str) -> ObjectInfo:
-        self._check_alive()
-        return super().head(key)
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        self._check_alive()
-        super().delete(key, if_match=if_match)
-
-    def _check_alive(self) -> None:
+    def _before(self, request: Request) -> None:
         if self.crashed:
             raise Crash("after the crash")

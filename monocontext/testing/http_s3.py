@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from monocontext.stores import open_store
@@ -130,9 +129,7 @@ class S3StandIn:
         self._accepting.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close all connections and wait for all threads to end."""
         listener, self._listener = self._listener, None
         self._stopping.set()

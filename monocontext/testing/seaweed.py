@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from monocontext.errors import StoreFailure
@@ -68,9 +67,7 @@ class SeaweedServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property

@@ -16,6 +16,20 @@ from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
 _LISTED_PER_REQUEST = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to a store."""
+
+    verb: str
+    """`get`, `get_range`, `put`, `list`, `head` or `delete`."""
+    key: str
+    """The key, or the prefix of a `list`."""
+    start: int | None = None
+    """The first byte of a range; `None` for other verbs."""
+    length: int | None = None
+    """Bytes of a range, or of a `put`; `None` for other verbs."""
+
+
 class WrappedStore:
     """Passes every call on to the store below; each subclass changes one thing."""
 
@@ -32,41 +46,36 @@ class WrappedStore:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} around {self.store!r}>"
 
+    def _before(self, request: Request) -> None:
+        """Called before each request."""
+
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        self._before(Request("get", key))
         return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        self._before(Request("get_range", key, start, length))
         return self.store.get_range(key, start, length, etag=etag)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        self._before(Request("put", key, 0, len(data)))
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        self._before(Request("list", prefix))
         return self.store.list(prefix)
 
     def head(self, key: str) -> ObjectInfo:
+        self._before(Request("head", key))
         return self.store.head(key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
+        self._before(Request("delete", key))
         # Without a condition no argument is passed: stores of users may not take one.
         self.store.delete(key, **({} if if_match is None else {"if_match": if_match}))
 
     def close(self) -> None:
         self.store.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request to a store."""
-
-    verb: str
-    """`get`, `get_range`, `put`, `list`, `head` or `delete`."""
-    key: str
-    """The key, or the prefix of a `list`."""
-    start: int | None = None
-    """The first byte of a range; `None` for other verbs."""
-    length: int | None = None
-    """Bytes of a range, or of a `put`; `None` for other verbs."""
 
 
 class CountingStore(WrappedStore):
@@ -114,36 +123,24 @@ class CountingStore(WrappedStore):
             return self.counts.total()
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        self._count(Request("get", key))
         return self._count_read(super().get(key, most_bytes=most_bytes))
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        self._count(Request("get_range", key, start, length))
         return self._count_read(super().get_range(key, start, length, etag=etag))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        self._count(Request("put", key, 0, len(data)))
         etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
         with self._lock:
             self.bytes_written += len(data)
         return etag
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        self._count(Request("list", prefix))
         for number, found in enumerate(super().list(prefix)):
             if number and number % _LISTED_PER_REQUEST == 0:
-                self._count(Request("list", prefix))
+                self._before(Request("list", prefix))
             yield found
 
-    def head(self, key: str) -> ObjectInfo:
-        self._count(Request("head", key))
-        return super().head(key)
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        self._count(Request("delete", key))
-        super().delete(key, if_match=if_match)
-
-    def _count(self, request: Request) -> None:
+    def _before(self, request: Request) -> None:
         with self._lock:
             self.log.append(request)
             self.counts[request.verb] += 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from random import Random
 
 from monocontext.stores.clock import Clock, SystemClock
-from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.stores.protocol import Blob, Store
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 from monocontext.testing.profiles import Profile, profile
-from monocontext.testing.stores import WrappedStore
+from monocontext.testing.stores import Request, WrappedStore
 
 
 class ThrottledStore(WrappedStore):
@@ -50,20 +49,11 @@ class ThrottledStore(WrappedStore):
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         self._wait_until(self._link.arrival(len(data), self._clock.now()))
-        self._wait_until(self._first_byte())
         return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        self._wait_until(self._first_byte())
-        return super().list(prefix)
-
-    def head(self, key: str) -> ObjectInfo:
-        self._wait_until(self._first_byte())
-        return super().head(key)
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        self._wait_until(self._first_byte())
-        super().delete(key, if_match=if_match)
+    def _before(self, request: Request) -> None:
+        if request.verb not in ("get", "get_range"):  # whose bytes travel while they wait
+            self._wait_until(self._first_byte())
 
     def _first_byte(self) -> float:
         """The moment at which the answer to a request sent now begins."""

@@ -13,7 +13,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -144,7 +144,7 @@ def main(
             f"2. Uploaded the standard library's source from {library}: {manifest.characters:,} characters, "
             f"{manifest.stored_bytes:,} bytes stored, in {time.perf_counter() - began:.1f} s."
         )
-        store = stack.enter_context(_closing(open_store(url, **options)))
+        store = stack.enter_context(closing(open_store(url, **options)))
         slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
         counted = CountingStore(slow)
         console.print(
@@ -219,14 +219,6 @@ def _server() -> Iterator[tuple[str, StoreOptions, str]]:
             {"client": server.client()},
             f"Started SeaweedFS, an S3 server, at {server.endpoint}.",
         )
-
-
-@contextmanager
-def _closing(store: Store) -> Iterator[Store]:
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 def _publish_library(library: Path, url: str, options: StoreOptions) -> Manifest:

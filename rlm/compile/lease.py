@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Self
 
 from monocontext.errors import AlreadyExists, MonocontextError, NotFound
@@ -86,9 +85,7 @@ class Lease:
             ended.set()
             thread.join()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give it back, if it is still ours (1 PUT)."""
         if self._etag is not None:
             self._seconds = -1.0

@@ -16,7 +16,6 @@ import base64
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from monocontext.options import StoreOptions
@@ -28,27 +27,12 @@ from monocontext.writing.folder import Folder, describe_left_out
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import LLMError, RunnerUnavailable
-from rlm.interpreter.names import (
-    get_default_volume_name,
-    get_memory_path,
-    get_workspace_volume_name,
-    sanitize_key,
-)
+from rlm.interpreter.names import get_default_volume_name
 from rlm.models.lm import LM
 from rlm.models.scripted import ScriptedLM
 from rlm.runners import make_runner
 from rlm.runners.runner import DEFAULT_RUNNER, Runner
 from rlm.runners.values import is_data
-
-__all__ = [
-    "FinalOutput",
-    "Interpreter",
-    "create_interpreter",
-    "get_default_volume_name",
-    "get_memory_path",
-    "get_workspace_volume_name",
-    "sanitize_key",
-]
 
 STDOUT_CHARACTERS = 10_000
 """Of one result; beyond it there is a summary."""
@@ -159,9 +143,7 @@ class Interpreter:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.shutdown()
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:

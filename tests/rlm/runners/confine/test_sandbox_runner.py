@@ -456,7 +456,8 @@ class Echo:
 
 def test_the_served_object_says_by_a_type_what_abuse_is(sandbox: Make) -> None:
     runner = sandbox(Echo())
-    find = "import gc\nfrom rlm.runners.link import WorkerLink as L\nlink = next(o for o in gc.get_objects() if type(o) is L)"
+    find = "import gc\nfrom rlm.runners.link import WorkerLink as L\n"
+    find += "link = next(o for o in gc.get_objects() if type(o) is L)"
     assert not runner.run(find.replace("import gc", "import gc; gc.unfreeze()")).stderr
     honest = runner.run("print(link.call({'op': 'context'}, [b'x'])[0]['error'])")
     assert honest.stdout == "['ValueError', 'an honest mistake']\n"
