@@ -1,4 +1,4 @@
-"""The first second: from a cold process to the first answer, against reading the object whole into a `str`.
+"""Measure the first second: from a cold process to the first answer, against reading the whole object into a `str`.
 
 Rounds are counted on a virtual clock, where each request takes one. Seconds are of real clients, each in a new process,
 in turns, against the stand-in: 150 ms to the first byte, 90 MB/s a connection and for the whole link.

@@ -1,4 +1,4 @@
-"""One way to the first answer, in a process of its own: `python first_second_client.py WAY ENDPOINT KEY NEEDLE`.
+"""Take one way to the first answer in a new process: `python first_second_client.py WAY ENDPOINT KEY NEEDLE`.
 
 Run by path, so that nothing is imported before the clock runs. Opens or downloads, finds the needle, takes the window
 around it; prints JSON: seconds from the start of this script (`cold`), the same again in the warm process for the same

@@ -1,4 +1,4 @@
-"""100 TB on a virtual store and a virtual clock: the root, an open, a slice, and a rare needle by 64 workers.
+"""Measure 100 TB on a virtual store and clock: the root, an open, a slice, and a rare needle by 64 workers.
 
 Requests and bytes are those of the engine; a request takes 30 ms and what its bytes take at 600 MB/s of its machine.
 """

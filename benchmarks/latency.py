@@ -1,4 +1,4 @@
-"""The latency table: one slice of 50 segments of 1000 lines, read in nine ways, in one run.
+"""Measure one slice of 50 segments of 1000 lines, read in nine ways, in one run.
 
 A real S3 server (SeaweedFS; a directory where there is none) with a fixed time added to each GET and 90 MB/s a
 connection. The first way is DeepRecurse's, re-implemented from its behaviour: one blocking GET a segment, no cache.

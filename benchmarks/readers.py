@@ -1,4 +1,4 @@
-"""Bytes that libraries read of one CSV: as a text of ours over `monocontext://`, and as a plain object over s3fs.
+"""Count the bytes that libraries read of one CSV: as a text over `monocontext://`, and as an object over s3fs.
 
     make test-libraries && PATH=.venv/bin:$PATH .venv-libraries/bin/python -m benchmarks.readers
 

@@ -1,4 +1,4 @@
-"""One search behind a distant store, in the ways that people have: download and look, stream and look, ripgrep, ours.
+"""Search behind a distant store as people do: download and look, stream and look, ripgrep, ours.
 
 Each way answers "in how many places is it?", for a needle with nothing at hand and then for another one with whatever
 the first has left behind (a text in memory, a file, a cache). smart_open and ripgrep come from a virtual environment of

@@ -1,4 +1,4 @@
-"""Code in a REPL cannot tell a `Monocontext` from a `str`: `Kit`. The code is in `monocontext.text.namespace`."""
+"""Export `Kit`, which lets code in a REPL take a `Monocontext` for a `str`. See `monocontext.text.namespace`."""
 
 from monocontext.text.namespace import Kit
 

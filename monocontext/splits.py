@@ -1,4 +1,4 @@
-"""Pickles of lazy lists, made by 0.1, name this module. The code is in `monocontext.text.lazy_lists`."""
+"""Keep the path that pickles of lazy lists, made by 0.1, name. See `monocontext.text.lazy_lists`."""
 
 from monocontext.text.lazy_lists import _make_again
 

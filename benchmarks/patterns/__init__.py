@@ -1,1 +1,1 @@
-"""What models do with a `context`, as small programs: the code that each turn runs, and the truth that it must find."""
+"""Imitate what models do with a `context` by small programs: the code of each turn, and the truth to find."""

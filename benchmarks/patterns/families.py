@@ -1,4 +1,4 @@
-"""The ten families of programs that most runs of most models consist of."""
+"""Define the ten families of programs that most runs of most models consist of."""
 
 from __future__ import annotations
 

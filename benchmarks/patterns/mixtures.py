@@ -1,4 +1,4 @@
-"""What crosses families: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
+"""Define programs that cross families: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
 
 from __future__ import annotations
 

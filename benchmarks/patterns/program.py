@@ -1,4 +1,4 @@
-"""What a program is: a conversation whose turns are code over `context`, and the truth that it must come to."""
+"""Define a program: a conversation whose turns are code over `context`, and the truth that it must come to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of any size with a planted truth: one frame of filler over and over, and lines of ours at chosen places.
+"""Make texts of any size with a planted truth: one frame of filler over and over, and our lines at chosen places.
 
 Each kind of text has lines of one width in characters, so that a planted line takes the place of whole lines and every
 frame has as many characters as the filler. Frames are some 256 KiB, the size that `publish` cuts.

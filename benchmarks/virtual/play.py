@@ -1,4 +1,4 @@
-"""One program on a virtual clock: code streams into `hint` while the model thinks, then it runs.
+"""Run one program on a virtual clock: code streams into `hint` while the model thinks, then it runs.
 
 The engine is the real one; only its crew, its link and its clock are made up. What is random is drawn from the seed and
 the program's name: each policy meets the same thinking.

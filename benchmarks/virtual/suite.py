@@ -1,4 +1,4 @@
-"""All programs under all policies, in one result. Deterministic: one seed, one set of figures, on any machine."""
+"""Run all programs under all policies: one seed gives one result on any machine."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ from benchmarks.virtual.play import AFTER, FENCE, TOKEN_CHARACTERS, Played, Sett
 
 PROGRAMS = FAMILIES + MIXTURES
 POLICIES = ("off", "history", "code", "all")
-CONTROLS = ("oracle", "oracle, one cache", "reactive", "download all", "no index", "all, no index", "terse code")
-"""Perfect knowledge; the same within the memory of a cache; perfect parallelism without it; everything before the first
-look; reading without search filters, on demand and with `all`; `all` where blocks run as soon as their last address is
-written. `off` is the index alone."""
+"""`off` is the index alone."""
 PLAIN_LIMIT_BYTES = 2 * 10**9
 """Up to this size texts are also read without search filters: that is pass after pass, for minutes above it."""
 PASS_LIMIT_BYTES = 20 * 10**9

@@ -1,4 +1,4 @@
-"""`--quiet` and `--verbose`, said once for all commands of both programs."""
+"""Define `--quiet` and `--verbose` for all commands of both programs."""
 
 from __future__ import annotations
 

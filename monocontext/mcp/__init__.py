@@ -1,4 +1,4 @@
-"""Contexts, sessions and memories as tools of the Model Context Protocol.
+"""Serve contexts, sessions and memories as tools of the Model Context Protocol.
 
     monocontext mcp s3://bucket/logs --sessions s3://team/agents --memory s3://team/memory
 

@@ -1,4 +1,4 @@
-"""Say what the bearer of a token may do with which memory: a file for `monocontext memory serve --grants`."""
+"""Read who may use which memory, and how: the file of tokens of `monocontext memory serve --grants`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that all commands share which ask models: who answers, and within which limits. Each block is said once."""
+"""Define the options of commands that ask models: who answers, and within which limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say keywords of Python as the flags of a command."""
+"""Rewrite keywords of Python as flags of a command."""
 
 from __future__ import annotations
 

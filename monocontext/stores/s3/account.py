@@ -1,4 +1,4 @@
-"""What one environment and one profile say, kept for all stores of the process: settings, keys, learnt routes.
+"""Keep the settings, keys and learnt routes of one environment and profile, for all stores of the process.
 
 A second store with the same environment, files and profile reads no file and asks nobody. A change of a variable, or of
 one of the files, makes a new account; stores that are open keep theirs.

@@ -1,4 +1,4 @@
-"""The state of one download: request the missing bytes, check each response, gather the bytes. No I/O.
+"""Track one download: request the missing bytes, check each response, gather the bytes. No I/O.
 
 Invariants, also over retries:
 - all bytes are of one version: the ETag that the caller names, or else the first one seen, is requested and compared;

@@ -1,4 +1,4 @@
-"""How to reach a bucket, as the caller says. Values only."""
+"""The options by which a caller reaches a bucket. Values only."""
 
 from __future__ import annotations
 

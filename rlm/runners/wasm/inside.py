@@ -1,4 +1,4 @@
-"""In the WebAssembly module: forget JavaScript, then run cells. Never imported by the host."""
+"""Run cells inside the WebAssembly module, after JavaScript is forgotten. Never imported by the host."""
 
 from __future__ import annotations
 

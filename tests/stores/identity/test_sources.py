@@ -17,8 +17,8 @@ from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied
 from monocontext.stores import open_store
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.found import FoundKeys
 from monocontext.stores.s3.identity.identity import NativeIdentity
+from monocontext.stores.s3.identity.keys import FoundKeys
 from monocontext.stores.s3.identity.reasons import NoIdentity
 from monocontext.testing import S3StandIn
 

@@ -1,4 +1,4 @@
-"""Keys that are renewed before they expire, as botocore does it: 15 minutes ahead if that works, 10 at the latest.
+"""Renew keys before they expire, as botocore does: 15 minutes ahead if that works, 10 at the latest.
 
 | left of the keys | who asks for them |
 |---|---|
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.found import FoundKeys
+from monocontext.stores.s3.identity.keys import FoundKeys
 from monocontext.stores.s3.identity.reasons import NoIdentity
 
 _ADVISED_SECONDS = 15 * 60

@@ -1,4 +1,4 @@
-"""Keys with where they came from and when they end; and what a source answers, checked."""
+"""Keys, their source and their end; and checks of what a source answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that the machine has: from the agent of a container, or from the metadata service of an instance.
+"""Ask the machine for keys: the agent of its container, or the metadata service of its instance.
 
 Two seconds are the limit for each service, with all its requests.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from monocontext.stores.s3.identity.exchange import exchange
-from monocontext.stores.s3.identity.found import FoundKeys, keys_of, parse_json
+from monocontext.stores.s3.identity.keys import FoundKeys, keys_of, parse_json
 from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
 from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
 from monocontext.stores.s3.identity.settings import Settings

@@ -1,4 +1,4 @@
-"""Which proxy leads to a URL, by the rules of the environment."""
+"""Find the proxy for a URL, by the rules of the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two reasons why there are no keys: botocore has to be asked, or nobody has any."""
+"""Exceptions for missing keys: botocore has to be asked, or no source has any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that a service gives for a token in a file: STS for a web identity, IAM Identity Center for an SSO session."""
+"""Exchange a token in a file for keys: by STS for a web identity, by IAM Identity Center for an SSO session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from monocontext.stores.s3.identity.exchange import exchange
-from monocontext.stores.s3.identity.found import FoundKeys, keys_of, parse_json, seconds_of
+from monocontext.stores.s3.identity.keys import FoundKeys, keys_of, parse_json, seconds_of
 from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
 from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
 from monocontext.stores.s3.identity.settings import Settings

@@ -1,4 +1,4 @@
-"""What the environment and one profile say about reading from S3, as botocore weighs them. Reads files, asks nobody."""
+"""Read the S3 settings of the environment and of one profile, ranked as by botocore. Sends nothing."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.found import FoundKeys, keys_of, parse_json, seconds_of
+from monocontext.stores.s3.identity.keys import FoundKeys, keys_of, parse_json, seconds_of
 from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity, NothingFound
 from monocontext.stores.s3.identity.settings import Settings
 

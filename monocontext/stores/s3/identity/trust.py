@@ -1,4 +1,4 @@
-"""The certificates that connections trust: the configured ones, or those that come with botocore."""
+"""Choose the certificates that connections trust: the configured ones, or those that come with botocore."""
 
 from __future__ import annotations
 
