@@ -15,14 +15,14 @@ from rlm.trajectory.step import Step
 
 
 class LMOptions(TypedDict, total=False):
-    """Who answers, as objects."""
+    """The models, as objects."""
 
     lm: LM | None
     sub_lm: LM | None
 
 
 class ModelOptions(TypedDict, total=False):
-    """Who answers, by name, and at what price."""
+    """The models by name, their endpoints and prices."""
 
     base_url: str | None
     api_key: str | None
@@ -35,7 +35,7 @@ class ModelOptions(TypedDict, total=False):
 
 
 class LimitOptions(TypedDict, total=False):
-    """What a run may spend."""
+    """The limits of a run."""
 
     budget: Budget | None
     max_iterations: int | None
@@ -65,7 +65,7 @@ class RunningOptions(TypedDict, total=False):
 
 
 class RecordingOptions(TypedDict, total=False):
-    """Who hears of a run."""
+    """Where a run is recorded, and who is called."""
 
     trajectory: str | os.PathLike[str] | None
     on_step: Callable[[Step], object] | None
@@ -74,7 +74,7 @@ class RecordingOptions(TypedDict, total=False):
 
 
 class RunOptions(ModelOptions, LimitOptions, RunningOptions, RecordingOptions, total=False):
-    """What is passed on to `RLM` beside its models."""
+    """All keywords of `RLM` but its models."""
 
 
 class RLMOptions(LMOptions, RunOptions, total=False):

@@ -1,4 +1,4 @@
-"""Say what a context is, for hosts whose prompt knows strings alone."""
+"""Describe a context for the model, where a host's prompt knows strings alone."""
 
 from __future__ import annotations
 

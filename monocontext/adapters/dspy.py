@@ -48,7 +48,7 @@ _TEXT_TOOLS = 6
 
 
 def wrap(context: Monocontext | DocumentList | DocumentDict, field: str = "") -> Any:
-    """What an input field of `dspy.RLM` takes: a `SandboxSerializable`, with `tools()` for its `tools=` (no GET)."""
+    """Make an input for `dspy.RLM`: a `SandboxSerializable`, with `tools()` for its `tools=` (no GET)."""
     if field and not field.isidentifier():
         raise ValueError(f"field is the name of an input, an identifier, not {field!r}")
     of_text, of_documents = _classes()

@@ -12,7 +12,7 @@ DOCUMENTS_AT_ONCE = 1000
 
 
 class DocumentsInHost:
-    """What the host says of documents, block by block."""
+    """Asks the host about documents, block by block, and remembers its answers."""
 
     def __init__(self, call: Any, count: int) -> None:
         self.call, self.count = call, count
@@ -279,7 +279,7 @@ class _DocumentValues(ValuesView):  # type: ignore[type-arg]
 
 
 def _json_default(real: Any) -> Any:
-    """What `json` calls for what it does not know."""
+    """Make the function that `json` calls for objects of other types."""
 
     def default(self: Any, value: Any) -> Any:
         if _is_proxy(value):

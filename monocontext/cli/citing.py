@@ -1,4 +1,4 @@
-"""`cite`: tell whether a source of an answer still stands in a context."""
+"""`cite`: check whether a source of an answer still stands in a context."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ app = command_group("Defaults of the commands, from a file of yours; `help confi
 
 @app.command()
 def show(as_json: AsJson = False) -> None:
-    """Print each setting, its value, and whether the environment or the file says it. Secrets are left out."""
+    """Print each setting, its value, and whether it comes from the environment or the file. Secrets are left out."""
     file = read_config()
     for key, setting in SETTINGS.items():
         origin = setting.variable()

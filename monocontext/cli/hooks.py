@@ -103,7 +103,7 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
 
 
 def run(context: typer.Context) -> None:
-    """What the hooks call, for settings written by hand: `hooks run session-end --url URL`; JSON on stdin."""
+    """Run a hook, for settings written by hand: `hooks run session-end --url URL`; JSON on stdin."""
     from monocontext.sessions.hook import main
 
     raise typer.Exit(main(context.args))

@@ -26,7 +26,7 @@ Allow = Annotated[
 
 
 def one_of(*names: str) -> Callable[[str], list[str]]:
-    """What completes a value in a shell: those of the names that begin so."""
+    """Complete a value in a shell by the names that begin with it."""
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 

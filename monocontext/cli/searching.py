@@ -52,7 +52,7 @@ DocumentGlob = Annotated[
 ]
 Only = Annotated[bool, typer.Option("--only-matching", "-o", help="Print each match, not its line.")]
 Header = Annotated[str, typer.Option(help="Line before each source file, as it was uploaded: for -l.")]
-ShowStats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was read.")]
+ShowStats = Annotated[bool, typer.Option("--stats", help="Print on stderr what was read.")]
 
 _NUMBER, _MATCH, _PLAIN = "\x1b[32m", "\x1b[1;31m", "\x1b[0m"
 
@@ -90,7 +90,7 @@ def grep(
 
     began = time.monotonic()
     if "{path}" not in header:
-        raise typer.BadParameter(f"--header says where the name stands, such as {HEADER!r}: {header!r} does not")
+        raise typer.BadParameter(f"--header needs {{path}} where the name stands, as in {HEADER!r}; found {header!r}")
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed)
     options = options_of(url, s3)

@@ -193,7 +193,7 @@ def sync(as_json: AsJson = False) -> None:
 
 
 def status(place: Place = None, to: To = None, project: ProjectName = None, *, s3: S3, as_json: AsJson = False) -> None:
-    """Tell what waits to be uploaded on this machine, and what compiling each project has cost."""
+    """Show the uploads that wait on this machine, and what compiling each project has cost."""
     from monocontext.sessions import spool
     from monocontext.sessions.spending import CostLedger, today
 

@@ -86,7 +86,7 @@ def config_path() -> Path:
 
 
 def from_file(key: str) -> Any:
-    """What the file says of a setting; None where it does not, or where a variable of the environment goes before.
+    """The value of a setting in the file; None where it has none, or where a variable of the environment goes before.
 
     Raises `MonocontextError` for a file that holds what it must not.
     """

@@ -63,7 +63,7 @@ Quiet = Annotated[
 Verbose = Annotated[
     bool,
     typer.Option(
-        "--verbose", callback=_take_verbose, expose_value=False, help="Tell on stderr what happens on the way."
+        "--verbose", callback=_take_verbose, expose_value=False, help="Print on stderr what happens on the way."
     ),
 ]
 SHARED = ("quiet", "verbose")

@@ -44,7 +44,7 @@ def _volumes() -> str:
 
 
 def _place(word: str, s3: S3) -> str:
-    """What a word means: a URL or a path as it is, else a volume, whose URL ends in /.
+    """Resolve a word: a URL or a path as it is, else a volume, whose URL ends in /.
 
     A word without a / that names no file here is a volume, or `NotFound`; `NAME/below` is one where there is such.
     """

@@ -71,7 +71,7 @@ class Served:
         """The name of the one text, for a call without a name. Raises `ToolRefusal` where there are several."""
         names = [*self.contexts, *([MEMORY] if self.memory is not None and not self.contexts else [])]
         if len(names) != 1:
-            raise ToolRefusal("say which context: context_list tells their names")
+            raise ToolRefusal("name a context: context_list lists them")
         return names[0]
 
     def context(self, name: str, *, fresh: bool = False) -> Monocontext:
@@ -103,7 +103,7 @@ class Served:
         top = max((each for each in self.contexts if name == each or name.startswith(each + "/")), key=len, default="")
         below = name.removeprefix(top).strip("/")
         if not top or ".." in below.split("/"):
-            raise NotFound(f"no context {name!r} is served here: context_list tells their names")
+            raise NotFound(f"no context {name!r} is served here: context_list lists them")
         url = self.contexts[top].rstrip("/")
         place = f"{url}/{below}" if below else url
         opened: Monocontext = Monocontext.open(

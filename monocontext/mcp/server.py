@@ -110,7 +110,7 @@ def _add_resources(server: Any, served: Served, refusal: type[Exception]) -> Non
         server.resource(
             f"{SCHEME}://{quote(each, safe='')}",
             name=each,
-            description=f"How the text {each} begins; where it goes on is said in its last line.",
+            description=f"How the text {each} begins; its last line says how to read on.",
             mime_type="text/plain",
         )(_run_in_thread(_read_head(served, each), refusal))
 

@@ -142,7 +142,7 @@ def _key(namespace: Namespace, key: str) -> str:
 
 
 def _prefix(namespace: Namespace) -> str:
-    """What the keys of a namespace and of all below it begin with."""
+    """The prefix of the keys of a namespace and of all below it."""
     return _PREFIX + "".join(f"{label}." for label in _check_namespace(namespace))
 
 

@@ -50,7 +50,6 @@ class MemoryServer(ThreadingHTTPServer):
         if granted and not self.token:
             raise AccessDenied("grants are by token: a server that asks for none grants all to all")
         self.granted = granted
-        self.is_local = is_loopback(host)
         if ":" in host:
             self.address_family = socket.AF_INET6
         self.tool = MemoryTool(memory)

@@ -128,7 +128,7 @@ class _GeminiTurns(TurnMaker):
 
 
 def _result_text(result: Any) -> str:
-    """What a tool gave: parts, of which those of functions hold it under `response`."""
+    """The result of a tool as text: parts, of which those of functions hold it under `response`."""
     parts = result if isinstance(result, list) else [result]
     texts = []
     for part in parts:

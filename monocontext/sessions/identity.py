@@ -1,4 +1,4 @@
-"""Tell the user and host of an upload."""
+"""Name the user and host of an upload."""
 
 from __future__ import annotations
 

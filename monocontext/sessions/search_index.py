@@ -1,4 +1,4 @@
-"""Tell by search filters in which texts of a project's sessions a word may stand: a few kilobytes instead of all text.
+"""Find the texts of a project's sessions that may hold a word, by search filters: a few kilobytes instead of all text.
 
     search/<project>/index.json             the texts that filters cover, in the order of their columns; texts that wait
     search/<project>/pieces-<sha256>.json   earlier texts of that list, a thousand an object
@@ -96,7 +96,7 @@ class _Root:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What filters say of a word."""
+    """The answer of the filters about a word."""
 
     known: frozenset[Piece] = frozenset()
     """The texts that they cover."""

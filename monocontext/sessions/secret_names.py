@@ -15,7 +15,7 @@ def _split(words: str) -> list[str]:
 
 
 class Strength(IntEnum):
-    """How much a name says."""
+    """How sure a name makes it that its value is a secret."""
 
     NONE = 0
     KEY = 1
@@ -103,7 +103,7 @@ _PROSE = re.compile(
 
 
 def strength_of(name: str) -> Strength:
-    """How sure a name makes it that its value is a secret: `dbPassword`; not `max_tokens`, `password_file`."""
+    """The strength of a name: `dbPassword`; not `max_tokens`, `password_file`."""
     if not name.isascii() and any(word in name.lower() for word in FOREIGN):
         return Strength.PASSWORD
     words = [word.lower() for word in _WORDS.findall(name[-100:])]

@@ -94,7 +94,7 @@ def _find_plain(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...]) -> It
         for row in _BY_WORD[hit[0]]:
             if row is None:
                 yield from _find_named(text, *hit.span())
-                yield from ((*span, "named-secret") for span in find_in_columns(text, *hit.span()))
+                yield from ((*span, "named-secret") for span in find_in_columns(text, hit.start()))
             else:
                 yield from ((*span, row.kind) for span in row.spans(text, hit.start()))
     yield from _find_encoded(text)

@@ -25,7 +25,7 @@ def today() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a project's models have cost."""
+    """The costs of a project's models by day."""
 
     days: dict[str, tuple[float, int]]
     """Dollars and calls by day, such as `2026-11-23`."""
@@ -59,7 +59,7 @@ class CostLedger:
             days = json.loads(blob.data)["days"]
             self.spent = Costs({day: (float(row["dollars"]), int(row["calls"])) for day, row in days.items()})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DamagedData(f"{self._store.url}/{self._key} tells no costs: {error!r}") from None
+            raise DamagedData(f"{self._store.url}/{self._key} holds no valid costs: {error!r}") from None
         self._etag = blob.etag
         return self.spent
 

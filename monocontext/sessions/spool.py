@@ -32,13 +32,13 @@ def log_path() -> str:
 
 
 def one_line(text: object) -> str:
-    """What comes from outside as one line that steers no terminal."""
+    """Text from outside as one line that steers no terminal."""
     words = " ".join(str(text).split())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
 
 
 def complain(error: object) -> None:
-    """Say on stderr what is wrong."""
+    """Print an error on stderr."""
     print(f"monocontext: {one_line(error)}", file=sys.stderr)
 
 

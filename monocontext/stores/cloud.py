@@ -183,7 +183,7 @@ class CloudStore:
         return str(found).strip('"')
 
     def _condition(self, path: str, etag: str) -> dict[str, str]:
-        """What an update of this version is made on."""
+        """The condition of an update of this version, as obstore takes it."""
         if self._address.scheme != "gs":
             return {"e_tag": f'"{etag}"'}
         meta = obstore.head(self._store, path)

@@ -203,7 +203,7 @@ class FilesystemStore:
         facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
         facts += [repr(seconds)] if (seconds := _seconds(info)) else []
         if not facts:
-            raise StoreFailure(f"{self.url}: this filesystem tells no version of a file, so no change would be noticed")
+            raise StoreFailure(f"{self.url}: this filesystem reports no version of a file, so it hides changes")
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager

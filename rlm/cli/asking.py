@@ -59,13 +59,13 @@ def model_flags(
         list[str] | None, typer.Option(metavar="NAME:VALUE", help="A header for the root's maker; repeatable.")
     ] = None,
 ) -> ModelChoice:
-    """Who answers, as the command line says it."""
+    """The choice of models on the command line."""
     return dict(locals())
 
 
 @wraps(model_flags)
 def model_choice(**flags: Any) -> ModelChoice:
-    """Who answers, as the command line says it, else the file of settings."""
+    """The choice of models on the command line, else in the file of settings."""
     return with_settings(model_flags(**flags))
 
 
@@ -89,7 +89,7 @@ def _base_url(maker: str) -> str | None:
 
 
 def _maker(model: str | None) -> str | None:
-    """The one that the name of a model says."""
+    """The maker in the name of a model."""
     return backends.split_maker(model)[0] if model else None
 
 

@@ -57,7 +57,7 @@ def before(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """What every command takes."""
+    """Take the options of the program itself."""
 
 
 Context = Annotated[str, typer.Argument(help="A context's URL or directory, a text file, or - for stdin.")]

@@ -109,7 +109,7 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
 
 @contextmanager
 def _listening(port: int | None, host: str, token: str | None) -> Iterator[threading.Event]:
-    """What a POST to the port sets."""
+    """Listen on the port; each POST sets the event."""
     from rlm.compile.notices import Notices
 
     wake = threading.Event()

@@ -43,7 +43,7 @@ _OURS = {
 
 
 class WithPeerKeywords(RLM, keywords=(*_OURS, "max_cost")):
-    """What `RLM(...)` makes where one of these keywords is given."""
+    """The class that `RLM(...)` makes where one of these keywords is given."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """`max_cost` is `max_dollars`. Raises UnknownOption, naming ours, for the others."""

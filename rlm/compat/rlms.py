@@ -28,7 +28,7 @@ class RLMLogger:
 
 
 class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
-    """What `RLM(backend=...)` makes: the first argument of `completion` is the context, as theirs is."""
+    """The class that `RLM(backend=...)` makes: the first argument of `completion` is the context, as theirs is."""
 
     def __init__(
         self,

@@ -249,7 +249,7 @@ class _Work:
         return replace(state, note=self._note(len(new) - len(digests)))
 
     def _note(self, waiting: int) -> str:
-        """What the brief says of a limit that was reached."""
+        """The note in the brief on a limit that was reached."""
         if self._spent is None:
             return ""
         dollars = {"max_dollars_per_day": "a day", "max_dollars": "a run"}
@@ -302,7 +302,7 @@ class _Work:
         return found
 
     def _left(self) -> Budget:
-        """What the sessions so far have left of the budget. Raises BudgetSpent."""
+        """The rest of the budget after the sessions so far. Raises BudgetSpent."""
         if reason := self._gate.spent:
             raise _make_budget_spent(reason)
         if self._meter and (reason := self._meter.over()):

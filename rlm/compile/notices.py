@@ -1,5 +1,4 @@
-"""Wake a watcher by HTTP: any POST of an event, by a bucket, a queue or a hook. What it says is not believed or read;
-the watcher looks at the archive."""
+"""Wake a watcher by HTTP: a bucket, a queue or a hook POSTs an event, whose body nobody reads."""
 
 from __future__ import annotations
 

@@ -201,11 +201,11 @@ class WorkerNamespace:
             self._buffers.pop(name, None)
 
     def _in_get_session_history(self) -> list[dict[str, Any]]:
-        """What was executed before."""
+        """The records of all executions so far."""
         return [dict(entry) for entry in self._history]
 
     def _in_get_last_execution(self) -> dict[str, Any] | None:
-        """What was executed last."""
+        """The record of the last execution."""
         return dict(self._history[-1]) if self._history else None
 
     def _place(self, path: str, below: str, kind: str) -> str | tuple[str]:

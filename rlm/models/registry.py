@@ -26,7 +26,7 @@ _COMPATIBLE = frozenset(("vllm", "openrouter", "vercel", "litellm", "portkey", "
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Who answers in a run."""
+    """The models of a run."""
 
     root: LM
     sub: LM

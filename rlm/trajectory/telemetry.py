@@ -146,7 +146,7 @@ class _Told(Telemetry):
         self._outside = context.attach(self._inside)
 
     def leave(self) -> None:
-        """What was the current span before is it again."""
+        """Restore the span that was current before."""
         from opentelemetry import context
 
         context.detach(self._outside)

@@ -31,7 +31,7 @@ _Key = tuple[object, ...]
 
 
 class Way(NamedTuple):
-    """How to read from a bucket, and who signs."""
+    """The route to a bucket, and the identity that signs."""
 
     route: Route
     identity: Identity
@@ -71,7 +71,7 @@ class Account:
         return self._identity
 
     def tls(self) -> SSLContext:
-        """What connections trust; made once in a process."""
+        """The context with the trusted certificates; made once in a process."""
         return make_tls_context(self.settings.ca_bundle())
 
 

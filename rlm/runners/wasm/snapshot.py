@@ -50,7 +50,7 @@ def drop_snapshots(folder: Path, most: int = MOST_KEPT) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    """What the file holds; None where it is missing or damaged."""
+    """The content of the file; None where it is missing or damaged."""
     try:
         data = path.read_bytes()
     except OSError:

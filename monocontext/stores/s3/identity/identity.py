@@ -28,7 +28,7 @@ _PAUSE_SECONDS = 60
 
 
 class Identity(Protocol):
-    """Who signs. Safe for use by many threads and after a fork."""
+    """Gives the keys that sign. Safe for use by many threads and after a fork."""
 
     @property
     def source(self) -> str:
