@@ -15,7 +15,7 @@ from pathlib import Path
 
 from monocontext.errors import InvalidText
 from monocontext.sessions.reader import SessionFile, TurnMaker
-from monocontext.sessions.records import Record, RecordLine, dumps, lines_of_records, read_bytes
+from monocontext.sessions.records import Record, RecordLine, dumps, lines_of_records, read_text
 from monocontext.sessions.turn import Turn
 
 NAME = ".aider.chat.history.md"
@@ -49,10 +49,7 @@ def session_file(path: Path) -> SessionFile:
 
 
 def _records(path: Path) -> Iterator[Record]:
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidText(f"{path}: not UTF-8 at byte {error.start:,}") from None
+    text = read_text(path)
     at, kind, block = "", "", list[str]()
 
     def flush() -> Iterator[Record]:

@@ -15,9 +15,9 @@ from monocontext.sessions.records import (
     RecordLine,
     dumps,
     lines_of_records,
-    read_bytes,
     read_document,
     read_lines,
+    read_text,
 )
 from monocontext.sessions.turn import Turn
 
@@ -49,24 +49,14 @@ class Chat:
         return lines_of_records({"type": "message", **each} for each in found)
 
 
-class PlainText:
-    """Reads text in which lines say who speaks."""
+class PlainText(Chat):
+    """Reads text in which lines name the speaker."""
 
     agent = "text"
 
-    def discover(self) -> Iterator[SessionFile]:
-        """None: such files lie anywhere."""
-        return iter(())
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _ChatTurns(session_id, self.agent)
-
     def lines(self, path: Path) -> Iterable[RecordLine]:
         """Raises `InvalidText` where no line names a speaker."""
-        try:
-            text = read_bytes(path).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise InvalidText(f"{path}: not UTF-8 at byte {error.start:,}") from None
+        text = read_text(path)
         heads = list(_SPEAKER.finditer(text))
         if not heads:
             raise InvalidText(f"{path}: no JSON, and no line that begins with USER: or ASSISTANT:")

@@ -67,6 +67,14 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
+def read_text(path: Path) -> str:
+    """A file that is UTF-8. Raises as `read_bytes`, and `InvalidText` for what is not UTF-8."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidText(f"{path}: not UTF-8 at byte {error.start:,}") from None
+
+
 def read_document(path: Path) -> Any:
     """A file that is one JSON document. Raises as `read_bytes`, and `InvalidText` where it is none."""
     try:
