@@ -10,14 +10,14 @@ import builtins
 import math
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES, Text
 from benchmarks.virtual.crew import Distance, LinkedCrew, MeteredStore, Wait
 from benchmarks.virtual.traced import Operation, Recorder, TracedRegex, make_traced_class
 from monocontext import Monocontext
-from monocontext.engine.prefetch import checked
+from monocontext.engine.prefetch import Prefetch
 from monocontext.testing import VirtualClock
 
 THINK_MEDIAN_SECONDS = 3.5
@@ -111,7 +111,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
         workers=crew,
         hedge="p99" if setting.hedge else None,
-        prefetch=checked(policy),
+        prefetch=cast(Prefetch, policy),
     )
     opened = clock.now()
     stage = _Stage(program, context, crew, recorder, setting)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from benchmarks import results
 from benchmarks.patterns.program import Program
@@ -21,7 +21,7 @@ from benchmarks.virtual.play import AFTER
 from benchmarks.virtual.suite import PROGRAMS
 from benchmarks.wall import guard
 from monocontext import Monocontext
-from monocontext.engine.prefetch import checked
+from monocontext.engine.prefetch import Prefetch
 from monocontext.testing import S3StandIn, profile
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
 from rlm import RLM, ScriptedLM
@@ -132,7 +132,9 @@ def _complete(program: Program, text: Text, policy: str, plan: Plan, server: S3S
         return program.answer(prompt)
 
     server.reset_counts()
-    with Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True, prefetch=checked(policy)) as context:
+    with Monocontext.open(
+        server.url(), endpoint=server.endpoint, anonymous=True, prefetch=cast(Prefetch, policy)
+    ) as context:
         opened = context.stats.wait_seconds
         began = time.perf_counter()
         said = RLM(lm=model, sub_lm=ScriptedLM(answer), on_step=model.heard, output_limit=200_000).completion(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from monocontext.engine.fetch.hedging import Hedge
 from monocontext.engine.fetch.workers import MAX_THREADS, InlineWorkers, ThreadWorkers, Workers
-from monocontext.engine.prefetch import Prefetch, checked
+from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.engine.text_in_root import TextInRoot
@@ -78,6 +78,12 @@ def check_place(place: object) -> None:
         raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
 
 
+def check_prefetch(prefetch: str) -> None:
+    """Raise `ValueError` for a word that is none of `Prefetch`."""
+    if prefetch not in get_args(Prefetch):
+        raise ValueError(f"prefetch is 'all', 'code', 'history' or 'off', not {prefetch!r}")
+
+
 class Opened:
     """An open context: what it takes to read it, to read a later generation of it, and to open it again elsewhere."""
 
@@ -102,7 +108,8 @@ class Opened:
         self.store_options: StoreOptions = store_options or {}
         self.hedge: Hedge | None = hedge
         self.threads = threads
-        self.prefetch: Prefetch = checked(prefetch)
+        check_prefetch(prefetch)
+        self.prefetch: Prefetch = prefetch
         self.disk = _disk_cache(cache_dir, cache_dir_bytes) if cache_dir is not None else None
         self._workers = workers
         self._round_trip_seconds: float | None = None

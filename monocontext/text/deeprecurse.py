@@ -18,8 +18,7 @@ from typing import Any
 
 from monocontext.engine.fetch.cache import Cache
 from monocontext.engine.fetch.threads import DaemonThreads, Outcome
-from monocontext.engine.open import OriginalOptions
-from monocontext.engine.prefetch import checked
+from monocontext.engine.open import OriginalOptions, check_prefetch
 from monocontext.engine.stats import Stats
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext, NotFound
 from monocontext.format.deeprecurse import DeepRecurseSegment, parse_manifest, segment_key
@@ -60,7 +59,7 @@ def open_deeprecurse(
     given: dict[str, Any] = {**options}
     store_options |= {name: given[name] for name in StoreOptions.__annotations__ if name in given}
     store = open_store(f"s3://{bucket}", **store_options)
-    checked(options.get("prefetch", "all"))
+    check_prefetch(options.get("prefetch", "all"))
     lines = open_deeprecurse_lines(
         store,
         prefix + manifest_name,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from monocontext.engine.fetch.hedging import NEAR_SECONDS
 from monocontext.engine.fetch.listener import Listener
 from monocontext.engine.fetch.scheduler import Fetch
+from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Blob
 
 FIRST_BYTES_PER_SECOND = 100e6
@@ -38,14 +39,14 @@ def wave_bytes(round_trip_seconds: float | None, bytes_per_second: float | None)
     return int(round_trip_seconds * bytes_per_second)
 
 
+@dataclass(slots=True, eq=False)
 class Bandwidth:
     """Bytes a second while requests are under way."""
 
-    def __init__(self) -> None:
-        self.bytes_per_second = FIRST_BYTES_PER_SECOND
-        self._measured = False
-        self._since: float | None = None
-        self._bytes = 0
+    bytes_per_second: float = FIRST_BYTES_PER_SECOND
+    _measured: bool = False
+    _since: float | None = None
+    _bytes: int = 0
 
     def begin(self, now: float | None) -> None:
         """A request is sent while none is under way; None: nothing is."""
@@ -65,17 +66,20 @@ class Bandwidth:
         self._since, self._bytes = (None if idle else now), 0
 
 
+@dataclass(slots=True, eq=False)
 class Link(Listener):
     """The way of one reader to its store."""
 
-    def __init__(self, round_trip_seconds: float | None = None) -> None:
-        self.round_trip_seconds = round_trip_seconds
-        """Of the quickest small answer; 0 where the store is near."""
-        self.bytes_per_second: float | None = None
-        """While requests are under way, without the first round trip of a spell; None before there was a long one."""
-        self.bandwidth = Bandwidth()
-        """The same with it, as a mean."""
-        self.begin_anew()
+    round_trip_seconds: float | None = None
+    """Of the quickest small answer; 0 where the store is near."""
+    bytes_per_second: float | None = None
+    """While requests are under way, without the first round trip of a spell; None before there was a long one."""
+    bandwidth: Bandwidth = field(default_factory=Bandwidth)
+    """The same with it, as a mean."""
+    _since: float = 0.0
+    _spell_bytes: int = 0
+    _spell_rate: float = 0.0
+    _sent: dict[Fetch, float] = field(default_factory=dict)
 
     @property
     def is_far(self) -> bool:
@@ -91,7 +95,7 @@ class Link(Listener):
         self._since = 0.0
         self._spell_bytes = 0
         self._spell_rate = 0.0
-        self._sent: dict[Fetch, float] = {}
+        self._sent.clear()
         self.bandwidth.begin(None)
 
     def sent(self, fetches: Sequence[Fetch], now: float, is_first: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from monocontext.engine.fetch.scheduler import Fetch
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats
+from monocontext.records import dataclass
 from monocontext.stores.protocol import Blob
 
 
@@ -61,11 +62,11 @@ class Listeners:
             told.clear()
 
 
+@dataclass(slots=True, eq=False)
 class Counting(Listener):
     """Counts answers and their bytes."""
 
-    def __init__(self, stats: Stats):
-        self._stats = stats
+    _stats: Stats
 
     def answered(self, fetch: Fetch, blob: Blob, seconds: float | None) -> None:
         stats, size = self._stats, len(blob.data)

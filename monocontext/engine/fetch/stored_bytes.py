@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
+from monocontext.records import dataclass, field
 
 MOST_SHARE = 0.5
 """Of the cache: the other half holds decoded frames, which are what most reads want."""
@@ -20,13 +21,13 @@ def reserved_bytes(text_bytes: int, stored_bytes: int, cache_bytes: int) -> int:
     return stored_bytes if text_bytes > cache_bytes and fits else 0
 
 
+@dataclass(slots=True, eq=False)
 class StoredBytes:
     """The stored bytes of frames, up to a limit. Its owner holds the lock."""
 
-    def __init__(self, limit_bytes: int):
-        self.limit_bytes = limit_bytes
-        self.used_bytes = 0
-        self._kept: dict[Hashable, bytes] = {}
+    limit_bytes: int
+    used_bytes: int = 0
+    _kept: dict[Hashable, bytes] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<StoredBytes {self.used_bytes:,}/{self.limit_bytes:,} bytes of {len(self._kept)} frames>"

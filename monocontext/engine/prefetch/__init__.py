@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast, get_args
+from typing import Literal
 
 from monocontext.engine.prefetch.hits import HitWindows
 from monocontext.engine.prefetch.ledger import Kind, Ledger
@@ -16,13 +16,4 @@ from monocontext.engine.prefetch.think_time import ThinkTime
 Prefetch = Literal["all", "code", "history", "off"]
 """What is read ahead: what the code says and what was read before, one of these, or nothing."""
 
-
-def checked(prefetch: str) -> Prefetch:
-    """The same; `ValueError` for another word."""
-    for known in get_args(Prefetch):
-        if prefetch == known:
-            return cast(Prefetch, known)
-    raise ValueError(f"prefetch is 'all', 'code', 'history' or 'off', not {prefetch!r}")
-
-
-__all__ = ["HitWindows", "Kind", "Ledger", "Prefetch", "Read", "Streams", "ThinkTime", "checked"]
+__all__ = ["HitWindows", "Kind", "Ledger", "Prefetch", "Read", "Streams", "ThinkTime"]

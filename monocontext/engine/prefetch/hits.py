@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from monocontext.records import dataclass, field
+
 HITS = 32
 """Hits that are remembered: a model looks at the first ones, not at ten thousand."""
 WINDOW = 10_000
@@ -9,12 +11,12 @@ WINDOW = 10_000
 not enough. It costs a frame more where the hit is so near to the frame's end: 8 % of hits in ASCII."""
 
 
+@dataclass(slots=True, eq=False)
 class HitWindows:
     """The first hits since a model thought last, as windows of characters. Its owner holds the lock."""
 
-    def __init__(self, characters: int):
-        self._characters = characters
-        self._windows: dict[tuple[int, int], None] = {}
+    _characters: int
+    _windows: dict[tuple[int, int], None] = field(default_factory=dict)
 
     def found(self, character: int) -> bool:
         """A search found something that begins here; whether it is remembered."""

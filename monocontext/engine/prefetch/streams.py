@@ -14,10 +14,11 @@ Invariants:
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count
 
-from monocontext.records import dataclass
+from monocontext.records import dataclass, field
 
 STREAMS = 16
 """A loop that zips eight logs has eight of them, and what stands between reads some more."""
@@ -94,19 +95,22 @@ class _Stream:
         return one.start <= last.start if self.step > 0 else one.start >= last.start
 
 
+@dataclass(slots=True, eq=False)
 class Streams:
     """The streams of one reader. Its owner holds the lock."""
 
-    def __init__(self, characters: int, frames: int):
-        self._characters = characters
-        self._frames = frames
-        self._frame_characters = max(1, characters // max(frames, 1))
-        self._streams: OrderedDict[int, _Stream] = OrderedDict()
-        self._lone: deque[Read] = deque(maxlen=_LONE)
-        self._names = count()
-        self._start_before = 0
-        self.last_start = 0
-        """Where the last read began."""
+    _characters: int
+    _frames: int
+    last_start: int = 0
+    """Where the last read began."""
+    _start_before: int = 0
+    _streams: OrderedDict[int, _Stream] = field(default_factory=OrderedDict)
+    _lone: deque[Read] = field(default_factory=partial(deque, maxlen=_LONE))
+    _names: Iterator[int] = field(default_factory=count)
+
+    @property
+    def _frame_characters(self) -> int:
+        return max(1, self._characters // max(self._frames, 1))
 
     def __len__(self) -> int:
         return len(self._streams)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import exp, log
 
+from monocontext.records import dataclass
+
 FIRST_SECONDS = 3.5
 """The median of a root call before any was seen: published medians run from 1.5 to 8.9 s."""
 WEIGHT = 0.3
@@ -12,14 +14,14 @@ _SECONDS = 0.5, 30.0
 """Estimates stay within: a scripted model answers at once, and one that reasons for minutes need not be waited for."""
 
 
+@dataclass(slots=True, eq=False)
 class ThinkTime:
     """Whether a model is at work now, and how long that takes. Calls may nest and overlap."""
 
-    def __init__(self) -> None:
-        self._log_seconds = log(FIRST_SECONDS)
-        self.is_thinking = False
-        self._depth = 0
-        self._began = 0.0
+    is_thinking: bool = False
+    _log_seconds: float = log(FIRST_SECONDS)
+    _depth: int = 0
+    _began: float = 0.0
 
     @property
     def expected_seconds(self) -> float:

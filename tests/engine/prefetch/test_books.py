@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from monocontext.engine.fetch.link import FIRST_BYTES_PER_SECOND, Bandwidth
-from monocontext.engine.prefetch import HitWindows, Kind, Ledger, ThinkTime, checked
+from monocontext.engine.open import check_prefetch
+from monocontext.engine.prefetch import HitWindows, Kind, Ledger, ThinkTime
 from monocontext.engine.prefetch.hits import HITS, WINDOW
 from monocontext.engine.prefetch.ledger import STALE_READS
 from monocontext.engine.prefetch.think_time import FIRST_SECONDS
@@ -80,6 +81,7 @@ def test_hits_are_windows_once() -> None:
 
 
 def test_modes() -> None:
-    assert checked("code") == "code"
+    for mode in ("all", "code", "history", "off"):
+        check_prefetch(mode)
     with pytest.raises(ValueError, match="prefetch is 'all', 'code', 'history' or 'off', not 'on'"):
-        checked("on")  # type: ignore[arg-type]
+        check_prefetch("on")
