@@ -13,7 +13,7 @@ from monocontext.records import NamedTuple
 from monocontext.text.source import Span, Stored
 
 
-class _Block(NamedTuple):
+class _FrameLines(NamedTuple):
     """Lines of one frame."""
 
     frame: int
@@ -24,7 +24,7 @@ class _Block(NamedTuple):
     """The characters of the source at which they begin, and the one after the last; empty without a read log."""
 
 
-_NOTHING = _Block(-1, 0, [], [])
+_NOTHING = _FrameLines(-1, 0, [], [])
 
 
 class LinesAtHand:
@@ -46,7 +46,7 @@ class LinesAtHand:
         i = line - block.first
         if not 0 <= i < len(block.lines) or (log and not block.starts):
             found = self._load(line, log is not None)
-            if not isinstance(found, _Block):
+            if not isinstance(found, _FrameLines):
                 return found
             block = found
             i = line - block.first
@@ -66,7 +66,7 @@ class LinesAtHand:
     def _lines_before(self) -> int:
         return self._span.lines_before
 
-    def _load(self, line: int, is_logged: bool) -> _Block | str | None:
+    def _load(self, line: int, is_logged: bool) -> _FrameLines | str | None:
         """The line alone, or the block of the frame in which it ends: it may begin before that."""
         span, source, block = self._span, self._span.source, self._block
         if line < 0 or not isinstance(source, Stored):
@@ -86,7 +86,7 @@ class LinesAtHand:
             return None
         return text.between_newlines(newline - frame.start_newline)
 
-    def _split(self, text: FrameText, is_logged: bool) -> _Block:
+    def _split(self, text: FrameText, is_logged: bool) -> _FrameLines:
         span, frame = self._span, text.frame
         low, high = max(frame.start, span.start), min(frame.stop, span.stop)
         lines = text.slice(low - frame.start, high - frame.start).split("\n")
@@ -96,4 +96,4 @@ class LinesAtHand:
             low += len(lines.pop(0)) + 1
             number += 1
         starts = accumulate((len(line) + 1 for line in lines), initial=low) if is_logged else ()
-        return _Block(frame.number, number, lines, list(starts))
+        return _FrameLines(frame.number, number, lines, list(starts))

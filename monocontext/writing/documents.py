@@ -47,7 +47,7 @@ UPLOADS = 4
 """PUTs of pages at once."""
 
 
-class Documents:
+class DocumentInputs:
     """Documents to publish, in order: what `documents` makes."""
 
     def __init__(self, items: Iterable[Any], *, unique: bool):
@@ -55,7 +55,7 @@ class Documents:
         self.unique = unique
 
 
-def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False) -> Documents:
+def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False) -> DocumentInputs:
     """Documents for `publish` and `append`: a mapping of name to text, or an iterable, which is read once.
 
     An item is a text, or a tuple (name, text) or (name, text, metadata); a text is a `str` or the path of a file,
@@ -64,7 +64,7 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
     newline gets one behind it, which belongs to none. Raises `InvalidText`, before anything is committed, for what is
     no document.
     """
-    return Documents(
+    return DocumentInputs(
         items.items() if isinstance(items, Mapping) else items, unique=unique or isinstance(items, Mapping)
     )
 

@@ -15,7 +15,7 @@ from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata, encode_name
 from monocontext.records import dataclass, field
 from monocontext.stores.regular_file import open_file
-from monocontext.writing.documents import DocumentRows, Documents
+from monocontext.writing.documents import DocumentInputs, DocumentRows
 from monocontext.writing.folder import Folder, describe_left_out
 
 PIECE_BYTES = 1 << 20
@@ -24,7 +24,7 @@ _HEAD_BYTES = 8_000
 _NAMED = 5
 """Binary files that a note names; it counts the others."""
 
-Source = str | bytes | os.PathLike[str] | Documents
+Source = str | bytes | os.PathLike[str] | DocumentInputs
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
@@ -76,7 +76,7 @@ def read_pieces(
 ) -> Iterator[bytes]:
     """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
 
-    Each file is a document of `rows`, and each of `Documents`. A `str` is text; an `os.PathLike` is a file or a
+    Each file is a document of `rows`, and each of `DocumentInputs`. A `str` is text; an `os.PathLike` is a file or a
     directory; `bytes` are encoded text, and neighbours in an iterable are one stream, so a character may reach from one
     into the next. Raises `InvalidText`, which names the input and the offset of what is not text, and `NotFound` for a
     missing file.
@@ -122,7 +122,7 @@ def _decode(sources: Source | Iterable[Source], reading: Reading, rows: Document
 def _decode_sources(
     sources: Source | Iterable[Source], reading: Reading, ending: _Ending, rows: DocumentRows | None
 ) -> Iterator[str]:
-    if isinstance(sources, str | bytes | os.PathLike | Documents):
+    if isinstance(sources, str | bytes | os.PathLike | DocumentInputs):
         sources = [sources]
     stream: _Decoder | None = None
     characters = 0
@@ -140,7 +140,7 @@ def _decode_sources(
             characters += len(source)
         elif isinstance(source, os.PathLike):
             yield from _decode_path(Path(source), reading, ending, rows)
-        elif isinstance(source, Documents) and rows:
+        elif isinstance(source, DocumentInputs) and rows:
             yield from _decode_documents(source, reading, ending, rows)
         else:
             raise TypeError(f"source {number} is {type(source).__name__}: expected str, bytes, a path or documents")
@@ -173,7 +173,7 @@ _Batch = list[tuple[bytes, bytes, str]]
 """Documents of a megabyte or less: name, metadata, text."""
 
 
-def _decode_documents(source: Documents, reading: Reading, ending: _Ending, rows: DocumentRows) -> Iterator[str]:
+def _decode_documents(source: DocumentInputs, reading: Reading, ending: _Ending, rows: DocumentRows) -> Iterator[str]:
     rows.unique = rows.unique or source.unique
     if not ending.is_newline:
         yield "\n"

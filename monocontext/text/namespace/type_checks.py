@@ -90,7 +90,7 @@ class TypeChecks(Foreign):
     @property
     def Items(self) -> type:
         """A class whose instances are all values but lazy texts, which `[a, *b]` would take for sequences."""
-        return _Items
+        return _ItemCheck
 
 
 class _Searched:
@@ -149,7 +149,7 @@ class _Dict(str, metaclass=_Pattern):
     accepts = staticmethod(is_mapping)
 
 
-class _Items(str, metaclass=_Pattern):
+class _ItemCheck(str, metaclass=_Pattern):
     @staticmethod
     def accepts(value: object) -> bool:
         return not is_text(value)

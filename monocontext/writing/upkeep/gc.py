@@ -124,7 +124,7 @@ def gc(
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _Removal:
     """What goes."""
 
     roots: dict[int, ObjectInfo]
@@ -144,7 +144,7 @@ class _Plan:
 
 def _plan(
     store: Store, old: list[ObjectInfo], cutoff: float, threads: Executor, superseded: set[int] | None = None
-) -> _Plan:
+) -> _Removal:
     """What goes: the generations `superseded`, or those that the cutoff says, and `old` objects that no other names."""
     roots = {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
     current = _read_current(store)
@@ -156,7 +156,7 @@ def _plan(
     named = _named_ids(store, [*current, *kept], threads)
     unnamed = [info for info in old if _id_of(info) not in named]
     newest = max((root for root, _ in [*current, *kept]), key=lambda root: root.generation)
-    return _Plan(roots, gone, unnamed, len(kept), newest.history.floor)
+    return _Removal(roots, gone, unnamed, len(kept), newest.history.floor)
 
 
 def _commit_fence(store: Store) -> None:
