@@ -164,6 +164,9 @@ class Monocontext(StrLike, Sequence[str]):
             raise ValueError("unit='lines' is a shape of its own: leave out the other")
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
+        for name, size in (("cache_bytes", cache_bytes), ("materialize_limit", materialize_limit)):
+            if operator.index(size) < 0:
+                raise ValueError(f"{name} is at least 0, not {size}")
         store = store_at(url, store_options) if isinstance(url, str | os.PathLike) else url
         opened = Opened(
             store,

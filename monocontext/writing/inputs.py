@@ -24,7 +24,7 @@ _HEAD_BYTES = 8_000
 _NAMED = 5
 """Binary files that a note names; it counts the others."""
 
-Source = str | bytes | os.PathLike[str] | DocumentInputs
+Source = str | bytes | bytearray | memoryview | os.PathLike[str] | DocumentInputs
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
@@ -66,9 +66,12 @@ class Reading:
         if self.errors not in ("strict", "replace"):
             raise ValueError(f"errors is 'strict' or 'replace', not {self.errors!r}")
         try:
-            codecs.lookup(self.encoding)
-        except LookupError:
+            "".encode(self.encoding)  # a look-up would find rot13, base64 and their like too, which give no text
+        except (LookupError, UnicodeError):
             raise ValueError(f"unknown encoding {self.encoding!r}") from None
+        for name in ("include", "exclude"):
+            if isinstance(given := getattr(self, name), str):  # each character would be a glob, `*` among them
+                raise TypeError(f"{name} takes globs, not one str: [{given!r}]")
 
 
 def read_pieces(
@@ -122,8 +125,11 @@ def _decode(sources: Source | Iterable[Source], reading: Reading, rows: Document
 def _decode_sources(
     sources: Source | Iterable[Source], reading: Reading, ending: _Ending, rows: DocumentRows | None
 ) -> Iterator[str]:
-    if isinstance(sources, str | bytes | os.PathLike | DocumentInputs):
+    if isinstance(sources, str | bytes | bytearray | memoryview | os.PathLike | DocumentInputs):
         sources = [sources]
+    elif not isinstance(sources, Iterable):
+        kind = type(sources).__name__
+        raise TypeError(f"expected str, bytes, a path, documents, or an iterable of these, not {kind}")
     stream: _Decoder | None = None
     characters = 0
     for number, source in enumerate(sources):
@@ -281,7 +287,7 @@ def _is_binary(head: bytes, encoding: str) -> bool:
         return True
     try:
         codecs.getincrementaldecoder(encoding)().decode(head)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return True
     return False
 
@@ -329,6 +335,11 @@ class _Decoder:
             raise InvalidText(
                 f"{self._name}: not {self._reading.encoding} at byte {at} (0x{found}): {error.reason}; "
                 f"exclude it, give its encoding, or replace what is not text (errors='replace')"
+            ) from None
+        except UnicodeError as error:  # of the stream as a whole, such as UTF-16 without its byte order mark
+            reason = " ".join(str(error).split())
+            raise InvalidText(
+                f"{self._name}: not {self._reading.encoding}: {reason}; exclude it, or give its encoding"
             ) from None
         self._read_bytes += len(data)
         if text and not self._begun:

@@ -87,6 +87,13 @@ def keywords(function: Callable[..., Any]) -> set[str]:
     return {each.name for each in found}
 
 
+@pytest.mark.parametrize("name", ["cache_bytes", "materialize_limit"])
+def test_a_size_below_nothing(name: str) -> None:
+    wrong: dict[str, Any] = {name: -1}
+    with pytest.raises(ValueError, match=f"{name} is at least 0, not -1"):
+        Monocontext.open("memory://nowhere", **wrong)
+
+
 def test_signatures_show_every_option() -> None:
     assert keywords(Monocontext.open) == {"url", "unit", "shape", *OpenOptions.__annotations__}
     assert keywords(open_store) == {"url", *StoreOptions.__annotations__}

@@ -406,11 +406,36 @@ def test_latin_1(tmp_path: Path) -> None:
     assert read_back(tmp_path / "file", encoding="latin-1") == every.decode("latin-1")
 
 
-def test_an_unknown_encoding() -> None:
-    with pytest.raises(ValueError, match="unknown encoding 'klingon'"):
-        publish("x", memory(), encoding="klingon")
+@pytest.mark.parametrize("encoding", ["klingon", "rot13", "base64", "undefined"])
+def test_an_unknown_encoding(encoding: str) -> None:
+    with pytest.raises(ValueError, match=f"unknown encoding '{encoding}'"):
+        publish("x", memory(), encoding=encoding)
     with pytest.raises(ValueError, match="errors is 'strict' or 'replace', not 'ignore'"):
         publish("x", memory(), errors="ignore")
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace"])
+def test_a_stream_without_the_byte_order_mark_that_its_encoding_demands(errors: str, tmp_path: Path) -> None:
+    (tmp_path / "plain.txt").write_text("hello\nworld\n")
+    assert "plain.txt: not utf-16" in must_refuse(tmp_path / "plain.txt", encoding="utf-16", errors=errors)
+    assert "plain.txt: not utf-16" in must_refuse(tmp_path, encoding="utf-16", errors=errors)
+
+
+@pytest.mark.parametrize("globs", ["include", "exclude"])
+def test_one_glob_in_place_of_a_tuple_of_them(globs: str) -> None:
+    with pytest.raises(TypeError, match=rf"{globs} takes globs, not one str: \['\*\.py'\]"):
+        publish("x", memory(), **{globs: "*.py"})
+
+
+@pytest.mark.parametrize(("sources", "kind"), [(None, "NoneType"), (3, "int")])
+def test_what_is_no_source_at_all(sources: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"expected str, bytes, a path, documents, or an iterable of these, not {kind}"):
+        publish(sources, memory())
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_every_kind_of_bytes_is_one_stream(kind: Any) -> None:
+    assert read_back(kind("é\n".encode())) == "é\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
