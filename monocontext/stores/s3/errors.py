@@ -90,7 +90,16 @@ def _translate(error: Exception, url: str, etag: str | None, writing: bool) -> M
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
         return InvalidUrl(f"{url}: {reason}; an endpoint is a URL such as http://127.0.0.1:8333")
+    if type(error).__module__.startswith("urllib3.") or _was_parsing_a_response(error):
+        return StoreFailure(f"{url}: the response is damaged: {reason}")
     return None
+
+
+def _was_parsing_a_response(error: BaseException) -> bool:
+    """Whether botocore was reading a response, whose damage it meets with errors of any kind, as a ValueError."""
+    from traceback import walk_tb
+
+    return any(frame.f_globals.get("__name__") == "botocore.parsers" for frame, _ in walk_tb(error.__traceback__))
 
 
 def _asks_for_the_region(error: BaseException) -> int:
