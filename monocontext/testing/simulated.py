@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, TypeVar
 
+from monocontext.engine.fetch.crew import Begin
 from monocontext.engine.fetch.requests import RangeRequest
 from monocontext.engine.fetch.workers import Job, Workers
 from monocontext.testing.clock import VirtualClock
@@ -44,11 +45,8 @@ class SimulatedWorkers(Workers):
     def ring(self) -> None:
         """Does nothing: a waiting caller checks after each arrival."""
 
-    def decode(self, work: Callable[[], T]) -> T:
-        return work()
-
-    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        return [work() for work in works]
+    def decode(self, begin: Begin[T]) -> list[T]:
+        return [work() for work in begin()]
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         while not ready():
