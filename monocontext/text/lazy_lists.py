@@ -125,14 +125,12 @@ class LazyList(Sequence[str], LazyItems):
     @overload
     def __getitem__(self, key: slice) -> list[str]: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str | list[str]:
-        if type(key) is int:
-            first, items, marks = self._block
-            if key >= first and marks == read_log.marks_made:
-                try:
-                    item: str = items[key - first]
-                    return item
-                except IndexError:  # in a later block
-                    pass
+        first, items, marks = self._block
+        try:  # a loop by index spends its time here, so nothing is asked of the key beforehand
+            if key >= first and marks == read_log.marks_made:  # type: ignore[operator]
+                return items[key - first]  # type: ignore[no-any-return, operator]
+        except (IndexError, TypeError, ValueError):  # in a later block; no number
+            pass
         if isinstance(key, slice):
             return self._slice(key)
         if not hasattr(key, "__index__"):

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from monocontext import Monocontext, publish, regex
@@ -67,6 +68,33 @@ def test_every_way_to_an_item(make: Callable[[Any], Any]) -> None:
             assert items.count(absent) == 0
             with pytest.raises(ValueError, match="is not in list"):
                 items.index(absent)
+
+
+class Three:
+    def __index__(self) -> int:
+        return 3
+
+
+KEYS = (
+    *(True, -1, Three(), np.int64(3), np.uint8(200), np.array(3), 10**9, -(10**9), 10**30),
+    *(3.0, float("nan"), "3", None, (3,), [3], object(), np.array([1, 2]), np.float64(3)),
+    *(slice(2, 5), slice(None, None, -100), slice("a"), slice(2, 9, 0)),
+)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: type(key).__name__)
+@pytest.mark.parametrize("make", LISTS.values(), ids=LISTS)
+def test_keys_of_every_type(make: Callable[[Any], Any], key: Any) -> None:
+    text = text_of(300)
+    items, expected = make(opened(text, materialize_limit=40)), make(text)
+    items[0]  # a block is at hand
+    try:
+        wanted = expected[key]
+    except (IndexError, TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            items[key]
+    else:
+        assert items[key] == wanted
 
 
 @pytest.mark.parametrize("separator", ["aa", "aba", "ab", "a"])
