@@ -25,6 +25,11 @@ class Body:
         """Bytes of the body that came."""
 
     @property
+    def is_over(self) -> bool:
+        """Whether its length says that all of it was read."""
+        return self._left == 0
+
+    @property
     def leaves_connection_usable(self) -> bool:
         """Whether the body was read to its end and the next response can follow."""
         ended = self._chunks.ended and not self._chunks.surplus if self._chunks else self._left == 0
@@ -54,7 +59,7 @@ class Body:
         if left == 0:
             return 0
         with view[:left] as part:
-            if left is None or self._connection.has_surplus:
+            if left is None:
                 self.read_bytes += self._connection.read_into(part)
             else:
                 try:

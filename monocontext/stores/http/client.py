@@ -266,7 +266,7 @@ def _fill(sink: Sink, head: ResponseHead, body: Body, call: _Call) -> None:
     sink.begin(head)
     call.in_body = True
     try:
-        while _read(body, sink):
+        while not body.is_over and _read(body, sink):
             pass
     except (BodyCut, BadReply, ConnectionError):
         call.cuts += 1

@@ -69,12 +69,15 @@ class Connection:
 
     def read_into(self, view: memoryview) -> int:
         """Read bytes of the body into the beginning of `view`; returns 0 when the server has closed."""
-        if self._ahead:
-            count = min(len(self._ahead), len(view))
+        return self._take_ahead(view) or self._receive_into(view)
+
+    def _take_ahead(self, view: memoryview) -> int:
+        """The same of what came with the head."""
+        count = min(len(self._ahead), len(view))
+        if count:
             view[:count] = self._ahead[:count]
             self._ahead = self._ahead[count:]
-            return count
-        return self._receive_into(view)
+        return count
 
     def fill(self, view: memoryview) -> None:
         """Receive until the view is full or the server has closed; `filled` says how far that is, also after an error.
@@ -84,7 +87,7 @@ class Connection:
         """
         timer, receive = self._timer, self._socket.recv_into
         assert timer is not None
-        size, self.filled, untold = len(view), 0, 0
+        size, self.filled, untold = len(view), self._take_ahead(view), 0
         while self.filled < size:
             with view[self.filled :] as rest:
                 try:

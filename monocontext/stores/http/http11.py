@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from monocontext.records import dataclass
 
@@ -43,6 +44,8 @@ class ResponseHead:
         value = self.headers.get("content-length")
         if value is None or self.is_chunked:
             return None
+        if value.isascii() and value.isdigit():
+            return int(value)
         # A proxy and a client that take different lengths from one response mix responses up.
         values = {each.strip() for each in value.split(",")}
         length = values.pop()
@@ -77,12 +80,18 @@ def parse_head(data: bytes | bytearray) -> ResponseHead:
         raise BadReply(f"expected HTTP/1.1 and a status, found {first[:80]!r}")
     headers: dict[str, str] = {}
     for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not name or name != name.strip():
-            raise BadReply(f"expected a header, found {line[:80]!r}")
-        name, value = name.lower(), value.strip()
+        name, value = _parse_line(line)
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return ResponseHead(int(code), headers, version)
+
+
+@lru_cache(64)
+def _parse_line(line: str) -> tuple[str, str]:
+    """A header's name in lower case, and its value. Most lines of a server are those of its answer before."""
+    name, colon, value = line.partition(":")
+    if not colon or not name or name != name.strip():
+        raise BadReply(f"expected a header, found {line[:80]!r}")
+    return name.lower(), value.strip()
 
 
 class ChunkDecoder:

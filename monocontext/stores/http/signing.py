@@ -44,6 +44,7 @@ class Signer:
         self.region = region
         self.service = service
         self._dated = ("", b"")
+        self._stamped = (-1, "")
 
     def headers(
         self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
@@ -52,7 +53,9 @@ class Signer:
 
         `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
         """
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        second, stamp = self._stamped
+        if second != int(now):
+            second, stamp = self._stamped = int(now), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
         sent = {name.lower(): value for name, value in headers.items()}
         sent |= {"host": host, "x-amz-content-sha256": EMPTY_SHA256, "x-amz-date": stamp}
         if self.credentials.token is not None:

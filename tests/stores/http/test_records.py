@@ -70,6 +70,17 @@ def test_no_more_is_taken_than_the_body_has() -> None:
     assert (body.read_into(view), bytes(view[:1000])) == (1000, b"x" * 700 + b"y" * 300)
 
 
+@pytest.mark.parametrize("size", [300, 1000, 5000])
+def test_what_came_with_the_head_and_the_rest_fill_one_view(size: int) -> None:
+    body = body_of([b"HTTP/1.1 206 -\r\n\r\n" + b"x" * 500, b"y" * 1000, b"z" * 3500], size, Clock())
+    body._connection.read_head()
+    view = memoryview(bytearray(9000))
+    assert body.read_into(view) == size
+    assert bytes(view[:size]) == (b"x" * 500 + b"y" * 1000 + b"z" * 3500)[:size]
+    assert body.is_over
+    assert body.leaves_connection_usable is (size >= 500)
+
+
 @pytest.mark.parametrize("error", [ConnectionResetError("reset"), TimeoutError()])
 def test_what_came_before_an_error_is_counted(error: OSError) -> None:
     body = body_of([b"x" * RECORD, b"y" * 100, error], 100_000, Clock(), can_retry=True)
