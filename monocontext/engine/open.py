@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.hedging import RULES, Hedge
 from monocontext.engine.fetch.workers import MAX_THREADS, InlineWorkers, ThreadWorkers, Workers
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.reader import Reader
@@ -78,6 +78,12 @@ def check_place(place: object) -> None:
         raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
 
 
+def check_hedge(hedge: str | None) -> None:
+    """Raise `ValueError` for what is no rule of `hedge=`."""
+    if hedge is not None and hedge not in RULES:
+        raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
+
+
 def check_prefetch(prefetch: str) -> None:
     """Raise `ValueError` for a word that is none of `Prefetch`."""
     if prefetch not in get_args(Prefetch):
@@ -108,6 +114,7 @@ class Opened:
         self.store_options: StoreOptions = store_options or {}
         self.hedge: Hedge | None = hedge
         self.threads = threads
+        check_hedge(hedge)
         check_prefetch(prefetch)
         self.prefetch: Prefetch = prefetch
         self.disk = _disk_cache(cache_dir, cache_dir_bytes) if cache_dir is not None else None

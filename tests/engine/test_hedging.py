@@ -93,7 +93,7 @@ def test_what_answers_at_once_is_not_hedged() -> None:
 
 def test_an_unknown_rule() -> None:
     with pytest.raises(ValueError, match="'p99', 'p95' or None, not 'p50'"):
-        Hedging("p50", Pressure(64))  # type: ignore[arg-type]
+        Monocontext.open("memory://nowhere", hedge="p50")  # type: ignore[call-overload]
 
 
 def test_late_requests_once_each() -> None:

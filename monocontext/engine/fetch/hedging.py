@@ -99,8 +99,6 @@ class Hedging(Listener):
     """Watches the requests of one reader. Its owner holds the lock, and does what `overdue` says."""
 
     def __init__(self, hedge: Hedge, pressure: Pressure) -> None:
-        if hedge not in RULES:
-            raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
         self._rule = RULES[hedge]
         self._pressure = pressure
         self.begin_anew()

@@ -6,7 +6,7 @@ import re
 import time
 from typing import Any
 
-from monocontext.errors import DamagedData
+from monocontext.errors import DamagedData, StoreFailure
 from monocontext.stores.checks import check_end
 
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -40,6 +40,14 @@ def check_response(
     if length is not None and length != count:
         raise DamagedData(f"{url}: expected {count:,} bytes from byte {start:,}, found {length:,}")
     return int(found[3])
+
+
+def modified_seconds(answer: dict[str, Any], url: str) -> float:
+    """When boto3 says that an object was stored, in seconds since 1970. Raises `StoreFailure` where it does not say:
+    `gc` must not take such an object for an old one."""
+    if "LastModified" not in answer:
+        raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
+    return float(answer["LastModified"].timestamp())
 
 
 def seconds_of(date: str | None) -> float:

@@ -18,7 +18,7 @@ from monocontext.stores.checks import check_key, check_part, check_range, check_
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.s3.client import S3Connection, is_aws
 from monocontext.stores.s3.errors import translate_errors
-from monocontext.stores.s3.headers import Span, bare_etag, response_seconds
+from monocontext.stores.s3.headers import Span, bare_etag, modified_seconds, response_seconds
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import read_by_boto3, read_by_transport
 
@@ -132,14 +132,14 @@ class S3Store:
             for each in page.get("Contents", ()):
                 key = str(each["Key"]).removeprefix(self._root)
                 if _is_usable(key):
-                    modified = each["LastModified"].timestamp()
+                    modified = modified_seconds(each, f"{url}{key}")
                     yield ObjectInfo(key, int(each["Size"]), bare_etag(each.get("ETag"), url), modified, now)
 
     def head(self, key: str) -> ObjectInfo:
         url = self._url(key)
         with self._client(url) as client:
             answer = client.head_object(**self._target(key))
-        etag, modified = bare_etag(answer.get("ETag"), url), answer["LastModified"].timestamp()
+        etag, modified = bare_etag(answer.get("ETag"), url), modified_seconds(answer, url)
         return ObjectInfo(key, int(answer["ContentLength"]), etag, modified, response_seconds(answer))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
