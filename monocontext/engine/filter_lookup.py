@@ -8,10 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
-from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
-from monocontext.engine.frame_table import Finding, FrameTable
-from monocontext.engine.page_tree import Column
 from monocontext.format.directories import filters_in
 from monocontext.format.filters.query import Literal, literals
 from monocontext.format.filters.query import Query as Query
@@ -20,6 +17,9 @@ from monocontext.format.refs import FilterDirectory, FilterRef
 from monocontext.records import dataclass
 
 if TYPE_CHECKING:
+    from monocontext.engine.fetch.fetcher import Fetcher
+    from monocontext.engine.frame_table import Finding, FrameTable
+    from monocontext.engine.page_tree import Column
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.filters.planner import Planner, Records
 

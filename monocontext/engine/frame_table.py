@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.requests import FetchItem, Missing
 from monocontext.engine.frame import FrameText
 from monocontext.engine.page_tree import Column, PageTree, Unopened
@@ -20,7 +19,10 @@ from monocontext.engine.scan import find_apart
 from monocontext.engine.stats import SearchStats
 from monocontext.format import codec
 from monocontext.format.index import Frame, Page
-from monocontext.format.manifest import Manifest
+
+if TYPE_CHECKING:
+    from monocontext.engine.fetch.fetcher import Fetcher
+    from monocontext.format.manifest import Manifest
 
 PAGES_AHEAD = 64
 """Index pages that are fetched at once where all are wanted."""

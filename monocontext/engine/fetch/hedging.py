@@ -18,13 +18,15 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import OrderedDict, deque
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.listener import Listener
 from monocontext.engine.fetch.scheduler import Fetch, Priority
 from monocontext.records import dataclass
-from monocontext.stores.protocol import Blob
+
+if TYPE_CHECKING:
+    from monocontext.engine.fetch.congestion import Pressure
+    from monocontext.stores.protocol import Blob
 
 Hedge = Literal["p99", "p95"]
 

@@ -7,12 +7,15 @@ filters first takes three round trips, for rows, a frame, and the text around a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from monocontext.engine.fetch.hedging import NEAR_SECONDS
 from monocontext.engine.fetch.listener import Listener
-from monocontext.engine.fetch.scheduler import Fetch
 from monocontext.records import dataclass, field
-from monocontext.stores.protocol import Blob
+
+if TYPE_CHECKING:
+    from monocontext.engine.fetch.scheduler import Fetch
+    from monocontext.stores.protocol import Blob
 
 FIRST_BYTES_PER_SECOND = 100e6
 """Before a transfer was measured: a laptop's or a container's link."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from monocontext.engine.fetch.scheduler import Fetch
-from monocontext.engine.frame import FrameText
-from monocontext.engine.stats import Stats
 from monocontext.records import dataclass
-from monocontext.stores.protocol import Blob
+
+if TYPE_CHECKING:
+    from monocontext.engine.fetch.scheduler import Fetch
+    from monocontext.engine.frame import FrameText
+    from monocontext.engine.stats import Stats
+    from monocontext.stores.protocol import Blob
 
 
 class Listener:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
-from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.listener import Listener
 from monocontext.engine.fetch.requests import FetchItem, Missing
 from monocontext.engine.fetch.scheduler import Fetch, Priority
@@ -23,10 +23,13 @@ from monocontext.engine.frame import FrameText
 from monocontext.engine.frame_table import Frames, frame_item
 from monocontext.engine.prefetch import HitWindows, Kind, Ledger, Prefetch, Read, Streams, ThinkTime
 from monocontext.engine.prefetch.names_read import AFTER, BEFORE, names_in, rarest_in
-from monocontext.engine.prefetch.routes import Routes
 from monocontext.errors import MonocontextError
 from monocontext.format.index import Frame
 from monocontext.records import KW_ONLY, dataclass
+
+if TYPE_CHECKING:
+    from monocontext.engine.fetch.fetcher import Fetcher
+    from monocontext.engine.prefetch.routes import Routes
 
 THINK_READS = 2
 """Reads ahead of each stream while a model thinks: with seconds per read the next two are there in time."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.fetch.requests import Missing
 from monocontext.engine.filter_lookup import FEW, FilterLookup, RecordsInMemory
-from monocontext.engine.frame_table import Frames, FrameTable
 from monocontext.format.filters.query import Literal
 from monocontext.format.filters.query import Query as Query
 
 if TYPE_CHECKING:
+    from monocontext.engine.frame_table import Frames, FrameTable
     from monocontext.engine.hints.hint import Reach
 
 CANDIDATES_BYTES = 8 << 20
