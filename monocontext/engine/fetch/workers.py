@@ -116,9 +116,9 @@ class ThreadWorkers(Workers):
             return crew.fetching.submit_all(works)
 
     def decode(self, begin: Begin[T]) -> list[T]:
+        outcome: Outcome[list[T]] = Outcome()
         with LOCK:
             self._crew = crew = hire(self._crew)
-        outcome: Outcome[list[T]] = Outcome()
         crew.decode(begin, outcome.fill)
         return outcome.result()
 
