@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 
 from greenlet import getcurrent, greenlet
 
-from monocontext.engine.fetch.crew import LOCK, Begin, Crew, hire
+from monocontext.engine.fetch.crew import LOCK, Crew, hire
 from monocontext.engine.fetch.requests import RangeRequest
 from monocontext.engine.fetch.workers import MAX_THREADS, Job, Workers
 
@@ -117,25 +117,26 @@ class GreenletWorkers(Workers):
         task.add_done_callback(self._tasks.discard)
         return True
 
-    def decode(self, begin: Begin[T]) -> list[T]:
-        """What takes milliseconds of the processor: in threads of the process."""
-        outcome: Future[list[T]] = Future()
+    def decode(self, work: Callable[[], T]) -> T:
+        """Run `work`, which takes milliseconds of the processor, in the decoding thread of the process."""
+        outcome: Future[T] = Future()
 
-        def settle(result: Callable[[], list[T]]) -> None:
-            try:
-                values = result()
-            except BaseException as error:  # handed to whoever waits
-                outcome.set_exception(error)
-            else:
-                outcome.set_result(values)
-
-        def begin_if_wanted() -> Sequence[Callable[[], T]]:
-            return begin() if outcome.set_running_or_notify_cancel() else ()
+        def job() -> None:
+            if outcome.set_running_or_notify_cancel():
+                try:
+                    outcome.set_result(work())
+                except BaseException as error:  # handed to whoever waits
+                    outcome.set_exception(error)
 
         with LOCK:
-            self._crew = crew = hire()
-        crew.decode(begin_if_wanted, lambda result: None if outcome.cancelled() else settle(result))
+            self._crew = hire()
+            if not self._crew.decoding.submit(job):
+                return work()
         return self.wait_for(asyncio.wrap_future(outcome, loop=self._loop))
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        crew = self._crew
+        return crew.share(works) if crew else [work() for work in works]
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         while not ready():

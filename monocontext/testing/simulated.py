@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, TypeVar
 
-from monocontext.engine.fetch.crew import Begin
 from monocontext.engine.fetch.requests import RangeRequest
 from monocontext.engine.fetch.workers import Job, Workers
 from monocontext.testing.clock import VirtualClock
@@ -45,8 +44,11 @@ class SimulatedWorkers(Workers):
     def ring(self) -> None:
         """Does nothing: a waiting caller checks after each arrival."""
 
-    def decode(self, begin: Begin[T]) -> list[T]:
-        return [work() for work in begin()]
+    def decode(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        return [work() for work in works]
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         while not ready():

@@ -7,16 +7,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from monocontext import Monocontext
 from monocontext.engine.fetch import crew, warm
 from monocontext.engine.fetch import threads as daemon_threads
-from monocontext.engine.fetch.crew import Crew, hire
+from monocontext.engine.fetch.crew import LOCK, Crew, hire
 from monocontext.engine.fetch.threads import DaemonThreads, Outcome, in_threads
 from monocontext.errors import DamagedData
 from monocontext.stores.protocol import Blob
@@ -80,9 +79,9 @@ class Watched:
     def __init__(self, helping: DaemonThreads, helped: threading.Semaphore) -> None:
         self._helping, self._helped = helping, helped
 
-    def submit_all(self, works: Sequence[Callable[[], None]]) -> int:
+    def call(self, work: Callable[[], None]) -> Outcome[None]:
         self._helped.release()
-        return self._helping.submit_all(works)
+        return self._helping.call(work)
 
 
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
@@ -125,57 +124,28 @@ def test_damage_in_any_frame_of_a_request_is_an_error(two_cores: Crew, codec: st
             str(context)
 
 
-def decoded(by: Crew, *begins: Callable[[], Sequence[Callable[[], int]]]) -> list[Outcome[list[int]]]:
-    """What comes of answers that are decoded at the same time."""
-    outcomes: list[Outcome[list[int]]] = [Outcome() for _ in begins]
-    for begin, outcome in zip(begins, outcomes, strict=True):
-        by.decode(begin, outcome.fill)
-    return outcomes
-
-
-def test_answers_bring_what_their_works_return_in_order(two_cores: Crew) -> None:
-    begins = [partial(lambda first: [partial(int, first + n) for n in range(first % 7)], first) for first in range(100)]
-    for first, outcome in enumerate(decoded(two_cores, *begins)):
-        assert outcome.result() == list(range(first, first + first % 7))
-
-
-def test_one_thread_makes_all_room_and_both_work(two_cores: Crew) -> None:
-    begun: set[int] = set()
-    together = threading.Barrier(2)
-
-    def begin() -> list[Callable[[], int]]:
-        begun.add(threading.get_ident())
-        return [lambda: together.wait(60), lambda: together.wait(60)]
-
-    for outcome in decoded(two_cores, *[begin] * 20):
-        assert sorted(outcome.result()) == [0, 1]  # each work waits for another, in another thread
-    assert len(begun) == 1
-
-
 def test_the_first_error_ends_what_is_left(two_cores: Crew) -> None:
     done = []
 
-    def fail() -> int:
+    def fail() -> None:
         raise ValueError("this one")
 
-    def work() -> int:
-        done.append(1)
-        return 1
-
-    failed, whole = decoded(two_cores, lambda: [fail, *[work] * 1000], lambda: [work] * 3)
+    works = [fail, *[lambda: done.append(1)] * 1000]
+    with LOCK:
+        outcome = two_cores.decoding.call(lambda: two_cores.share(works))
     with pytest.raises(ValueError, match="this one"):
-        failed.result()
+        outcome.result()
     assert len(done) < 1000
-    assert whole.result() == [1, 1, 1]
 
 
 def test_an_index_error_of_the_work_is_not_the_end_of_the_list(two_cores: Crew) -> None:
-    def fail() -> int:
+    def fail() -> None:
         raise IndexError("of the work")
 
-    for outcome in decoded(two_cores, lambda: [fail, fail], fail, lambda: [fail]):  # type: ignore[arg-type, return-value]
-        with pytest.raises(IndexError, match="of the work"):
-            outcome.result()
+    with LOCK:
+        outcome = two_cores.decoding.call(lambda: two_cores.share([fail, fail]))
+    with pytest.raises(IndexError, match="of the work"):
+        outcome.result()
 
 
 def test_contexts_that_fetched_long_ago_give_their_text_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ is then given back to the system, and again once the closed contexts are forgott
 One thread makes room, because the C library gives each thread that allocates a heap of its own, and frames that leave
 the cache free room in one heap only: a pass over 1 GB and 1000 slices, with a cache of 64 MiB, took 278 MiB of memory
 with every thread decoding into room of its own, 213 with two decoders and the caller, and takes 142 so. Helpers fill
-that room, on as many cores as there are, and the one makes room for the next answer before they run out of work.
+that room, on as many cores as there are.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 from weakref import finalize, ref
 
 from monocontext.engine.fetch.threads import DaemonThreads
@@ -29,12 +28,7 @@ LOCK = threading.RLock()
 """Of the crew and of every reader that it works for. One, since the collector may close an iterator of one reader while
 another changes its state: with a lock each, two threads could wait for each other."""
 
-A = TypeVar("A")
 T = TypeVar("T")
-Begin = Callable[[], Sequence[Callable[[], T]]]
-"""Makes room for what is large, and returns works that fill it: these allocate nothing large."""
-Done = Callable[[Callable[[], list[T]]], None]
-"""Is told how to get what came of works: what they returned, in order, or an error, which is raised."""
 
 
 class Freed:
@@ -45,7 +39,7 @@ class Freed:
 
 
 class Crew:
-    """The threads. All are called under `LOCK`, `decode` takes it."""
+    """The threads. Its methods are called under `LOCK`, but for `share`."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -53,69 +47,30 @@ class Crew:
         self.fetching = DaemonThreads(MAX_FETCHING, "monocontext")
         self.decoding = DaemonThreads(1, "monocontext-decode")
         self._helping = DaemonThreads(self._helpers, "monocontext-help")
-        self._waiting: deque[tuple[Begin[Any], Done[Any]]] = deque()
-        """Answers for which room is to be made."""
-        self._left: deque[Callable[[], None]] = deque()
-        """Works for which it was made."""
         self.freed = Freed()
         finalize(self, give_back_memory).atexit = False
 
-    def decode(self, begin: Begin[T], done: Done[T]) -> None:
-        """Make room by `begin` in the one thread for that, have the works that it returns carried out on all cores, and
-        tell `done`, in some thread, how to get what they return, in order, or the first error. Not under `LOCK`."""
-        self._waiting.append((begin, done))
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """Inside the decoding thread: carry out pieces of work, on all cores."""
+        if not self._helpers or len(works) < 2:
+            return [work() for work in works]
+        left = deque(range(len(works)))
+        done: list[T | None] = [None] * len(works)
+
+        def take() -> None:
+            while (number := _pop(left)) is not None:
+                try:
+                    done[number] = works[number]()
+                except BaseException:
+                    left.clear()
+                    raise
+
         with LOCK:
-            is_done_here = not self.decoding.submit(self._decode)
-        if is_done_here:
-            self._decode()
-
-    def _decode(self) -> None:
-        """Until nothing is left: make room for one more answer where the helpers would soon have nothing, or help."""
-        while True:
-            if len(self._left) <= self._helpers and (answer := _pop(self._waiting)):
-                works = _begun(*answer)
-                self._left.extend(works)
-                with LOCK:
-                    self._helping.submit_all([self._help] * min(self._helpers, len(works) - 1))
-            elif work := _pop(self._left):
-                work()
-            else:
-                return
-
-    def _help(self) -> None:
-        while work := _pop(self._left):
-            work()
-
-
-def _begun(begin: Begin[T], done: Done[T]) -> list[Callable[[], None]]:
-    """Works that never raise; the last of them to end tells `done`. None if there is nothing to do: it is told then."""
-    errors: list[BaseException] = []
-
-    def result() -> list[T]:
-        if errors:
-            raise errors[0]
-        return cast(list[T], values)
-
-    try:
-        works = begin()
-    except BaseException as error:  # handed to whoever waits
-        errors.append(error)
-        works = ()
-    values: list[T | None] = [None] * len(works)
-    unfinished = list(range(len(works)))
-
-    def carry(number: int, work: Callable[[], T]) -> None:
-        try:
-            if not errors:
-                values[number] = work()
-        except BaseException as error:  # handed to whoever waits
-            errors.append(error)
-        if unfinished.pop() == 0:  # one thread gets the last one
-            done(result)
-
-    if not works:
-        done(result)
-    return [partial(carry, number, work) for number, work in enumerate(works)]
+            others = [self._helping.call(take) for _ in range(min(self._helpers, len(works) - 1))]
+        take()
+        for other in others:
+            other.result()
+        return cast(list[T], done)
 
 
 _current: Callable[[], Crew | None] = lambda: None  # noqa: E731
@@ -137,8 +92,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _pop(waiting: deque[A]) -> A | None:
+def _pop(numbers: deque[int]) -> int | None:
     try:
-        return waiting.popleft()
+        return numbers.popleft()
     except IndexError:  # another took the last one
         return None

@@ -509,17 +509,19 @@ class Fetcher:
         offsets = ((item, item.offset - request.start) for item in items)
         parts = [(item, body[at : at + item.stored_bytes]) for item, at in offsets]
 
-        def begin() -> Sequence[Callable[[], Any]]:
-            if len(parts) > 1:
-                return [item.begin(part) if item.begin else partial(item.decode, part) for item, part in parts]
-            value = items[0].decode(parts[0][1])  # in two steps it would import ctypes
-            return [lambda: value]
+        def decode_here() -> dict[Hashable, Any]:
+            return {item.key: item.decode(part) for item, part in parts}
+
+        def decode() -> dict[Hashable, Any]:
+            if len(parts) == 1:
+                return decode_here()
+            works = [item.begin(part) if item.begin else partial(item.decode, part) for item, part in parts]
+            values = self.workers.share(works)
+            return {item.key: value for item, value in zip(items, values, strict=True)}
 
         try:
             # Text in a root is small, and a thread is not started for it.
-            is_small = request.is_in_place or blob.in_root
-            decoded = [item.decode(part) for item, part in parts] if is_small else self.workers.decode(begin)
-            values = {item.key: value for item, value in zip(items, decoded, strict=True)}
+            values = decode_here() if request.is_in_place or blob.in_root else self.workers.decode(decode)
         except DamagedData:
             with self.lock:
                 self.stored.forget(items)

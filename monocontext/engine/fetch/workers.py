@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
-from monocontext.engine.fetch.crew import LOCK, Begin, Crew, Freed, hire
+from monocontext.engine.fetch.crew import LOCK, Crew, Freed, hire
 from monocontext.engine.fetch.requests import RangeRequest
-from monocontext.engine.fetch.threads import LOOK_SECONDS, Outcome
+from monocontext.engine.fetch.threads import LOOK_SECONDS
 
 MAX_THREADS = 64
 """Connections at once. At 150 ms a GET and 90 MB/s each, 64 of them carry 50 requests of one slice in a single wave."""
@@ -43,9 +43,13 @@ class Workers(Protocol):
         """The same for many at once: how many of the first ones are carried out."""
         return next((number for number, each in enumerate(jobs) if not self.submit(*each)), len(jobs))
 
-    def decode(self, begin: Begin[T]) -> list[T]:
-        """The part of a job that needs the processor and memory: make room by `begin`, carry out the works that it
-        returns on as many cores as there are, and return what they return."""
+    def decode(self, work: Callable[[], T]) -> T:
+        """Run `work`, the part of a job that needs the processor and memory, and return what it returns."""
+        ...
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """Inside `decode`: carry out pieces of work that allocate nothing large, on as many cores as there are, and
+        return what they return."""
         ...
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
@@ -115,12 +119,16 @@ class ThreadWorkers(Workers):
             self._crew = crew = hire(self._crew)
             return crew.fetching.submit_all(works)
 
-    def decode(self, begin: Begin[T]) -> list[T]:
-        outcome: Outcome[list[T]] = Outcome()
+    def decode(self, work: Callable[[], T]) -> T:
         with LOCK:
             self._crew = crew = hire(self._crew)
-        crew.decode(begin, outcome.fill)
-        return outcome.result()
+            decoding = crew.decoding.call(work)
+        return decoding.result()
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        with LOCK:
+            self._crew = crew = hire(self._crew)
+        return crew.share(works)
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         def left() -> float | None:
@@ -161,8 +169,11 @@ class InlineWorkers(Workers):
     def submit(self, request: RangeRequest, job: Job) -> bool:
         return False
 
-    def decode(self, begin: Begin[T]) -> list[T]:
-        return [work() for work in begin()]
+    def decode(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        return [work() for work in works]
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         return self._bells.wait(ready, lambda: None)  # for another caller: all of one's own is done
