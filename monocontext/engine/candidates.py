@@ -117,6 +117,10 @@ class Candidates:
         found.runs, found._stats = runs, SearchStats()
         return found
 
+    def number_at(self, character: int) -> int:
+        """The number of the frame that holds a character."""
+        return self._locate(self._to_stored(character)).number
+
     def found(self, character: int) -> None:
         """A match begins here. Called in the order of the text, or backwards."""
         character = self._to_stored(character)

@@ -12,9 +12,9 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """The most that a reader holds for one frame, whatever a manifest says."""
 
-FILTER_KIND = "grams-2"
+FILTER_KIND = "grams-3"
 """The kind of search filter that writers make."""
-FILTER_KINDS = ("grams-1", FILTER_KIND)
+FILTER_KINDS = ("grams-1", "grams-2", FILTER_KIND)
 """The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block."""
 MOST_PAGE_BYTES = 64 << 20
 """Largest page: its frames take 90 KB, and up to 1.5 KB each for names where each lies in an object of its own."""
@@ -159,7 +159,7 @@ def _filter_ref(row: dict[str, Any]) -> FilterRef:
         tail_frames=count_of(row["tail_frames"]),
         border_frames=count_of(row["border_frames"]),
         parts=tuple(str(part) for part in row["parts"]),
-        seed=count_of(row["seed"]) if row["kind"] == FILTER_KIND else None,
+        seed=count_of(row["seed"]) if row["kind"] != FILTER_KINDS[0] else None,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Unpack
 
 from monocontext.engine.open import TextOptions
 from monocontext.format.filters.fold import fold
-from monocontext.format.filters.query import All, Literal, Query, literals
+from monocontext.format.filters.query import All, Literal, Often, Query, literals
 from monocontext.sessions.session_info import TurnPiece
 from monocontext.stores.protocol import Blob, Store
 from monocontext.text import assembled as texts
@@ -91,5 +91,7 @@ def text_of(
 def _satisfies(query: Query, holds: Callable[[Literal], bool]) -> bool:
     if isinstance(query, Literal):
         return holds(query)
+    if isinstance(query, Often):
+        return True  # it rules out nothing
     parts = (_satisfies(part, holds) for part in query.queries)
     return all(parts) if isinstance(query, All) else any(parts)

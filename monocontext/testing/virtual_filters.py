@@ -11,7 +11,7 @@ import google_crc32c
 
 from monocontext.format.filters.building import GROUP_FRAMES, OVERLAP_BYTES, compute_column, fold_head
 from monocontext.format.filters.fold import TABLES
-from monocontext.format.filters.grams import GRAM_BYTES, shrink_rows
+from monocontext.format.filters.grams import GRAM_BYTES, height, shrink_rows
 from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
 from monocontext.format.refs import FILTER_KIND, FilterRef
 
@@ -30,9 +30,10 @@ def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], obj
 
     def column_of(number: int) -> NDArray[np.uint8]:
         following = (planted.get(n, plain) for n in range(number + 1, min(frames, number + 1 + reach)))
-        return shrink_rows(compute_column(planted.get(number, plain), fold_head(following, reach)).rows, BITS, axis=0)
+        column = compute_column(planted.get(number, plain), fold_head(following, reach))
+        return shrink_rows(column.rows, height(BITS), axis=0)
 
-    usual = shrink_rows(compute_column(plain, fold_head([plain] * reach, reach)).rows, BITS, axis=0)
+    usual = shrink_rows(compute_column(plain, fold_head([plain] * reach, reach)).rows, height(BITS), axis=0)
     near = -(-reach // len(plain))
     changed = {n for number in planted for n in range(max(number - near, 0), number + 1)}
     changed |= set(range(max(frames - near, 0), frames))  # nothing follows the end

@@ -14,7 +14,7 @@ from typing import Any
 from monocontext.errors import NotFound
 from monocontext.format.codec import encode
 from monocontext.format.filters.building import Column, Columns, compute_column, fold_head
-from monocontext.format.filters.grams import MAX_BITS
+from monocontext.format.filters.grams import HIGHEST
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
 from monocontext.options import StoreOptions
@@ -149,7 +149,7 @@ def _compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
 def _unpack(rows: bytes) -> Any:
     import numpy as np
 
-    return np.unpackbits(np.frombuffer(rows, np.uint8), count=1 << MAX_BITS, bitorder="little")
+    return np.unpackbits(np.frombuffer(rows, np.uint8), count=HIGHEST, bitorder="little")
 
 
 def _is_stored(store: Store, key: str, size_bytes: int, after_seconds: float) -> bool:

@@ -12,8 +12,9 @@ from dataclasses import astuple
 from typing import Any
 
 from monocontext.format.document_refs import DocumentPageRef
-from monocontext.format.filters.query import All, Literal, Query
+from monocontext.format.filters.query import All, Literal, Often, Query
 from monocontext.format.filters.query import Any as AnyOf
+from monocontext.format.filters.words import LEVELS
 from monocontext.format.index import Frame
 
 MAX_REQUEST_BYTES = 1 << 20
@@ -100,6 +101,8 @@ def query_row(query: Query | None) -> Any:
             return None
         case Literal():
             return ["literal", query.text[:MAX_LITERAL], query.flags, query.earliest, query.latest]
+        case Often():
+            return ["often", list(query.words), query.level]
         case All(queries):
             return ["all", [query_row(one) for one in queries]]
         case AnyOf(queries):
@@ -113,6 +116,9 @@ def query_of(row: Any, depth: int = 0) -> Query | None:
             return None
         case ["literal", str(text), int(flags), int(earliest), int(latest)] if len(text) <= MAX_LITERAL:
             return Literal(text, flags, earliest, latest)
+        case ["often", [str(), *_] as words, int(level)] if all(isinstance(word, str) for word in words):
+            if 0 <= level < len(LEVELS):
+                return Often(tuple(words), level)
         case ["all", [_, *_] as rows] if depth < _DEEPEST:
             return All(tuple(_inner(row, depth) for row in rows))
         case ["any", [_, *_] as rows] if depth < _DEEPEST:

@@ -18,8 +18,9 @@ import google_crc32c
 
 from monocontext.errors import DamagedData, ForeignObject, NotFound
 from monocontext.format.filters.fold import TABLES, fold_bytes
-from monocontext.format.filters.grams import GRAM_BYTES, MAX_BITS, MIN_BITS, set_rows, shrink_rows
+from monocontext.format.filters.grams import GRAM_BYTES, HIGHEST, MAX_BITS, MIN_BITS, height, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.filters.words import set_word_rows
 from monocontext.format.refs import FILTER_KIND, FilterRef
 from monocontext.records import dataclass, replace
 
@@ -65,7 +66,14 @@ def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | Non
     `rows`: zeros, to be used for it.
     """
     folded = fold_bytes(frame)
-    return Column(set_rows(folded + following, rows), len(folded))
+    return Column(set_column(folded, following, rows), len(folded))
+
+
+def set_column(folded: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+    """The column of a folded frame. Words count in it alone: counts of two texts do not join by OR, as grams do."""
+    rows = set_rows(folded + following, rows)
+    set_word_rows(rows[1 << MAX_BITS :], folded)
+    return rows
 
 
 def fold_head(frames: Iterable[bytes], size: int) -> bytes:
@@ -152,7 +160,7 @@ class Columns:
         frame = self._waiting.popleft()
         self._waiting_bytes -= len(frame)
         if self._rows is None:
-            self._rows = np.empty(1 << MAX_BITS, np.uint8)
+            self._rows = np.empty(HIGHEST, np.uint8)
         self._rows.fill(0)
         self.add(compute_column(frame, behind, self._rows))
 
@@ -245,7 +253,7 @@ class _Group:
     def add(self, computed: Column) -> None:
         import numpy as np
 
-        set_count = int(np.count_nonzero(computed.rows))
+        set_count = int(np.count_nonzero(computed.rows[: 1 << MAX_BITS]))
         self.seed = google_crc32c.extend(self.seed, set_count.to_bytes(4, "little"))
         self._grams.append(_estimate_grams(set_count))
         self._folded.append(computed.folded_bytes)
@@ -269,7 +277,7 @@ class _Group:
             return
         if not self._tiles:
             self.top_bits = min(self.bits + 1, MAX_BITS)
-        tile = shrink_rows(np.stack(self._tile), self.top_bits, axis=1)
+        tile = shrink_rows(np.stack(self._tile), height(self.top_bits), axis=1)
         self._file.write(np.ascontiguousarray(tile.T).tobytes())
         self._tiles.append(len(tile))
         self._tile, self._tile_frames = [], 0
@@ -290,7 +298,7 @@ class _Group:
         return self.frames
 
     def rows(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) of 2 ** bits, packed eight columns a byte."""
+        """Rows [start, stop) of `height(bits)`, packed eight columns a byte."""
         import numpy as np
 
         fold = 1 << (self.top_bits - bits)
@@ -300,7 +308,7 @@ class _Group:
             data = self._file.read((stop - start) * fold * width)
             tile = np.frombuffer(data, np.uint8).reshape(stop - start, fold, width)
             pieces.append(np.bitwise_or.reduce(tile, axis=1))
-            offset += width << self.top_bits
+            offset += width * height(self.top_bits)
         return np.concatenate(pieces, axis=1)
 
 
@@ -346,7 +354,7 @@ def _encode_parts(ref: FilterRef, group: _Group, border: NDArray[np.uint8] | Non
     import numpy as np
 
     layout = FilterLayout(ref)
-    folded = None if border is None else shrink_rows(border, ref.bits, axis=0)
+    folded = None if border is None else shrink_rows(border, layout.rows, axis=0)
 
     def encode_rows(start: int, stop: int) -> bytes:
         rows = group.rows(start, stop, ref.bits)
@@ -365,9 +373,10 @@ def _encode_parts(ref: FilterRef, group: _Group, border: NDArray[np.uint8] | Non
 
 def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
     """Whether the last filter of a text and a new one are small, of the same kind and neighbours."""
-    same = (tail.fold, tail.overlap_bytes, tail.stop_frame) == (ref.fold, ref.overlap_bytes, ref.first_frame)
+    same = (tail.kind, tail.fold, tail.overlap_bytes) == (ref.kind, ref.fold, ref.overlap_bytes)
     similar = abs(tail.bits - ref.bits) <= 1 and ref.border_frames <= tail.frames
-    return same and similar and FilterLayout(tail).size_bytes + FilterLayout(ref).size_bytes <= MERGED_BYTES
+    near = same and similar and tail.stop_frame == ref.first_frame
+    return near and FilterLayout(tail).size_bytes + FilterLayout(ref).size_bytes <= MERGED_BYTES
 
 
 def _merge(
@@ -378,9 +387,9 @@ def _merge(
 
     bits = min(tail.bits, ref.bits)
     old = _unpack(tail, get, bits)
-    new = np.unpackbits(group.rows(0, 1 << bits, bits), axis=1, count=ref.frames, bitorder="little")
+    new = np.unpackbits(group.rows(0, height(bits), bits), axis=1, count=ref.frames, bitorder="little")
     # The text across the border between the two goes into the columns of the frames that the border stands for.
-    across = shrink_rows(border, bits, axis=0)
+    across = shrink_rows(border, height(bits), axis=0)
     frames = old[:, : tail.frames]
     frames[:, tail.frames - ref.border_frames :] |= across[:, None]
     joined = np.concatenate([frames, new, old[:, tail.frames :]], axis=1)
@@ -414,7 +423,7 @@ def join(refs: Sequence[FilterRef], get: Callable[[str], bytes], put: Callable[[
     for ref in refs:
         layout = FilterLayout(ref)
         rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
-        packed.append(shrink_rows(rows, bits, axis=0))
+        packed.append(shrink_rows(rows, height(bits), axis=0))
     seed = 0
     for ref in refs:
         seed = google_crc32c.extend(seed, (ref.seed or 0).to_bytes(4, "little"))
@@ -449,10 +458,10 @@ def join(refs: Sequence[FilterRef], get: Callable[[str], bytes], put: Callable[[
 
 
 def _unpack(ref: FilterRef, get: Callable[[str], bytes], bits: int) -> NDArray[np.uint8]:
-    """A whole stored filter (1 GET a part), one byte a bit, shape (2 ** bits, columns)."""
+    """A whole stored filter (1 GET a part), one byte a bit, shape (height(bits), columns)."""
     import numpy as np
 
     layout = FilterLayout(ref)
     rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
     unpacked = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
-    return shrink_rows(unpacked, bits, axis=0)
+    return shrink_rows(unpacked, height(bits), axis=0)

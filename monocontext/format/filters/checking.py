@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from monocontext.errors import MonocontextError
-from monocontext.format.filters.building import fold_head
+from monocontext.format.filters.building import fold_head, set_column
 from monocontext.format.filters.fold import TABLES, fold_bytes
-from monocontext.format.filters.grams import GRAM_BYTES, MAX_BITS, set_rows, shrink_rows
+from monocontext.format.filters.grams import GRAM_BYTES, MAX_BITS, height, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.refs import FilterRef
+from monocontext.format.refs import FILTER_KIND, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +77,7 @@ class Checker:
             within = self._text_after(ref.stop_frame, reach)
             if number == ref.first_frame and ref.border_frames:
                 self._filter.check_border(self._before, (folded + within)[:reach], reach)
-            self._filter.check(number, folded + self._text_after(self._coverage_end(number), reach))
+            self._filter.check(number, folded, self._text_after(self._coverage_end(number), reach))
         self._before.add(folded)
         self._waiting.popleft()
         self._waiting_bytes -= len(frame)
@@ -178,7 +178,7 @@ class _Filter:
     def _name(self) -> str:
         return f"filter of frames {self.ref.first_frame} to {self.ref.stop_frame} ({self.ref.keys[0]})"
 
-    def check(self, number: int, folded: bytes) -> None:
+    def check(self, number: int, folded: bytes, following: bytes) -> None:
         """Compute the column of a frame and the text after it that it covers; frames come in the order of the text."""
         if not self._comparable:
             return
@@ -188,7 +188,7 @@ class _Filter:
         if tile != self._tile:
             self._compare()
             self._tile = tile
-        bit = shrink_rows(set_rows(folded), self.ref.bits, axis=0) << np.uint8(place % 8)
+        bit = self._shrink(set_column(folded, following)) << np.uint8(place % 8)
         others = self._computed[place // 8]
         self._computed[place // 8] = bit if others is None else others | bit
 
@@ -201,9 +201,12 @@ class _Filter:
         if self._comparable:
             place = self.ref.frames % (8 * _TILE_BYTES)
             stored = self._read_tile(self.ref.frames // (8 * _TILE_BYTES))[:, place // 8] >> place % 8 & 1
-            expected = shrink_rows(set_rows(before.folded[-reach:] + head), self.ref.bits, axis=0)
+            expected = self._shrink(set_rows(before.folded[-reach:] + head))
             if (expected & ~stored).any():
                 self._problems.append(f"{self._name}: its border lacks grams of the text")
+
+    def _shrink(self, column: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return shrink_rows(column[: height(MAX_BITS, self.ref.kind == FILTER_KIND)], self._layout.rows, 0)
 
     def close(self) -> list[str]:
         """Compare the last tile and return the problems."""
@@ -212,7 +215,8 @@ class _Filter:
         self._file.close()
         if self._lacking:
             self._problems.append(
-                f"{self._name}: lacks grams of {len(self._lacking)} frames, the first of them frame {self._lacking[0]}"
+                f"{self._name}: lacks grams or words of {len(self._lacking)} frames, the first of them "
+                f"frame {self._lacking[0]}"
             )
         return self._problems
 

@@ -4,6 +4,8 @@ A gram is 5 bytes of folded UTF-8. Its row is the upper bits of its product with
 hashing, Knuth, The Art of Computer Programming, 6.4), so halving the height of a filter halves the row number. One hash
 is enough: a search probes many grams, so each may be weak. Shorter grams do not help in frames of 256 KiB: every second
 frame of source code holds all trigrams of any word (measured).
+
+Behind the rows of grams lie those of words (`words.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from monocontext.format.filters.fold import MAX_BYTES, fold
+from monocontext.format.filters.words import WORD_SHARE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,14 +36,15 @@ _AT_ONCE = 1 << 16
 
 
 def set_rows(folded: bytes, column: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """The column of a folded text at `MAX_BITS`: 1 for each row that a gram of it has, else 0 (0.4 ms for 256 KiB).
+    """The column of a folded text at `MAX_BITS`: 1 for each row that a gram of it has, else 0 (0.4 ms for 256 KiB). The
+    rows of words are behind them (`words.set_word_rows`).
 
     `column`: zeros, to be used for it.
     """
     import numpy as np
 
     if column is None:
-        column = np.zeros(1 << MAX_BITS, np.uint8)
+        column = np.zeros(HIGHEST, np.uint8)
     tail = folded[-2 * GRAM_BYTES :] + bytes(8)
     _set(column, tail, len(tail) - 8 - GRAM_BYTES + 1)
     _set(column, folded, len(folded) - 7)  # where 8 bytes can be read
@@ -63,9 +67,17 @@ def _set(column: NDArray[np.uint8], folded: bytes, count: int) -> None:
         column[grams.view(np.int64)] = 1
 
 
-def shrink_rows(rows: NDArray[np.uint8], bits: int, axis: int) -> NDArray[np.uint8]:
-    """Reduce the rows along an axis to 2 ** bits: neighbours are joined by OR until that many are left."""
-    while rows.shape[axis] > 1 << bits:
+def height(bits: int, with_words: bool = True) -> int:
+    """The rows of a filter of 2 ** bits rows of grams."""
+    return (1 << bits) + ((1 << bits) // WORD_SHARE if with_words else 0)
+
+
+HIGHEST = height(MAX_BITS)
+
+
+def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.uint8]:
+    """Reduce the rows along an axis to that many: neighbours are joined by OR."""
+    while rows.shape[axis] > height:
         even = [slice(None)] * rows.ndim
         odd = list(even)
         even[axis], odd[axis] = slice(0, None, 2), slice(1, None, 2)

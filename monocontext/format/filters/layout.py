@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import google_crc32c
 
 from monocontext.errors import DamagedData
-from monocontext.format.refs import FilterRef
+from monocontext.format.filters.grams import height
+from monocontext.format.refs import FILTER_KIND, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,11 +34,11 @@ class FilterLayout:
 
     def __init__(self, ref: FilterRef):
         self.ref = ref
-        self.rows = 1 << ref.bits
+        self.rows = height(ref.bits, ref.kind == FILTER_KIND)
         self.columns = ref.frames + (1 if ref.border_frames else 0)
         self.row_bytes = -(-self.columns // 8)
         self.rows_per_block = 1
-        while 2 * self.rows_per_block * self.row_bytes <= BLOCK_BYTES and 2 * self.rows_per_block <= self.rows:
+        while 2 * self.rows_per_block * self.row_bytes <= BLOCK_BYTES and self.rows % (2 * self.rows_per_block) == 0:
             self.rows_per_block *= 2
         self.block_bytes = self.rows_per_block * self.row_bytes + CHECKSUM_BYTES
         self.blocks_per_part = max(PART_BYTES // self.block_bytes, 1)

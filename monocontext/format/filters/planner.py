@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Protocol
 from monocontext.format.filters.fold import MAX_BYTES, TABLES
 from monocontext.format.filters.grams import rows_to_read
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.query import INFINITE, All, Any, Literal, Query, literals
+from monocontext.format.filters.query import INFINITE, All, Any, Literal, Often, Query, leaves
+from monocontext.format.filters.words import word_rows
 from monocontext.format.index import ENDS_LINE, Frame
-from monocontext.format.refs import FilterRef
+from monocontext.format.refs import FILTER_KIND, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,8 +73,9 @@ class Planner:
     def rows_to_read(self, query: Query | None) -> list[tuple[FilterLayout, int]]:
         """The rows that `candidates` reads for a query, in the order of the text."""
         found: dict[tuple[FilterLayout, int], None] = {}
-        for literal in literals(self._answerable_part(query)):
-            for layout, rows in zip(self.layouts, self._rows_for(literal)[0], strict=True):
+        for leaf in leaves(self._answerable_part(query)):
+            by_filter = self._word_rows(leaf) if isinstance(leaf, Often) else self._rows_for(leaf)[0]
+            for layout, rows in zip(self.layouts, by_filter, strict=True):
                 found.update(((layout, row), None) for row in rows)
         return list(found)
 
@@ -83,6 +85,8 @@ class Planner:
             case Literal():
                 is_answerable = _is_impossible(query) or any(self._rows_for(query)[0])
                 return query if is_answerable else None
+            case Often():
+                return query if any(self._word_rows(query)) else None
             case All(queries):
                 parts = tuple(part for part in map(self._answerable_part, queries) if part)
                 return All(parts) if parts else None
@@ -111,6 +115,8 @@ class Planner:
                 return None
             case Literal():
                 return self._literal_candidates(query, rows, records, within_line)
+            case Often():
+                return self._often(query, rows)
             case All(parts):
                 found = None
                 for part in parts:
@@ -172,6 +178,26 @@ class Planner:
         if tells_starts or literal.latest == 0 or (self.stop == self.frames and not holds.any()):
             return holds
         return self._trace_back(holds, literal, records, within_line)
+
+    def _often(self, query: Often, rows: Rows) -> Frames:
+        """The frames whose filter says so."""
+        import numpy as np
+
+        says = np.zeros(self.stop - self.first, np.bool_)
+        for layout, numbers in zip(self.layouts, self._word_rows(query), strict=True):
+            ref = layout.ref
+            part = says[ref.first_frame - self.first : ref.stop_frame - self.first]
+            for row in (rows[layout, one] for one in numbers if (layout, one) in rows):
+                bits = np.unpackbits(np.frombuffer(row, np.uint8), count=layout.columns, bitorder="little")
+                part |= bits[: ref.frames].view(np.bool_)
+        return says
+
+    def _word_rows(self, query: Often) -> list[tuple[int, ...]]:
+        """The rows to read of each filter."""
+        return [
+            word_rows(query.words, query.level, layout.ref.bits) if layout.ref.kind == FILTER_KIND else ()
+            for layout in self.layouts
+        ]
 
     def frames_in_vain(self, rows: Rows) -> float:
         """How many frames have all these bits by chance, if each row is filled as it is and rows know nothing of each

@@ -31,6 +31,16 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
+class Often:
+    """Some words that stand often in a frame. It rules out nothing: filters say by it where to look first."""
+
+    words: tuple[str, ...]
+    """Folded; any of them."""
+    level: int
+    """As often as `words.LEVELS` says."""
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """A query that every one of its parts must satisfy."""
 
@@ -44,18 +54,23 @@ class Any:
     queries: tuple[Query, ...]
 
 
-Query = Literal | All | Any
+Query = Literal | Often | All | Any
+
+
+def leaves(query: Query | None) -> tuple[Literal | Often, ...]:
+    """What a query asks for, in order."""
+    match query:
+        case None:
+            return ()
+        case Literal() | Often():
+            return (query,)
+        case All(parts) | Any(parts):
+            return tuple(leaf for part in parts for leaf in leaves(part))
 
 
 def literals(query: Query | None) -> tuple[Literal, ...]:
     """Every literal of a query, in order."""
-    match query:
-        case None:
-            return ()
-        case Literal():
-            return (query,)
-        case All(parts) | Any(parts):
-            return tuple(literal for part in parts for literal in literals(part))
+    return tuple(leaf for leaf in leaves(query) if isinstance(leaf, Literal))
 
 
 def longest_literal(query: Query | None, within: int = 2 * INFINITE) -> Literal | None:

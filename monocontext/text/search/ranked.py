@@ -1,14 +1,14 @@
 """Find the passages of a text that speak of some words, best first: `Monocontext.search`.
 
 Search filters say which frames may hold which words, and how rare a word is. Frames that may hold the words of most
-weight are read first, in parallel, and of those the ones that may hold words side by side; reading ends when no unread
+weight are read first, in parallel, and of those the ones in which the words stand often; reading ends when no unread
 frame can hold a passage among the best, or when the budget is spent.
 """
 
 from __future__ import annotations
 
 import heapq
-import re
+import math
 import time
 from bisect import bisect_right
 from collections import defaultdict
@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
-from itertools import permutations
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
-from monocontext.format.filters.query import Any, Literal
+from monocontext.format.filters.query import Any, Often
+from monocontext.format.filters.words import LEVELS
 from monocontext.text.search.scoring import Scorer, most_score, weigh
 from monocontext.text.search.terms import Term, Terms, parse
 from monocontext.text.source import Span
@@ -37,8 +37,10 @@ _MOST_FRAMES = 256
 _ALIKE = 0.6
 """A wave takes frames that may score at least this share of the best of them: after it the others may be ruled out."""
 
-_PAIRED = 3
-"""Words that are looked up side by side, in either order: six look-ups at most."""
+_Holding = dict[Term, Candidates | None]
+"""The frames that may hold each word; None: no filter tells."""
+_Least = Callable[[], tuple[float, int]]
+"""The least score among the best, below 0 while there are too few, and the character where that passage begins."""
 
 
 class DocumentPlaces(Protocol):
@@ -87,7 +89,7 @@ class _Plan:
 
     weights: dict[Term, float]
     frames: list[tuple[float, int]]
-    """The most that a frame can score, and its number: best first."""
+    """The most that a frame can score, and its number: in the order in which they promise most."""
     candidates: Candidates | None
     """Those frames; None: there are none."""
     rest: float | None
@@ -103,8 +105,6 @@ class _Wave:
     """Frames that are not looked at before it; 1: any number."""
     most: float
     """The most that one of them scores."""
-    start: Callable[[], int]
-    """Tells the first character of those that may score it."""
     in_order: bool = False
     """It is the text in its order."""
 
@@ -132,8 +132,12 @@ def search(
     scorer, unread, in_order = Scorer(terms, plan.weights), 0, False
     places = _Places(documents, terms.documents)
     seen: set[int] = set()
-    for wave in _waves(span, plan, budget, everything):
-        if len(best) == k and _is_below(wave, best[0][:2], span.start):
+
+    def least() -> tuple[float, int]:
+        return (best[0][0], span.start - best[0][1]) if len(best) == k else (-1.0, 0)
+
+    for wave in _waves(span, plan, budget, everything, least):
+        if len(best) == k and wave.most < best[0][0]:
             break
         if budget.is_spent and not everything:
             unread, in_order = wave.left, wave.in_order
@@ -154,11 +158,6 @@ def search(
     found = _finish(span, best, unread, in_order)
     found[:] = [one._replace(document=places.document(one.start)) for one in found]
     return found
-
-
-def _is_below(wave: _Wave, least: tuple[float, int], start: int) -> bool:
-    """Whether no passage of it or behind it can stand among the best of a text that starts at `start`."""
-    return wave.most < least[0] or (wave.most == least[0] and start - wave.start() < least[1])
 
 
 def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_order: bool) -> Passages:
@@ -200,52 +199,66 @@ def _plan(span: Span, terms: Terms) -> _Plan:
             scores[number].append(weights[term])
     frames = [(most_score(found), number) for number, found in sorted(scores.items())]
     frames.sort(key=lambda row: -row[0])
-    if len(frames) > _FIRST_FRAMES and frames[_FIRST_FRAMES][0] == frames[0][0]:
-        pairs = _weigh_pairs(span, terms, weights)
-        frames.sort(key=lambda row: (-row[0], -pairs.get(row[1], 0.0)))
+    if len(frames) > _FIRST_FRAMES:
+        promise = _promise(span, terms, weights, holding)
+        frames.sort(key=lambda row: -promise.get(row[1], 0.0))
     return _Plan(weights, frames, union, rest)
 
 
-def _weigh_pairs(span: Span, terms: Terms, weights: dict[Term, float]) -> dict[int, float]:
-    """The frames in which some of the rarest words may stand side by side, and how much these pairs weigh (1 wave of
-    GETs). They come first of the frames that may score the same."""
-    spaced = sorted((term for term in terms.words if term.is_spaced), key=lambda term: -weights[term])
-    pairs = [Literal(f"{one.text} {other.text}", re.IGNORECASE) for one, other in permutations(spaced[:_PAIRED], 2)]
-    found = defaultdict[int, float](float)
-    if pairs:
-        span.frequency(Any(tuple(pairs)))
-    for pair in pairs:
-        if (told := span.frequency(pair)) and (held := span.holding(pair)) is not None:
-            for number in _numbers(held):
-                found[number] += weigh(*told)
-    return found
+def _promise(span: Span, terms: Terms, weights: dict[Term, float], holding: _Holding) -> dict[int, float]:
+    """How much of the words frames hold, by how often each stands in them: nothing is ruled out by it (1 wave of GETs).
+    Frames that filters do not tell of are left out."""
+    asked = [(term, level, Often(term.words, level)) for term in terms.scoring for level in range(len(LEVELS))]
+    asked = [one for one in asked if one[0].words]
+    if not asked or span.frequency(Any(tuple(often for *_, often in asked))) is None:
+        return {}
+    counts = defaultdict[int, dict[Term, int]](dict)
+    for term, one in holding.items():
+        for number in _numbers(one) if one is not None else ():
+            counts[number][term] = 1
+    for term, level, often in asked:
+        one = span.holding(often)
+        for number in _numbers(one) if one is not None else ():
+            if holding[term] is None or term in counts[number]:
+                counts[number][term] = LEVELS[level]
+    return {
+        number: sum(weights[term] * math.log2(1 + count) for term, count in held.items())
+        for number, held in counts.items()
+    }
 
 
 def _numbers(candidates: Candidates) -> Iterator[int]:
     return (number for first, stop in candidates.runs for number in range(first, stop))
 
 
-def _waves(span: Span, plan: _Plan, budget: _Budget, everything: bool) -> Iterator[_Wave]:
+def _waves(span: Span, plan: _Plan, budget: _Budget, everything: bool, least: _Least) -> Iterator[_Wave]:
     if everything:
-        yield _Wave(span.windows(eager=True), 0, 0.0, lambda: span.start, in_order=True)
+        yield _Wave(span.windows(eager=True), 0, 0.0, in_order=True)
         return
-    at, size = 0, _FIRST_FRAMES
-    while at < len(plan.frames):
-        most, room = plan.frames[at][0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
-        wave = [number for score, number in plan.frames[at : at + min(size, room)] if score >= _ALIKE * most]
-        only, first = copy(plan.candidates), copy(plan.candidates)
+    left, size = plan.frames, _FIRST_FRAMES
+    while left := _that_may_enter(left, plan.candidates, *least()):
+        most, room = max(left)[0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
+        wave = set(islice((number for score, number in left if score >= _ALIKE * most), min(size, room)))
+        only = copy(plan.candidates)
         assert only is not None
-        assert first is not None
-        alike = bisect_right(plan.frames, -most, key=lambda row: -row[0])
-        only.runs, first.runs = _runs(sorted(wave)), _runs([min(number for _, number in plan.frames[at:alike])])
-        yield _Wave(span.windows(eager=True, only=only), len(plan.frames) - at, most, partial(_first_character, first))
-        at, size = at + len(wave), min(2 * size, _MOST_FRAMES)
+        only.runs = _runs(sorted(wave))
+        yield _Wave(span.windows(eager=True, only=only), len(left), most)
+        left = [one for one in left if one[1] not in wave]
+        size = min(2 * size, _MOST_FRAMES)
     if plan.rest is not None:
-        yield _Wave(span.windows(), 1, plan.rest, lambda: span.start, in_order=True)
+        yield _Wave(span.windows(), 1, plan.rest, in_order=True)
 
 
-def _first_character(candidates: Candidates) -> int:
-    return next(candidates.regions()).start
+def _that_may_enter(
+    frames: list[tuple[float, int]], candidates: Candidates | None, least: float, character: int
+) -> list[tuple[float, int]]:
+    """Those that may hold a passage that scores more than the least of the best, which begins at this character, or as
+    much and stands before it."""
+    if not frames or least < 0:
+        return frames
+    assert candidates is not None
+    last = candidates.number_at(character)
+    return [one for one in frames if one[0] > least or (one[0] == least and one[1] <= last)]
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:

@@ -11,7 +11,9 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+from monocontext.format.filters import fold as filters_fold
 from monocontext.format.filters.query import All, Any, Literal, Query
+from monocontext.format.filters.words import LEAST_BYTES
 from monocontext.text.windows import overlap
 
 _STOP_WORDS = """
@@ -26,6 +28,7 @@ _SPACELESS = re.compile(
 _ENDINGS = "(?:s|es|ed|er|ers|ing|ings|ion|ions|or|ors)?"
 _ENDINGS_OF_STEM = "(?:[eé]|s|es|ed|er|ers|ing|ings|ion|ions|or|ors)?"
 _DOUBLED = "(?:ed|er|ers|ing|ings)"
+_SPELLED = "e s es ed er ers ing ings ion ions or ors y ies ied ier ying"
 _LEAST_STEM = 4
 _MOST_BETWEEN = 100
 """Characters of space in a phrase that search filters allow for where it lies across the end of a frame."""
@@ -44,6 +47,9 @@ class Term:
     """What a place that has it holds, for search filters."""
     beginnings: tuple[str, ...] = ()
     """Lower case of what it may begin with, but for diacritics; empty: only the patterns tell."""
+
+    words: tuple[str, ...] = ()
+    """Folded words, each of which may stand for it, for search filters."""
 
     @property
     def is_spaced(self) -> bool:
@@ -118,7 +124,7 @@ def _terms_of(token: str) -> list[Term]:
             found.append(_word(token[at : run.start()]))
         text = run[0]
         pairs = [text[i : i + 2] for i in range(len(text) - 1)] or [text]
-        found += [Term(pair, pair, re.escape(pair), Literal(pair), (pair,)) for pair in dict.fromkeys(pairs)]
+        found += [Term(pair, pair, re.escape(pair), Literal(pair), (pair,), (pair,)) for pair in dict.fromkeys(pairs)]
         at = run.end()
     if at < len(token):
         found.append(_word(token[at:]))
@@ -129,7 +135,8 @@ def _word(token: str) -> Term:
     bare = _strip_marks(token)
     if not (bare.isascii() and bare.isalpha()):
         query = _any([Literal(each, re.IGNORECASE) for each in dict.fromkeys((token, bare))])
-        return Term(token, rf"\b{re.escape(bare)}\b", rf"\b{_with_marks(bare)}\b", query, _beginning(bare))
+        patterns = rf"\b{re.escape(bare)}\b", rf"\b{_with_marks(bare)}\b"
+        return Term(token, *patterns, query, _beginning(bare), _folded(token, bare))
     forms = _forms(bare.lower())
     stem = min((beginning for beginning, _ in forms), key=len)
     literals = [Literal(stem, re.IGNORECASE)]
@@ -137,7 +144,7 @@ def _word(token: str) -> Term:
         literals.append(Literal(token, re.IGNORECASE))
     plain = "|".join(beginning + ending for beginning, ending in forms)
     marked = "|".join(_with_marks(beginning) + ending for beginning, ending in forms)
-    return Term(token, rf"\b(?:{plain})\b", rf"\b(?:{marked})\b", _any(literals), (stem,))
+    return Term(token, rf"\b(?:{plain})\b", rf"\b(?:{marked})\b", _any(literals), (stem,), _folded(token, bare))
 
 
 def _phrase(tokens: list[str]) -> Term:
@@ -146,11 +153,25 @@ def _phrase(tokens: list[str]) -> Term:
     literal = Literal(tokens[number], re.IGNORECASE, latest=latest)
     plain = r"\s+".join(re.escape(_strip_marks(one)) for one in tokens)
     marked = r"\s+".join(_with_marks(_strip_marks(one)) for one in tokens)
-    return Term(" ".join(tokens), plain, marked, literal, _beginning(_strip_marks(tokens[0])))
+    return Term(" ".join(tokens), plain, marked, literal, _beginning(_strip_marks(tokens[0])), _folded(tokens[number]))
 
 
 def _beginning(bare: str) -> tuple[str, ...]:
     return (bare.lower(),) if bare.isascii() or bare.lower() == bare.upper() else ()
+
+
+def _folded(*tokens: str) -> tuple[str, ...]:
+    """What search filters may have counted for a word; of a word of English its forms."""
+    forms = [
+        beginning + ending
+        for token in tokens
+        if token.isascii() and token.isalpha()
+        for beginning, pattern in _forms(token.lower())
+        for ending in ("", *_SPELLED.split())
+        if re.fullmatch(pattern, ending)
+    ]
+    folded = dict.fromkeys([*map(filters_fold.fold, tokens), *forms])
+    return tuple(word for word in folded if len(word.encode("utf-8", "surrogatepass")) >= LEAST_BYTES)
 
 
 def _forms(word: str) -> list[tuple[str, str]]:

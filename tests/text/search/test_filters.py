@@ -23,6 +23,7 @@ from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, WrappedStore
+from monocontext.text.search import ranked
 from monocontext.writing.publish import append
 from monocontext.writing.tail import FULL_FRAMES
 from monocontext.writing.upkeep.add_filters import add_filters
@@ -176,22 +177,21 @@ def test_another_block_of_the_same_length_is_damage(
             _ = "no such thing" in context
 
 
-def test_filters_whose_blocks_do_not_know_their_place_are_still_read(store: Store) -> None:
-    """Kind `grams-1`, of contexts written before; an append of frames enough renews the short one at the end."""
+@pytest.mark.parametrize("kind", ["grams-1", "grams-2"])
+def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> None:
+    """Of contexts written before, without rows of words; in `grams-1` blocks do not know their place. Filters of an
+    append follow them."""
     publish(lines(500) + "needle-4711\n" + lines(900), store, frame_bytes=FRAME_BYTES)
     manifest = root(store)
     (ref,) = manifest.filters
-    old = dataclasses.replace(ref, kind="grams-1", seed=None, parts=())
-    parts = []
-    for number, key in enumerate(ref.keys):
-        rows = FilterLayout(ref).decode(number, store.get(key).data)
-        data = FilterLayout(old).encode(
-            rows, number * FilterLayout(ref).blocks_per_part * FilterLayout(ref).rows_per_block
-        )
-        parts.append(hashlib.sha256(data).hexdigest()[:32])
-        store.put(filter_key(parts[-1]), data)
-    written = dataclasses.replace(manifest, filters=(dataclasses.replace(old, parts=tuple(parts)),)).to_bytes()
-    assert b'"seed"' not in written
+    old = dataclasses.replace(ref, kind=kind, seed=None if kind == "grams-1" else ref.seed, parts=())
+    [key] = ref.keys
+    rows = FilterLayout(ref).decode(0, store.get(key).data)
+    data = FilterLayout(old).encode(rows[: FilterLayout(old).rows], 0)
+    parts = (hashlib.sha256(data).hexdigest()[:32],)
+    store.put(filter_key(parts[0]), data)
+    written = dataclasses.replace(manifest, filters=(dataclasses.replace(old, parts=parts),)).to_bytes()
+    assert (b'"seed"' in written) == (kind != "grams-1")
     store.put(ROOT_KEY, written)
     store.put(generation_key(manifest.generation), written)
     assert verify(store).ok
@@ -199,10 +199,14 @@ def test_filters_whose_blocks_do_not_know_their_place_are_still_read(store: Stor
     with Monocontext.open(counting) as context:
         assert context.find("needle-4711") == len(lines(500))
         assert context.stats.search.pruned >= 139
+        some = context.search("needle item 77", max_bytes=1 << 40)
+        assert some == ranked.search(context.span, "needle item 77", 10, 1 << 40, None, everything=True)
     append("one more line\n", store)
-    assert [each.kind for each in root(store).filters] == ["grams-1"], "a short append waits for its filter"
+    assert [each.kind for each in root(store).filters] == [kind], "a short append waits for its filter"
     append(lines(FULL_FRAMES * FRAME_BYTES // 10), store)
-    assert [each.kind for each in root(store).filters] == ["grams-2"]
+    kinds = [each.kind for each in root(store).filters]
+    assert kinds == [kind] + ["grams-3"] * (len(kinds) - 1), "filters of different kinds are not merged"
+    assert len(kinds) > 1
     assert verify(store).ok
 
 

@@ -82,7 +82,7 @@ def test_a_bit_that_is_missing(store: Store, number: int, frame: int) -> None:
         bits[np.flatnonzero(bits[:, index])[0], index] = 0
 
     tamper(store, number, clear_one)
-    assert f"lacks grams of 1 frames, the first of them frame {ref.first_frame + index}" in problem(store)
+    assert f"lacks grams or words of 1 frames, the first of them frame {ref.first_frame + index}" in problem(store)
 
 
 def test_more_than_a_tile_of_frames(store: Store) -> None:
@@ -92,7 +92,7 @@ def test_more_than_a_tile_of_frames(store: Store) -> None:
     tamper(store, 0, clear_all)
     frames = root(store).filters[0].frames
     assert frames > 2 * 256
-    assert f"lacks grams of {frames} frames, the first of them frame 0" in problem(store)
+    assert f"lacks grams or words of {frames} frames, the first of them frame 0" in problem(store)
 
 
 def test_a_border_that_lacks_a_gram(store: Store) -> None:
@@ -119,7 +119,7 @@ def test_records_that_promise_too_much(store: Store) -> None:
     assert verify(store).ok
     append("behind it\n", store, filters=False)
     rewrite(store, root(store), 1, tail_frames=0)
-    assert f"lacks grams of 1 frames, the first of them frame {manifest.frames - 1}" in problem(store)
+    assert f"lacks grams or words of 1 frames, the first of them frame {manifest.frames - 1}" in problem(store)
     short = words(Random(1), 1) * 3
     many = memory()
     publish("".join(f"{n:09d}\n" * 60 for n in range(30)), many, frame_bytes=FRAME_BYTES)

@@ -1,0 +1,121 @@
+"""Map words to rows: which words stand in a text how often, so that a search by words knows where to begin.
+
+Behind the rows of grams a filter has, for each of `LEVELS`, 2 ** (bits - 4) rows of words. A word has the same place in
+each, its slot; a column has a bit there if some word of that slot stands in the frame so often. Nothing is
+ruled out by these rows: they order frames that may hold the words.
+
+A word is a run of letters of ASCII, digits, `_` and bytes of other scripts in folded UTF-8, three or more, without an
+English ending (`strip`). Of CJK every two neighbouring characters are a word too.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LEVELS = (3, 8, 24, 64)
+"""How often a word stands in a frame. Whether it is there at all the rows of grams tell. Eight levels bring 0.01 more
+of recall for twice the space (docs/decisions/005-search-filters.md)."""
+LEAST_BYTES = 3
+"""Shorter words are not counted."""
+SLOT_BITS = 4
+"""There are 2 ** (bits - SLOT_BITS) slots."""
+WORD_SHARE = (1 << SLOT_BITS) // len(LEVELS)
+"""One row of words for so many of grams."""
+
+_TOP_BITS = 14
+"""Bits of the highest slot."""
+_APART = 4
+"""So many groups of the words of a slot are counted apart: the one that stands most often counts."""
+_HASH_BITS = 16
+"""2 ** _TOP_BITS * _APART hashes; the lower bits are the slot."""
+_FIRST, _LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+_EDGE = 8
+"""Bytes that a hash takes of each end of a word."""
+_WORD_BYTES = bytes(byte >= 128 or chr(byte).isalnum() or byte == ord("_") for byte in range(256))
+_PAIR_BYTES = 6
+"""Of two characters of CJK, which begin with these bytes."""
+_PAIRED = range(0xE3, 0xEA)
+_ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
+
+
+def set_word_rows(rows: NDArray[np.uint8], folded: bytes) -> None:
+    """Set the rows of words, zeros before, of a folded text (0.5 to 0.9 ms for 256 KiB)."""
+    import numpy as np
+
+    slots = len(rows) // len(LEVELS)
+    counts = np.bincount(_hashes(folded), minlength=_APART * slots)
+    most = counts.reshape(_APART, slots).max(axis=0)
+    for number, level in enumerate(LEVELS):
+        rows[number * slots : (number + 1) * slots] = most >= level
+
+
+def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
+    """The rows, any of which is set for a frame in which one of these folded words stands `LEVELS[level]` times."""
+    slots = (1 << bits) >> SLOT_BITS
+    first = (1 << bits) + level * slots
+    return tuple({first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS): None for word in words})
+
+
+def strip(word: bytes) -> bytes:
+    """A word without its English ending, roughly: `s`, then one of `_ENDINGS` where 3 bytes are left."""
+    if len(word) > 3 and word.endswith(b"s"):
+        word = word[:-1]
+    ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= 3), b"")
+    return word[: len(word) - len(ending)]
+
+
+@lru_cache(256)
+def _hash(word: str) -> int:
+    stem = strip(word.encode("utf-8", "surrogatepass"))
+    last = int.from_bytes(stem[-_EDGE:], "little") if len(stem) > _EDGE else 0
+    mixed = int.from_bytes(stem[:_EDGE], "little") * _FIRST ^ last * _LAST
+    return mixed * _LAST % (1 << 64) >> (64 - _HASH_BITS)
+
+
+def _hashes(folded: bytes) -> NDArray[np.int64]:
+    """The hash of each word of a text, and of each pair of characters of CJK."""
+    import numpy as np
+
+    data = bytes(_EDGE) + folded + bytes(_EDGE)
+    raw = np.frombuffer(data, np.uint8)
+    inside = np.frombuffer(data.translate(_WORD_BYTES), np.bool_)
+    edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
+    starts, stops = edges[::2], edges[1::2]
+    long = stops - starts >= LEAST_BYTES
+    starts, stops = starts[long], stops[long]
+    stops -= (raw.take(stops - 1) == ord("s")) & (stops - starts > 3)
+    cuts = _cuts().take(np.ndarray(len(data) - 1, "<u2", data, 0, 1).take(stops - 2))
+    cuts[(cuts == 3) & (raw.take(stops - 3) != ord("i"))] = 0
+    cuts[stops - starts - cuts < 3] = 0
+    stops -= cuts
+    eights = np.ndarray(len(data) - _EDGE + 1, "<u8", data, 0, 1)
+    sizes = stops - starts
+    masks = np.array([(1 << 8 * size) - 1 for size in range(_EDGE + 1)], np.uint64)
+    mixed = (eights.take(starts) & masks.take(np.minimum(sizes, _EDGE))) * np.uint64(_FIRST)
+    longer = np.flatnonzero(sizes > _EDGE)
+    mixed[longer] ^= eights[stops[longer] - _EDGE] * np.uint64(_LAST)
+    if not folded.isascii():
+        leads = (raw >= _PAIRED.start) & (raw < _PAIRED.stop)
+        pairs = np.flatnonzero(leads[: -_EDGE + 1] & np.roll(leads, -3)[: -_EDGE + 1])
+        mixed = np.concatenate([mixed, (eights[pairs] & masks[_PAIR_BYTES]) * np.uint64(_FIRST)])
+    mixed *= np.uint64(_LAST)
+    mixed >>= np.uint64(64 - _HASH_BITS)
+    hashes: NDArray[np.int64] = mixed.view(np.int64)
+    return hashes
+
+
+@lru_cache(1)
+def _cuts() -> NDArray[np.int64]:
+    """Bytes that an ending takes, by the last two bytes of a word; of 3 the one before must be an `i`."""
+    import numpy as np
+
+    found = np.zeros(1 << 16, np.int64)
+    found[ord("e") << 8 : (ord("e") + 1) << 8] = 1
+    for one in _ENDINGS[:-1]:
+        found[int.from_bytes(one[-2:], "little")] = len(one)
+    return found

@@ -1,0 +1,68 @@
+"""Rows of words: what a text sets, a word finds, in any form, in filters of any height."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from monocontext.format.filters.building import set_column
+from monocontext.format.filters.fold import fold
+from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
+from monocontext.format.filters.words import LEVELS, strip, word_rows
+
+PARTS = ["run", "ning", "ed", "s", "_", "7", "Ö", "é", "x", "ings", "ion", "config", " ", "\n", ", ", "-", "東", "京都"]
+
+
+def words_of(text: str) -> list[str]:
+    """Words as the format has them, by a regular expression."""
+    runs = re.findall(r"[a-z0-9_\x80-\xff]{3,}", fold(text).encode().decode("latin-1"))
+    pairs = re.findall(r"(?=([\u3000-\u9fff]{2}))", text)
+    return [run.encode("latin-1").decode() for run in runs] + pairs
+
+
+@pytest.mark.parametrize("bits", [8, 13, MAX_BITS])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_word_that_stands_often_has_its_rows(seed: int, bits: int) -> None:
+    rng = random.Random(seed)
+    text = "".join(rng.choices(PARTS, k=3_000))
+    column = shrink_rows(set_column(fold(text).encode(), b""), height(bits), axis=0)
+    for word, count in Counter(words_of(text)).items():
+        for level, least in enumerate(LEVELS):
+            if count >= least:
+                assert all(column[row] for row in word_rows((word,), level, bits)), (word, count)
+
+
+@pytest.mark.parametrize("text", ["", "a", "ss", "x" * 40, "é", "東", "東京", " ab", "ab ", "as is us"])
+def test_texts_of_a_few_bytes(text: str) -> None:
+    column = set_column(fold(text).encode(), b"")
+    assert len(column) == HIGHEST
+    assert not column[1 << MAX_BITS :].any()
+
+
+def test_words_that_stand_seldom_have_no_rows() -> None:
+    column = set_column(b"one of of of two two three three three ", b"two two two")
+    assert np.flatnonzero(column[1 << MAX_BITS :]).tolist() == [
+        row - (1 << MAX_BITS) for row in word_rows(("three",), 0, MAX_BITS)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "stem"),
+    [
+        ("rotates", "rotat"),
+        ("rotating", "rotat"),
+        ("rotations", "rotat"),
+        ("users", "user"),
+        ("bus", "bus"),
+        ("is", "is"),
+        ("string", "str"),
+        ("song", "song"),
+        ("cities", "citi"),
+    ],
+)
+def test_endings(word: str, stem: str) -> None:
+    assert strip(word.encode()) == stem.encode()
