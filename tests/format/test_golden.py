@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext
+from monocontext.format.filters.query import Often
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import COPIES
 from monocontext.stores import open_store
@@ -24,7 +25,7 @@ def expected_text(name: str) -> str:
     return (GOLDEN / name / "text.txt").read_bytes().decode()
 
 
-@pytest.fixture(params=[f"v1/{codec}" for codec in VERSION_1])
+@pytest.fixture(params=[f"v1/{codec}" for codec in (*VERSION_1, "words")])
 def golden(request: pytest.FixtureRequest) -> Path:
     return GOLDEN / str(request.param)
 
@@ -104,6 +105,12 @@ def test_directories_of_directories() -> None:
     assert root.filter_directories
     assert root.filters
     assert b'"requires": ["directories"]' in (GOLDEN / "v1/directories/context/manifest.json").read_bytes()
+
+
+def test_words_are_counted_as_ever() -> None:
+    with Monocontext.open(GOLDEN / "v1/words/context") as context:
+        for word, frames in {"東京": [2, 1, 1, 1], "rotating": [15, 15, 15, 0], "absent": [6, 0, 0, 0]}.items():
+            assert [context.span.frequency(Often((word,), level)) for level in range(4)] == [(23, n) for n in frames]
 
 
 DOCUMENTS = [
