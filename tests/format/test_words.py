@@ -11,7 +11,7 @@ import pytest
 
 from monocontext.format.filters.building import set_column
 from monocontext.format.filters.fold import fold
-from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
+from monocontext.format.filters.grams import GRAM_BYTES, HIGHEST, MAX_BITS, height, row_of, shrink_rows
 from monocontext.format.filters.words import LEVELS, strip, word_rows
 
 PARTS = ["run", "ning", "ed", "s", "_", "7", "Ö", "é", "x", "ings", "ion", "config", " ", "\n", ", ", "-", "東", "京都"]
@@ -66,3 +66,36 @@ def test_words_that_stand_seldom_have_no_rows() -> None:
 )
 def test_endings(word: str, stem: str) -> None:
     assert strip(word.encode()) == stem.encode()
+
+
+def rows_one_by_one(text: str) -> list[int]:
+    """The rows of a text by the reader's functions, a gram and a word after the other."""
+    folded = fold(text).encode()
+    rows = {row_of(folded[at : at + GRAM_BYTES], MAX_BITS) for at in range(len(folded) - GRAM_BYTES + 1)}
+    runs = re.findall(rb"[a-z0-9_\x80-\xff]{3,}", folded)
+    pairs = re.findall(rb"(?=([\xe3-\xe9][\x80-\xff]{2}[\xe3-\xe9][\x80-\xff]{2}))", folded)
+    counts = Counter(map(hash_of, [*map(strip, runs), *pairs]))
+    for level, least in enumerate(LEVELS):
+        slots = (hashed % (1 << 14) for hashed, count in counts.items() if count >= least)
+        rows |= {(1 << MAX_BITS) + level * (1 << 14) + slot for slot in slots}
+    return sorted(rows)
+
+
+def hash_of(stem: bytes) -> int:
+    mixed = int.from_bytes(stem[:8], "little") * 0x9E3779B97F4A7C15
+    mixed ^= int.from_bytes(stem[-8:] if len(stem) > 8 else b"", "little") * 0xC2B2AE3D27D4EB4F
+    return mixed * 0xC2B2AE3D27D4EB4F % (1 << 64) >> 48
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_are_those_of_each_gram_and_word(seed: int) -> None:
+    rng = random.Random(seed)
+    signs = [chr(code) for code in range(128)] if seed % 2 else list("seding or_")
+    for size in [*range(30), 300, 5_000]:
+        text = "".join(rng.choices([*PARTS, *signs], k=size))
+        assert np.flatnonzero(set_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)
+
+
+def test_a_text_hashed_in_several_steps() -> None:
+    text = "".join(random.Random(3).choices(PARTS, k=400_000))
+    assert np.flatnonzero(set_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)

@@ -32,7 +32,8 @@ _MULTIPLIER = 0x9E3779B97F
 """2 ** 40 over the golden ratio."""
 _GRAM_BITS = 8 * GRAM_BYTES
 _AT_ONCE = 1 << 16
-"""Grams hashed at once: 512 KiB fit the processor's cache; smaller steps would make threads wait for each other."""
+"""Grams hashed at once at most: 512 KiB fit the processor's cache; smaller steps would make threads wait for each
+other."""
 
 
 def set_rows(folded: bytes, column: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
@@ -45,26 +46,21 @@ def set_rows(folded: bytes, column: NDArray[np.uint8] | None = None) -> NDArray[
 
     if column is None:
         column = np.zeros(HIGHEST, np.uint8)
-    tail = folded[-2 * GRAM_BYTES :] + bytes(8)
-    _set(column, tail, len(tail) - 8 - GRAM_BYTES + 1)
-    _set(column, folded, len(folded) - 7)  # where 8 bytes can be read
-    return column
-
-
-def _set(column: NDArray[np.uint8], folded: bytes, count: int) -> None:
-    """Set the rows of the first grams of a text, of which 8 bytes can be read each."""
-    import numpy as np
-
-    if count <= 0:
-        return
     multiplier, shift = np.uint64(_MULTIPLIER << (64 - _GRAM_BITS)), np.uint64(64 - MAX_BITS)
-    room = np.empty(min(_AT_ONCE, count), np.uint64)  # one for all: fresh pages cost more than the multiplication
-    for start in range(0, count, _AT_ONCE):
-        size = min(_AT_ONCE, count - start)
-        # Every byte begins a little-endian integer of 8 bytes; multiplying shifts the upper 3 out. No loop over bytes.
-        grams = np.multiply(np.ndarray((size,), "<u8", folded, start, (1,)), multiplier, out=room[:size])
-        grams >>= shift
-        column[grams.view(np.int64)] = 1
+    room = np.empty(min(_AT_ONCE, len(folded) // 8), np.uint64)  # for all: fresh pages cost more than arithmetic
+    for start in range(0, len(folded), 8 * _AT_ONCE):
+        for half in (0, 4):  # of 8 bytes the first 4 begin a gram that ends in them
+            stretch = folded[start + half : start + half + 8 * _AT_ONCE]  # a copy: its numbers lie aligned
+            eights = np.ndarray(len(stretch) // 8, "<u8", stretch)
+            for byte in range(4):
+                # Multiplying shifts out what stands behind the gram. No loop over bytes.
+                grams = np.right_shift(eights, np.uint64(8 * byte), out=room[: len(eights)])
+                grams *= multiplier
+                grams >>= shift
+                column[grams.view(np.int64)] = 1
+    for at in range(max(len(folded) - 8, 0), len(folded) - GRAM_BYTES + 1):
+        column[row_of(folded[at : at + GRAM_BYTES], MAX_BITS)] = 1
+    return column
 
 
 def height(bits: int, with_words: bool = True) -> int:
