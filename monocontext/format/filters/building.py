@@ -306,8 +306,8 @@ class _Group:
         for width in self._tiles:
             self._file.seek(offset + start * fold * width)
             data = self._file.read((stop - start) * fold * width)
-            tile = np.frombuffer(data, np.uint8).reshape(stop - start, fold, width)
-            pieces.append(np.bitwise_or.reduce(tile, axis=1))
+            tile = np.frombuffer(data, np.uint8).reshape((stop - start) * fold, width)
+            pieces.append(shrink_rows(tile, stop - start, axis=0))
             offset += width * height(self.top_bits)
         return np.concatenate(pieces, axis=1)
 
