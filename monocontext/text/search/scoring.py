@@ -101,29 +101,37 @@ class Scorer:
         """The passages of characters [first, last) that score, in order. One ends at each of `cuts`, where another
         document begins. A word counts where it begins, and is in the text of that passage to its end."""
         last = len(text) if last is None else last
-        form = 0 if text.isascii() else 1
-        words, without = self._words[form], self._without[form]
+        words = self._words[0 if text.isascii() else 1]
         assert words is not None
-        starts, ends = [first], dict[int, int]()
-        hits = defaultdict[int, list[tuple[int, int]]](list)
+        start = stop = end = first
+        places = list[tuple[int, int]]()
         for found in self._find(words, text, first):
-            if found.start() >= last:
+            at = found.start()
+            if at >= last:
                 break
-            while starts[-1] <= found.start():  # passages are cut only as far as words are found
-                starts.append(_passage_end(text, starts[-1], cuts, last))
-            number = bisect_right(starts, found.start()) - 1
-            ends[number] = found.end()
-            hits[number].append((found.start(), int((found.lastgroup or "t0")[1:])))
-        for number, places in hits.items():
-            start, stop = starts[number], starts[number + 1]
-            if not self._required <= {term for _, term in places}:
-                continue
-            lacked = without.search(text, start, stop + self.reach) if without is not None else None
-            if lacked is not None and lacked.start() < stop:  # it may end behind the passage
-                continue
-            next_cut = bisect_right(cuts, start)
-            end = min(max(stop, ends[number]), cuts[next_cut] if next_cut < len(cuts) else len(text))
-            yield Scored(start, end, self.add_up(places), places)
+            if at >= stop:
+                if places and (scored := self._score_one(text, cuts, start, stop, end, places)):
+                    yield scored
+                start, stop = _passage_at(text, stop, at, cuts, last)
+                places = []
+            end = found.end()
+            places.append((at, int((found.lastgroup or "t0")[1:])))
+        if places and (scored := self._score_one(text, cuts, start, stop, end, places)):
+            yield scored
+
+    def _score_one(
+        self, text: str, cuts: Sequence[int], start: int, stop: int, end: int, places: list[tuple[int, int]]
+    ) -> Scored | None:
+        """The passage [start, stop) with terms at these places, the last of which ends at `end`."""
+        if not self._required <= {term for _, term in places}:
+            return None
+        without = self._without[0 if text.isascii() else 1]
+        lacked = without.search(text, start, stop + self.reach) if without is not None else None
+        if lacked is not None and lacked.start() < stop:  # it may end behind the passage
+            return None
+        next_cut = bisect_right(cuts, start)
+        end = min(max(stop, end), cuts[next_cut] if next_cut < len(cuts) else len(text))
+        return Scored(start, end, self.add_up(places), places)
 
     def _find(self, words: re.Pattern[str], text: str, first: int = 0) -> Iterator[re.Match[str]]:
         """What `words.finditer(text, first)` gives. It looks only where a word may begin, ten times faster."""
@@ -177,9 +185,15 @@ def _alternatives(patterns: list[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
 
-def _passage_end(text: str, start: int, cuts: Sequence[int], last: int) -> int:
-    most = min(start + 2 * PASSAGE_CHARACTERS, last)
-    line = text.find("\n", min(start + PASSAGE_CHARACTERS, last), most)
-    end = line + 1 if line >= 0 else most
-    next_cut = bisect_right(cuts, start)
-    return min(end, cuts[next_cut]) if next_cut < len(cuts) else end
+def _passage_at(text: str, start: int, at: int, cuts: Sequence[int], last: int) -> tuple[int, int]:
+    """The passage with character `at`, if one begins at `start`."""
+    number = bisect_right(cuts, start)
+    stop = start
+    while stop <= at:
+        start = stop
+        most = min(start + 2 * PASSAGE_CHARACTERS, last)
+        stop = text.find("\n", start + PASSAGE_CHARACTERS, most) + 1 or most
+        if number < len(cuts) and stop >= cuts[number]:
+            stop = cuts[number]
+            number += 1
+    return start, stop

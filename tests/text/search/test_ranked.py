@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,28 @@ def test_words_are_found_where_their_patterns_find_them(seed: int) -> None:
     expected = [(found.span(), found.lastgroup) for found in words.finditer(text)]
     assert [(found.span(), found.lastgroup) for found in scorer._find(words, text)] == expected
     assert expected
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_passages_are_cut_at_lines_and_documents(seed: int) -> None:
+    """Every passage of a text, by a loop over its characters, and those that a scorer gives."""
+    rng = random.Random(seed)
+    lines = [" ".join(rng.choices(["falcon", "river", "é", "x"], [1, 1, seed % 2, 40], k=2_000)) for _ in range(4)]
+    text = "\n".join(one[at : at + rng.choice([9, 90, 900])] for one in lines for at in range(0, len(one), 900))
+    first, last = rng.randrange(50), len(text) - rng.randrange(50)
+    cuts = sorted(rng.choices(range(len(text)), k=rng.choice([0, 3, 30])) * 2)
+    scorer = Scorer(terms := parse("falcon river"), dict.fromkeys(terms.scoring, 1.0))
+    words, expected, start = list(re.finditer(r"\b(?:falcon|river)\b", text)), list[tuple[int, int, list[int]]](), first
+    for stop in range(first + 1, last + 1):
+        size = stop - start
+        if stop in cuts or stop == last or size == 800 or (size > 400 and text[stop - 1] == "\n"):
+            found = [one for one in words if start <= one.start() < stop]
+            if found:
+                end = min([max(stop, found[-1].end()), len(text), *(cut for cut in cuts if cut > start)])
+                expected.append((start, end, [one.start() for one in found]))
+            start = stop
+    given = [(one.start, one.stop, [at for at, _ in one.places]) for one in scorer.score(text, cuts, first, last)]
+    assert given == expected
 
 
 def test_a_word_across_the_end_of_a_frame_is_found() -> None:
