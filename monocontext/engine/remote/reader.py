@@ -213,24 +213,23 @@ class ServedReader:
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         """Where a match that starts in [start, stop) may begin; None: anywhere."""
-        if stop <= start or query is None:
+        if stop <= start or (row := _row(query)) is None:
             return None
-        row = wire.query_row(query)
-        if len(json.dumps(row)) > wire.MAX_REQUEST_BYTES // 2:
-            return None  # thousands of literals: no filter would narrow them
         return self._parse_candidates(
             *self._ask("candidates", need=row, start=start, stop=stop, within_line=within_line)
         )
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
         """The frames in which a match that starts in [start, stop) may begin, also most of them; None: no telling."""
-        if stop <= start:
+        if stop <= start or (row := _row(query)) is None:
             return None
-        return self._parse_candidates(*self._ask("holding", need=wire.query_row(query), start=start, stop=stop))
+        return self._parse_candidates(*self._ask("holding", need=row, start=start, stop=stop))
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """How many frames the text has, and how many of them may hold it; None: no search filter says."""
-        found = self._ask("frequency", need=wire.query_row(query))[0]["value"]
+        if (row := _row(query)) is None:
+            return None
+        found = self._ask("frequency", need=row)[0]["value"]
         return (int(found[0]), int(found[1])) if found else None
 
     def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
@@ -368,3 +367,9 @@ def _make_error(name: str, message: str) -> errors.MonocontextError:
     if isinstance(kind, type) and issubclass(kind, errors.MonocontextError):
         return kind(message)
     return errors.StoreFailure(f"{name}: {message}")
+
+
+def _row(query: Query | None) -> Any:
+    """What is sent of a query; None: there is none, or it has thousands of literals, which no filter would narrow."""
+    row = wire.query_row(query)
+    return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

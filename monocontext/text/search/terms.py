@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from monocontext.format.filters import fold as filters_fold
 from monocontext.format.filters.query import All, Any, Literal, Query
-from monocontext.format.filters.words import LEAST_BYTES
+from monocontext.format.filters.words import LEAST_BYTES, strip
 from monocontext.text.windows import overlap
 
 _STOP_WORDS = """
@@ -161,7 +161,7 @@ def _beginning(bare: str) -> tuple[str, ...]:
 
 
 def _folded(*tokens: str) -> tuple[str, ...]:
-    """What search filters may have counted for a word; of a word of English its forms."""
+    """What search filters may have counted for a word; of English its forms, one of those that count as one."""
     forms = [
         beginning + ending
         for token in tokens
@@ -170,8 +170,10 @@ def _folded(*tokens: str) -> tuple[str, ...]:
         for ending in ("", *_SPELLED.split())
         if re.fullmatch(pattern, ending)
     ]
-    folded = dict.fromkeys([*map(filters_fold.fold, tokens), *forms])
-    return tuple(word for word in folded if len(word.encode("utf-8", "surrogatepass")) >= LEAST_BYTES)
+    by_stem: dict[bytes, str] = {}
+    for word in (*map(filters_fold.fold, tokens), *forms):
+        by_stem.setdefault(strip(word.encode("utf-8", "surrogatepass")), word)
+    return tuple(word for stem, word in by_stem.items() if len(stem) >= LEAST_BYTES)
 
 
 def _forms(word: str) -> list[tuple[str, str]]:

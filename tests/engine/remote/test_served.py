@@ -17,7 +17,10 @@ from monocontext.engine.remote import ReaderServer, ServedReader, wire
 from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.engine.remote.server import _FramePass
 from monocontext.errors import ContextClosed, NotPicklable
+from monocontext.format.filters.query import Any as AnyOf
+from monocontext.format.filters.query import Literal, Often
 from monocontext.text import served_text
+from monocontext.text.search.terms import parse
 
 TEXT = "".join(f"Line {i}: é needle{i % 997} 🎉 words\r\n" if i % 50 else f"line {i} \x85 ΑΣ\n" for i in range(9000))
 
@@ -235,6 +238,19 @@ def test_sizes_that_are_none_are_refused(sizes: object, stored: Monocontext) -> 
 
 def test_explain_says_that_the_host_asks(served: Monocontext) -> None:
     assert "served by another process" in str(served.explain("needle5"))
+
+
+def test_what_filters_are_asked_for_very_many_words_fits_a_request() -> None:
+    rng = random.Random(5)
+    terms = parse(" ".join("".join(rng.choices("abcdfghjklm", k=9)) for _ in range(1400)))
+    often = AnyOf(tuple(Often(term.words, level) for term in terms.scoring for level in range(4)))
+    assert len(wire.request("frequency", need=wire.query_row(often))) < wire.MAX_REQUEST_BYTES // 2
+
+
+def test_what_is_too_large_to_ask_is_not_asked(served: Monocontext) -> None:
+    query = AnyOf(tuple(Literal(f"{number:0800}") for number in range(1400)))
+    assert served.span.frequency(query) is None
+    assert served.span.holding(query) is None
 
 
 def test_errors_are_the_same_errors() -> None:
