@@ -16,6 +16,8 @@ FILTER_KIND = "grams-3"
 """The kind of search filter that writers make."""
 FILTER_KINDS = ("grams-1", "grams-2", FILTER_KIND)
 """The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block."""
+FILTER_BITS = range(8, 19)
+"""What `bits` of a filter may be: it has 2 ** bits rows of grams."""
 MOST_PAGE_BYTES = 64 << 20
 """Largest page: its frames take 90 KB, and up to 1.5 KB each for names where each lies in an object of its own."""
 MOST_LEVELS = 4
@@ -200,7 +202,7 @@ def check_filters(refs: Sequence[FilterRef | FilterDirectory], covered: int) -> 
             check_directory(where, ref, refs[number - 1] if number else None)
         else:
             sane = ref.tail_frames <= ref.frames and ref.border_frames <= ref.first_frame and ref.overlap_bytes > 0
-            if not sane or not 0 < ref.bits <= 32:
+            if not sane or ref.bits not in FILTER_BITS:
                 raise ValueError(f"{where}: impossible record")
             if not ref.parts or not all(ID.fullmatch(part) for part in ref.parts):
                 raise ValueError(f"{where}: parts without a name")
