@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-from rlm.compat.rlms import RLMLogger as RLMLogger
+from rlm.compat.rlms import RLMLogger
+
+__all__ = ["RLMLogger"]
