@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, SupportsIndex, TypedDict, TypeVar, cast
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -88,6 +89,27 @@ class _Shown:
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self.__wrapped__(*arguments, **options)
+
+
+def whole(name: str, value: object, least: int, most: int | None = None) -> int:
+    """The value of an option that counts something. Raises `TypeError` for what is no whole number, `ValueError` for
+    one out of bounds: one line that names the option."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    number = index(value)
+    if most is not None and not least <= number <= most:
+        raise ValueError(f"{name} is between {least:,} and {most:,}, not {number}")
+    if number < least:
+        raise ValueError(f"{name} is at least {least}, not {number}")
+    return number
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Raise as `whole` does unless an option is a number of seconds, 0 or more, or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, SupportsFloat)):
+        raise TypeError(f"{name} is a number of seconds, not {value!r}")
+    if value is not None and not float(value) >= 0:
+        raise ValueError(f"{name} is at least 0, not {value}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from monocontext.errors import (
     UnsupportedFormat,
 )
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
+from monocontext.options import whole
 from monocontext.records import NamedTuple, replace
 from monocontext.stores import log
 from monocontext.stores.protocol import Store, get_bounded, put_own
@@ -41,7 +42,7 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     read (2 more requests). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`.
     """
     if generation is not None:
-        return _read_root(store, generation_key(generation))
+        return _read_root(store, generation_key(whole("generation", generation, 0)))
     try:
         return _read_root(store, ROOT_KEY)
     except NotAContext:

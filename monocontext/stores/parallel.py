@@ -22,6 +22,8 @@ def in_order(
     `work` and parts are pickled where the executor's workers are other processes. An error in one ends the iteration.
     Then, and when the iterator is closed, parts that have not begun are cancelled.
     """
+    if not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"executor is a concurrent.futures.Executor, not {executor!r}")
     pending: deque[Future[R]] = deque()
     try:
         for part in parts:

@@ -20,7 +20,7 @@ from monocontext.engine.read_log import ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.errors import NotAContext, NotPicklable
-from monocontext.options import StoreOptions, takes
+from monocontext.options import StoreOptions, check_seconds, takes, whole
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.text.file import OpenOrFile, Place
@@ -164,9 +164,8 @@ class Monocontext(StrLike, Sequence[str]):
             raise ValueError("unit='lines' is a shape of its own: leave out the other")
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
-        for name, size in (("cache_bytes", cache_bytes), ("materialize_limit", materialize_limit)):
-            if operator.index(size) < 0:
-                raise ValueError(f"{name} is at least 0, not {size}")
+        cache_bytes = whole("cache_bytes", cache_bytes, 0)
+        materialize_limit = whole("materialize_limit", materialize_limit, 0)
         store = store_at(url, store_options) if isinstance(url, str | os.PathLike) else url
         opened = Opened(
             store,
@@ -392,9 +391,7 @@ class Monocontext(StrLike, Sequence[str]):
 
         A piece ends after a newline where there is one in its last eighth. Joined they are the text.
         """
-        if characters < 1:
-            raise ValueError(f"chunks takes 1 character or more, not {characters}")
-        return _pieces(self.span.texts(), characters)
+        return _pieces(self.span.texts(), whole("characters", characters, 1))
 
     @property
     def lines(self) -> LineView:
@@ -464,8 +461,8 @@ class Monocontext(StrLike, Sequence[str]):
         from monocontext.text.search.grep import GrepHits, compile_query, grep
 
         linewise = compile_query(pattern, ignore_case=ignore_case, fixed=fixed)
-        if max_hits is not None and operator.index(max_hits) < 0:
-            raise ValueError(f"max_hits is 0 or more, not {max_hits}")
+        if max_hits is not None:
+            max_hits = whole("max_hits", max_hits, 0)
         first, last = 0, None
         if start is not None or stop is not None:
             first, end, _ = slice(start, stop).indices(len(self))
@@ -504,8 +501,11 @@ class Monocontext(StrLike, Sequence[str]):
         from monocontext.text.search.ranked import search
 
         documents = self.documents if self._reader is not None and self._is_whole else None
-        most = operator.index(k)
-        if rerank is None or most < 1:
+        most = whole("k", k, 1)
+        if max_bytes is not None:
+            max_bytes = whole("max_bytes", max_bytes, 0)
+        check_seconds("max_seconds", max_seconds)
+        if rerank is None:
             return search(
                 self.span, query, most, max_bytes, max_seconds, documents=documents, per_document=per_document
             )

@@ -23,7 +23,7 @@ from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, flags_of_text
 from monocontext.format.inline import copies
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
-from monocontext.options import StoreOptions, takes
+from monocontext.options import StoreOptions, check_seconds, takes
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.writing import clearing, tail
@@ -133,6 +133,7 @@ def append(
 
     Cost: 4 PUTs, 4 other requests, a few GETs where short texts are joined; a longer text costs what `publish` does.
     """
+    check_seconds("drop_older_than_seconds", drop_older_than_seconds)
     reads = Reading(**reading)
     with open_store_at(url, store_options) as store:
         before = read_newest(store)

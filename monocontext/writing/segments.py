@@ -16,6 +16,7 @@ from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES,
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES
+from monocontext.options import whole
 from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentRows
@@ -56,10 +57,8 @@ class SegmentLayout:
         return Columns(overlap_for(self.frame_bytes), LEAST_FRAMES - frames_before)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.frame_bytes <= MAX_FRAME_BYTES - 4:
-            raise ValueError(f"frame_bytes is between 1 and {MAX_FRAME_BYTES - 4:,}, not {self.frame_bytes}")
-        if self.segment_bytes < 1:
-            raise ValueError(f"segment_bytes is at least 1, not {self.segment_bytes}")
+        object.__setattr__(self, "frame_bytes", whole("frame_bytes", self.frame_bytes, 1, MAX_FRAME_BYTES - 4))
+        object.__setattr__(self, "segment_bytes", whole("segment_bytes", self.segment_bytes, 1))
         if self.codec not in CODECS:
             raise ValueError(f"codec is one of {', '.join(CODECS)}, not {self.codec!r}")
 

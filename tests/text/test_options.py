@@ -8,9 +8,11 @@ import uuid
 from collections.abc import Callable
 from dataclasses import fields
 from inspect import Parameter, signature
+from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from monocontext import Monocontext, append, publish
@@ -24,6 +26,7 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.stores.s3.options import S3Options
 from monocontext.writing.index_in_place import index
 from monocontext.writing.inputs import Reading, ReadingOptions
+from monocontext.writing.upkeep.gc import gc
 
 
 def place() -> str:
@@ -92,6 +95,56 @@ def test_a_size_below_nothing(name: str) -> None:
     wrong: dict[str, Any] = {name: -1}
     with pytest.raises(ValueError, match=f"{name} is at least 0, not -1"):
         Monocontext.open("memory://nowhere", **wrong)
+
+
+@pytest.mark.parametrize("wrong", ["4", 2.5, True, None])
+def test_what_is_no_whole_number(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"^cache_bytes is a whole number, not "):
+        Monocontext.open("memory://nowhere", cache_bytes=wrong)
+    store = MemoryStore(uuid.uuid4().hex)
+    for name in ("frame_bytes", "segment_bytes"):
+        options: dict[str, Any] = {name: wrong}
+        with pytest.raises(TypeError, match=rf"^{name} is a whole number, not "):
+            publish("text", store, **options)
+    assert list(store.list()) == []
+    publish("text", store)
+    with Monocontext.open(store) as context:
+        for call in (context.chunks, lambda size: context.search("text", k=size)):
+            with pytest.raises(TypeError, match=r"^(characters|k) is a whole number, not "):
+                call(wrong)
+        if wrong is not None:
+            with pytest.raises(TypeError, match=r"^max_hits is a whole number, not "):
+                context.grep("text", max_hits=wrong)
+            with pytest.raises(TypeError, match=r"^generation is a whole number, not "):
+                Monocontext.open(store, generation=wrong)
+
+
+@pytest.mark.parametrize(("wrong", "error"), [("4", TypeError), (True, TypeError), (-1, ValueError), (nan, ValueError)])
+def test_what_is_no_number_of_seconds(wrong: Any, error: type[Exception]) -> None:
+    store = MemoryStore(uuid.uuid4().hex)
+    publish("text", store)
+    with pytest.raises(error, match=r"^drop_older_than_seconds is "):
+        append("more", store, drop_older_than_seconds=wrong)
+    with pytest.raises(error, match=r"^older_than_seconds is "):
+        gc(store, older_than_seconds=wrong)
+    with Monocontext.open(store) as context, pytest.raises(error, match=r"^max_seconds is "):
+        context.search("text", max_seconds=wrong)
+    with Monocontext.open(store) as context:
+        assert context == "text"
+
+
+def test_what_is_no_executor() -> None:
+    store, wrong = MemoryStore(uuid.uuid4().hex), cast(Any, 3)
+    with pytest.raises(TypeError, match=r"^executor is a concurrent\.futures\.Executor, not 3$"):
+        publish("text", store, executor=wrong)
+    assert list(store.list()) == []
+
+
+def test_whole_numbers_of_other_types() -> None:
+    store = MemoryStore(uuid.uuid4().hex)
+    publish("a\n" * 9, store, frame_bytes=cast(Any, np.int64(4)))
+    with Monocontext.open(store, cache_bytes=cast(Any, np.int64(1 << 20))) as context:
+        assert context.count("a") == 9
 
 
 def test_signatures_show_every_option() -> None:

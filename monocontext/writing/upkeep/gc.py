@@ -30,7 +30,7 @@ from monocontext.format.history import History
 from monocontext.format.index import Page
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
-from monocontext.options import StoreOptions
+from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
 from monocontext.writing.publish import Place, open_store_at
@@ -99,8 +99,7 @@ def gc(
     1 for each different page that stays (none for one that its root holds a copy of), 2 requests for each removed
     object, 1 for each removed root.
     """
-    if not older_than_seconds >= 0:
-        raise ValueError(f"older_than_seconds is at least 0, not {older_than_seconds}")
+    check_seconds("older_than_seconds", older_than_seconds)
     with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
         objects = list(_list_objects(store))
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
