@@ -132,7 +132,7 @@ def _terms_of(token: str) -> list[Term]:
 
 
 def _word(token: str) -> Term:
-    bare = _strip_marks(token)
+    bare = _strip_latin(token)
     if not (bare.isascii() and bare.isalpha()):
         query = _any([Literal(each, re.IGNORECASE) for each in dict.fromkeys((token, bare))])
         patterns = rf"\b{re.escape(bare)}\b", rf"\b{_with_marks(bare)}\b"
@@ -151,9 +151,9 @@ def _phrase(tokens: list[str]) -> Term:
     number = max(range(len(tokens)), key=lambda number: len(tokens[number].encode()))
     latest = 2 * len("".join(tokens[:number])) + _MOST_BETWEEN if number else 0  # twice: with a mark on each letter
     literal = Literal(tokens[number], re.IGNORECASE, latest=latest)
-    plain = r"\s+".join(re.escape(_strip_marks(one)) for one in tokens)
-    marked = r"\s+".join(_with_marks(_strip_marks(one)) for one in tokens)
-    return Term(" ".join(tokens), plain, marked, literal, _beginning(_strip_marks(tokens[0])), _folded(tokens[number]))
+    plain = r"\s+".join(re.escape(_strip_latin(one)) for one in tokens)
+    marked = r"\s+".join(_with_marks(_strip_latin(one)) for one in tokens)
+    return Term(" ".join(tokens), plain, marked, literal, _beginning(_strip_latin(tokens[0])), _folded(tokens[number]))
 
 
 def _beginning(bare: str) -> tuple[str, ...]:
@@ -204,6 +204,11 @@ def _strip_marks(text: str) -> str:
     if text.isascii():
         return text
     return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
+def _strip_latin(text: str) -> str:
+    """Letters of ASCII without diacritics. Others keep theirs: without them Cyrillic and Korean have other letters."""
+    return "".join(bare if (bare := _strip_marks(one)).isascii() else one for one in text)
 
 
 def _with_marks(text: str) -> str:

@@ -282,6 +282,9 @@ def test_a_budget_of_few_frames_reads_few(large: str) -> None:
         ("moon -full", "the moon rose", "the full moon rose"),
         ("東京都", "私は東京に住む", "大阪 だけ"),
         ("Straße", "die Straße ist lang", "die Strasse2"),
+        ("йод", "тут Йод есть", "тут иод есть"),
+        ("한국", "저는 한국 사람", "저는 한 사람"),
+        ('"новая ёлка"', "Новая ёлка", "новая елка"),
         ("error_code", "the error_code was 3", "error code"),
     ],
 )
