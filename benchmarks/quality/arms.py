@@ -19,6 +19,8 @@ from rlm.models.lm import CHARACTERS_PER_TOKEN, LM
 ARMS = {
     "rlm": "the loop over a lazy text",
     "rlm-str": "the same loop, the text in memory",
+    "rlm-no-search": "as rlm, and the prompt does not name context.search",
+    "rlm-outline": "as rlm, and the opening message has the outline of the text",
     "rlm-told": "as rlm-str, and the model is told of the text what `rlm` tells it",
     "rlms": "the package rlms, in its own environment",
     "prompt": "as much of the text as fits, from its beginning, in one prompt",
@@ -64,8 +66,8 @@ class Setting:
 
     lm: LM
     """The model that is asked."""
-    make_rlm: Callable[[LM, float | None], RLM]
-    """Of a model and the dollars that a question may cost."""
+    make_rlm: Callable[..., RLM]
+    """Of a model, the dollars that a question may cost, and other options of `RLM` by keyword."""
     context: Monocontext
     text: str | None
     """The same text in memory, where an arm takes it."""
@@ -90,6 +92,11 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
         match arm:
             case "rlm":
                 return _loop(question, setting.context, setting, setting.lm, dollars)
+            case "rlm-no-search":
+                unnamed = same_words.Reworded(setting.lm, same_words.leave_out("context.search("))
+                return _loop(question, setting.context, setting, unnamed, dollars)
+            case "rlm-outline":
+                return _loop(question, setting.context, setting, setting.lm, dollars, outline=True)
             case "rlm-str":
                 return _loop(question, setting.text, setting, setting.lm, dollars)
             case "rlm-told":
@@ -108,8 +115,10 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
         return Run(None, f"failed: {type(exc).__name__}: {exc}"[:300], seconds=time.monotonic() - began)
 
 
-def _loop(question: Question, context: object, setting: Setting, lm: LM, dollars: float | None) -> Run:
-    with setting.make_rlm(lm, dollars) as rlm:
+def _loop(
+    question: Question, context: object, setting: Setting, lm: LM, dollars: float | None, **options: object
+) -> Run:
+    with setting.make_rlm(lm, dollars, **options) as rlm:
         done = rlm.completion(question.query, context)
     lines = done.trajectory[1:]
     outputs = [

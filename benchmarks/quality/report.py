@@ -29,7 +29,7 @@ def write(out: Path, outcome: Outcome) -> Path:
         "## By family\n\n" + _by(outcome.rows, "family"),
         "## By what finds the evidence\n\n" + _by(outcome.rows, "tag"),
         "## Pairs\n\n" + _pairs(outcome.rows),
-        "## `rlm` beside the text in memory, turn by turn\n\n" + _transcripts(outcome.rows),
+        "## `rlm` beside other loops, turn by turn\n\n" + _transcripts(outcome.rows),
         "## Left out\n\n" + _left_out(outcome),
     ]
     if find_spec("matplotlib") and outcome.rows:
@@ -55,10 +55,11 @@ def _table(rows: Sequence[Row]) -> str:
             f"{median(row['tokens'] for row in group):,.0f}", "-" if None in costs else f"{sum(costs):.4f}",
             f"{median(row['seconds'] for row in group):.2f}", f"{median(read) / 1e6:.2f}" if read else "-",
             str(sum(row["refused"] for row in group)), str(sum(row["identical"] for row in group)),
+            str(sum(any("context.search(" in turn["reply"] for turn in row["transcript"]) for row in group)),
             ", ".join(f"{count} {end}" for end, count in sorted(ends.items())),
         ])  # fmt: skip
     heads = ("arm, size", "right", "score", "turns", "tokens", "dollars in all", "seconds", "MB read", "refused",
-             "identical replies", "ends")  # fmt: skip
+             "identical replies", "call context.search", "ends")  # fmt: skip
     return "Medians of a question, where nothing else is said.\n\n" + _markdown(heads, lines)
 
 
@@ -99,7 +100,7 @@ def _transcripts(rows: Sequence[Row]) -> str:
     groups = _groups(rows, "size_bytes", "arm")
     said = []
     sizes = sorted({row["size_bytes"] for row in rows})
-    for size, other in ((size, other) for size in sizes for other in ("rlm-str", "rlm-told")):
+    for size, other in ((size, other) for size in sizes for other in ("rlm-no-search", "rlm-str", "rlm-told")):
         both = _paired(groups.get((size, "rlm"), []), groups.get((size, other), []))
         parted = [(a["question"], how) for a, b in both if (how := compare.parting(a["transcript"], b["transcript"]))]
         if both:

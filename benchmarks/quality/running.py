@@ -131,8 +131,8 @@ def _run_size(
     in_memory = any(arm in arms.IN_MEMORY for arm, _ in waiting)
     text = read_whole(place) if in_memory else None
 
-    def make_rlm(lm: LM, dollars: float | None) -> RLM:
-        return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner)
+    def make_rlm(lm: LM, dollars: float | None, **options: Any) -> RLM:
+        return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner, **options)
 
     rlms = (plan.rlms_python, plan.model, plan.base_url) if plan.rlms_python else None
     for done, (arm, question) in enumerate(waiting):

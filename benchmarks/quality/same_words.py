@@ -1,4 +1,7 @@
-"""Tell a model of a text in memory what it is told of the lazy one: then only the library can part two transcripts."""
+"""Change the words that a model is told: of a text in memory those of the lazy one, or a line less.
+
+Then only the library, or only that line, can part two transcripts.
+"""
 
 from __future__ import annotations
 
@@ -53,5 +56,20 @@ def tell(opened: Sequence[Message]) -> Callable[[list[Message]], list[Message]]:
 
     def reword(messages: list[Message]) -> list[Message]:
         return [*opened, *messages[2:]] if messages[0]["role"] == "system" else messages
+
+    return reword
+
+
+def leave_out(words: str) -> Callable[[list[Message]], list[Message]]:
+    """A function that takes the line with these words out of a system prompt; ValueError unless one line has them."""
+
+    def reword(messages: list[Message]) -> list[Message]:
+        if messages[0]["role"] != "system":
+            return messages
+        lines = messages[0]["content"].splitlines(keepends=True)
+        kept = [line for line in lines if words not in line]
+        if len(kept) != len(lines) - 1:
+            raise ValueError(f"{len(lines) - len(kept)} lines of the system prompt have {words!r}, not one")
+        return [{**messages[0], "content": "".join(kept)}, *messages[1:]]
 
     return reword

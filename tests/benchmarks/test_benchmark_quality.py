@@ -80,11 +80,13 @@ def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: A
     _, outcome = ran
     by_arm = {arm: {row["question"]: row for row in outcome.rows if row["arm"] == arm} for arm in arms.ARMS}
     assert {arm: len(rows) for arm, rows in by_arm.items()} == {
-        "rlm": 12, "rlm-str": 12, "rlm-told": 12, "rlms": 0, "prompt": 12, "search": 12,
+        "rlm": 12, "rlm-no-search": 12, "rlm-outline": 12, "rlm-str": 12, "rlm-told": 12, "rlms": 0, "prompt": 12,
+        "search": 12,
     }  # fmt: skip
-    assert all(row["right"] for arm in ("rlm", "rlm-str", "rlm-told") for row in by_arm[arm].values())
+    loops = ("rlm", "rlm-no-search", "rlm-outline", "rlm-str", "rlm-told")
+    assert all(row["right"] for arm in loops for row in by_arm[arm].values())
     for question, row in by_arm["rlm"].items():
-        for other in ("rlm-str", "rlm-told"):
+        for other in loops[1:]:
             assert compare.parting(row["transcript"], by_arm[other][question]["transcript"]) == ""
         assert (row["turns"], row["refused"], row["identical"], row["reason"]) == (2, 0, 0, "answer")
         assert 0 < row["bytes_read"] < SIZE
@@ -194,3 +196,24 @@ def test_a_text_in_memory_is_told_of_as_the_lazy_one() -> None:
     assert heard.calls[0][:2] == opened
     assert len(heard.calls[0]) > 2
     assert same_words.tell(opened)([{"role": "user", "content": "of a sub-call"}])[0]["content"] == "of a sub-call"
+
+
+def test_an_arm_differs_by_a_line_of_the_prompt_or_by_the_outline(
+    tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedLM(lambda messages: "FINAL(x)")
+    monkeypatch.setattr(running, "make_oracle", lambda questions: model)
+    run(
+        replace(PLAN, arms=("rlm", "rlm-no-search", "rlm-outline"), families=("needle",), each=1),
+        tmp_path,
+        said,
+        sources,
+    )
+    whole, unnamed, outlined = model.calls
+    (line,) = [line for line in whole[0]["content"].splitlines(keepends=True) if "search(" in line]
+    assert unnamed == [{**whole[0], "content": whole[0]["content"].replace(line, "")}, *whole[1:]]
+    assert "search(" not in str(unnamed)
+    assert outlined[0] == whole[0]
+    assert outlined[1]["content"].startswith(f"{whole[1]['content']}\n\nA few places of it")
+    with pytest.raises(ValueError, match=r"0 lines of the system prompt have 'search\(', not one"):
+        same_words.leave_out("search(")(unnamed)
