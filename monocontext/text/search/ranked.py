@@ -191,40 +191,41 @@ def _plan(span: Span, terms: Terms) -> _Plan:
         chosen = {number for one in holding.values() if one is not None for number in _numbers(one)}
     else:
         rest, chosen = None, set(_numbers(union))
-    scores = defaultdict[int, list[float]](list)
-    for number in chosen:
-        scores[number] += common
-    for term, one in holding.items():
-        for number in chosen.intersection(_numbers(one)) if one is not None else ():
-            scores[number].append(weights[term])
-    frames = [(most_score(found), number) for number, found in sorted(scores.items())]
+    masks = dict.fromkeys(sorted(chosen), 0)  # of each frame the words that it may hold, as bits
+    for bit, one in enumerate(holding.values()):
+        for number in _numbers(one) if one is not None else chosen:
+            if number in masks:
+                masks[number] |= 1 << bit
+    most = {
+        mask: most_score([weight for bit, weight in enumerate(weights.values()) if mask >> bit & 1])
+        for mask in {*masks.values()}
+    }
+    frames = [(most[mask], number) for number, mask in masks.items()]
     frames.sort(key=lambda row: -row[0])
     if len(frames) > _FIRST_FRAMES:
-        promise = _promise(span, terms, weights, holding)
+        promise = _promise(span, weights, holding)
         frames.sort(key=lambda row: -promise.get(row[1], 0.0))
     return _Plan(weights, frames, union, rest)
 
 
-def _promise(span: Span, terms: Terms, weights: dict[Term, float], holding: _Holding) -> dict[int, float]:
+def _promise(span: Span, weights: dict[Term, float], holding: _Holding) -> dict[int, float]:
     """How much of the words frames hold, by how often each stands in them: nothing is ruled out by it (1 wave of GETs).
     Frames that filters do not tell of are left out."""
-    asked = [(term, level, Often(term.words, level)) for term in terms.scoring for level in range(len(LEVELS))]
-    asked = [one for one in asked if one[0].words]
-    if not asked or span.frequency(Any(tuple(often for *_, often in asked))) is None:
+    asked = {term: [Often(term.words, level) for level in range(len(LEVELS))] for term in holding if term.words}
+    if not asked or span.frequency(Any(tuple(one for some in asked.values() for one in some))) is None:
         return {}
-    counts = defaultdict[int, dict[Term, int]](dict)
+    promise = defaultdict[int, float](float)
     for term, one in holding.items():
-        for number in _numbers(one) if one is not None else ():
-            counts[number][term] = 1
-    for term, level, often in asked:
-        one = span.holding(often)
-        for number in _numbers(one) if one is not None else ():
-            if holding[term] is None or term in counts[number]:
-                counts[number][term] = LEVELS[level]
-    return {
-        number: sum(weights[term] * math.log2(1 + count) for term, count in held.items())
-        for number, held in counts.items()
-    }
+        counts = dict.fromkeys(_numbers(one), 1) if one is not None else {}
+        for often in asked.get(term, ()):
+            held = span.holding(often)
+            for number in _numbers(held) if held is not None else ():
+                if one is None or number in counts:
+                    counts[number] = LEVELS[often.level]
+        value = {count: weights[term] * math.log2(1 + count) for count in {*counts.values()}}
+        for number, count in counts.items():
+            promise[number] += value[count]
+    return promise
 
 
 def _numbers(candidates: Candidates) -> Iterator[int]:
@@ -282,13 +283,18 @@ def _add_passages(
 ) -> None:
     """Of equal scores the earlier passage counts. Where a word may lie across an end of the window, the characters
     behind it, or the one before it, are read: 1 GET where that frame is not in memory."""
-    inner, start = window.text, window.start - span.start
+    data, start = window.data, window.start - span.start
+    scorer.least = _bar(best, k, start)
+    if isinstance(data, bytes) and scorer.rules_out(data):
+        return
+    text = inner = window.text
     stop = start + len(inner)
     before = span.read(start - 1, start) if start and scorer.may_begin(inner) else ""
     end = min(stop + scorer.reach, len(span)) if scorer.may_go_on(inner) else stop
-    text = f"{before}{inner}{span.read(stop, end) if stop < end else ''}"
+    if before or stop < end or isinstance(data, str):
+        text, data = f"{before}{inner}{span.read(stop, end) if stop < end else ''}", None
     start -= len(before)
-    for one in scorer.score(text, places.cuts(start, len(text)), len(before), stop - start):
+    for one in scorer.score(text, places.cuts(start, len(text)), len(before), stop - start, data):
         at = start + one.start
         if (len(best) == k and (one.score, -at) <= best[0][:2]) or not places.allows(at):
             continue
@@ -299,6 +305,15 @@ def _add_passages(
             heapq.heapify(best)
         found = Passage(at, at + one.stop - one.start, 0, None, one.score, text[one.start : one.stop])
         (heapq.heapreplace if len(best) == k else heapq.heappush)(best, (one.score, -at, found))
+        scorer.least = _bar(best, k, at + 1)
+
+
+def _bar(best: list[tuple[float, int, Passage]], k: int, start: int) -> float:
+    """What a passage from this character on must score at least to be among the best."""
+    if len(best) < k:
+        return 0.0
+    score, before, _ = best[0]
+    return score if start <= -before else math.nextafter(score, math.inf)
 
 
 class _Places:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.text import served_text
 from monocontext.text.search import ranked
+from monocontext.text.search.occurrences import Finder
 from monocontext.text.search.scoring import Scorer
 from monocontext.text.search.terms import parse
 from monocontext.writing.publish import publish
@@ -139,12 +141,19 @@ def test_words_are_found_where_their_patterns_find_them(seed: int) -> None:
         "i",
         "a_k",
     ]
-    scorer = Scorer(terms := parse(" ".join(rng.sample(pieces, 4))), dict.fromkeys(terms.scoring, 1.0))
-    words = scorer._words[0 if text.isascii() else 1]
-    assert words is not None
-    expected = [(found.span(), found.lastgroup) for found in words.finditer(text)]
-    assert [(found.span(), found.lastgroup) for found in scorer._find(words, text)] == expected
+    finder = Finder(parse(" ".join(rng.sample(pieces, 4))).scoring)
+    pattern = finder.plain if text.isascii() else finder.marked
+    expected = [(*found.span(), (found.lastindex or 0) - 1) for found in pattern.finditer(text)]
     assert expected
+    assert finder.look(text, text.encode()).matches(0, len(text)) == expected
+    for _ in range(20):  # parts of the text, some left out
+        cuts, words = sorted(rng.choices(range(len(text)), k=30)), finder.look(text, text.encode())
+        for start, stop in list(pairwise(cuts))[:: rng.randrange(1, 4)]:
+            inside = [one for one in expected if start <= one[0] < stop]
+            most, at = words.most(start, stop), words.next(finder.beginnings, start)
+            assert words.matches(start, stop) == inside
+            assert not inside or start <= at <= inside[0][0]
+            assert most is None or all(most[n] >= sum(one[2] == n for one in inside) for n in range(len(most)))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -167,6 +176,48 @@ def test_passages_are_cut_at_lines_and_documents(seed: int) -> None:
             start = stop
     given = [(one.start, one.stop, [at for at, _ in one.places]) for one in scorer.score(text, cuts, first, last)]
     assert given == expected
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_passage_that_scores_enough_is_left_out(seed: int) -> None:
+    """Words in others, with marks, across cuts and beside each other, and every passage without a least score."""
+    rng = random.Random(seed)
+    some = ["falcon", "Falcons", "falconry", "prefalcon", "f\u00e1lcon", "fa\u0301lcon", "river", "RIVERS", "riveted"]
+    some += ["\u212anot", "knot", "knots", "kn\u00f6t", "knotty", "明月", "明", "月明", "red fox", "red  foxes", "red"]
+    common = ["-" * rng.randrange(1, 90) for _ in range(40)] + ["é"] * (seed % 3) + ["\n"] * (seed % 4)
+    text = " ".join(rng.choices(common + some, [10] * len(common) + [1] * len(some), k=6_000)).replace("明 ", "明")
+    cuts = sorted(rng.choices(range(len(text)), k=rng.choice([0, 30])))
+    for query in (
+        "falcon",
+        "falcon river",
+        "falcon knot river 明月明",
+        '"red fox" knot',
+        "knot -river",
+        "明月明",
+        '"明月"',
+    ):
+        terms = parse(query)
+        weights = {term: rng.choice([0.1, 1.0, rng.random()]) for term in terms.scoring}
+        every = list(Scorer(terms, weights).score(text, cuts))
+        scores = sorted(one.score for one in every)
+        for least in {0.0, *rng.sample(scores, min(len(scores), 6)), *scores[-1:]}:
+            scorer = Scorer(terms, weights)
+            scorer.least = least
+            enough = [one for one in every if one.score >= least]
+            assert [one for one in scorer.score(text, cuts) if one.score >= least] == enough, (query, least)
+            assert not (enough and scorer.rules_out(f"{text}\n".encode())), (query, least)
+        assert every
+
+
+def test_a_bare_text_tells_of_each_letter_that_expressions_find() -> None:
+    """Letters with diacritics, and those that match others in any case."""
+    letters = "".join(map(chr, (*range(0x80, 0xD800), *range(0xE000, 0x20000))))
+    for letter in "abcdefghijklmnopqrstuvwxyz":
+        finder = Finder(parse(f'"{letter}"').scoring)
+        for one in {found[0][0] for found in finder.marked.finditer(letters)}:
+            text = f"x{one}{' ' * 200}\n"  # long, so that marks are few
+            assert finder.look(text, text.encode()).next([letter], 0) <= 1, one
+            assert not finder.rules_out(text.encode(), [letter]), one
 
 
 def test_a_word_across_the_end_of_a_frame_is_found() -> None:
