@@ -28,8 +28,9 @@ CLASSIFY = "Is this message about money, delivery or thanks? Answer with one wor
 
 
 def make(families: tuple[str, ...], each: int, seed: int, sources: Sources) -> list[Question]:
-    """`each` questions of each family."""
-    return [question for family in families for question in FAMILIES[family](each, Random(f"{family} {seed}"), sources)]
+    """`each` questions of each family: first one of each, so that a run that was stopped has asked all families."""
+    made = (FAMILIES[family](each, Random(f"{family} {seed}"), sources) for family in families)
+    return [question for one_of_each in zip(*made, strict=True) for question in one_of_each]
 
 
 def _word(dice: Random) -> str:

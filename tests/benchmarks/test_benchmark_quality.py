@@ -62,6 +62,7 @@ def test_questions_stay_and_only_the_haystack_grows(sources: Sources) -> None:
     questions = make(tuple(FAMILIES), 2, 0, sources)
     assert questions == make(tuple(FAMILIES), 2, 0, sources)
     assert len({question.id for question in questions}) == 2 * len(FAMILIES)
+    assert [question.family for question in questions] == [*FAMILIES, *FAMILIES], "a stopped run has asked all families"
     planted = [each for question in questions for each in question.evidence]
     for size in (SIZE, 3 * SIZE):
         text = "".join(build(size, planted, sources))
