@@ -6,6 +6,7 @@ between CR and LF. Each frame is compressed on its own.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -26,6 +27,8 @@ from monocontext.format.index import (
 from monocontext.format.room import new_bytes
 
 ZSTD_LEVEL = 3
+
+_LEAST_BYTES_BY_NUMPY = 1 << 14
 
 _local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
 
@@ -60,13 +63,18 @@ class Framer:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the frames that are complete now; `data` must end between characters."""
-        data = self._rest + data if self._rest else data
-        start = 0
-        while len(data) - start >= self._frame_bytes + 4:  # a character and a CR LF pair may reach past the limit
+        start, needed = 0, self._frame_bytes + 4  # a character and a CR LF pair may reach past the limit
+        while self._rest and len(self._rest) + len(data) - start >= needed:
+            first = self._rest + data[start : start + needed - len(self._rest)]  # rather than a copy of all
+            stop = frame_end(first, 0, self._frame_bytes)
+            yield first[:stop]
+            start += max(stop - len(self._rest), 0)
+            self._rest = self._rest[stop:]
+        while len(data) - start >= needed:
             stop = frame_end(data, start, self._frame_bytes)
             yield data[start:stop]
             start = stop
-        self._rest = data[start:]
+        self._rest += data[start:]
 
     def finish(self) -> Iterator[bytes]:
         """Yield the frames of the rest."""
@@ -88,16 +96,30 @@ def describe(data: bytes, stored: bytes) -> FrameRecord:
         flags |= ASCII | LOWER_KEEPS_LENGTH
     else:
         characters = len(data.decode())
-        flags |= 0 if b"\xc4\xb0" in data else LOWER_KEEPS_LENGTH
-        flags |= HAS_SIGMA if b"\xce\xa3" in data else 0
+        flags |= 0 if _holds(data, b"\xc4\xb0") else LOWER_KEEPS_LENGTH
+        flags |= HAS_SIGMA if _holds(data, b"\xce\xa3") else 0
     if b"\r" in data:
         flags |= HAS_CR
     if data.endswith(b"\n"):
         flags |= ENDS_LINE
     others = _BREAKS_ASCII if flags & ASCII else _BREAKS_ASCII + _BREAKS_OTHER
-    if any(mark in data for mark in others):
+    if any(_holds(data, mark) for mark in others):
         flags |= HAS_OTHER_BREAKS
-    return FrameRecord(len(stored), len(data), characters, data.count(b"\n"), google_crc32c.value(stored), flags)
+    return FrameRecord(len(stored), len(data), characters, _count_newlines(data), google_crc32c.value(stored), flags)
+
+
+def _count_newlines(data: bytes) -> int:
+    """By numpy where a program has loaded it, in a third of the time; loading takes as long as counting 200 MB."""
+    if len(data) < _LEAST_BYTES_BY_NUMPY or "numpy" not in sys.modules:
+        return data.count(b"\n")
+    import numpy as np
+
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+
+
+def _holds(data: bytes, character: bytes) -> bool:
+    """Whether a text holds a character. Looks for its first byte alone first, which takes a twentieth of the time."""
+    return character[:1] in data and character in data
 
 
 def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:

@@ -261,7 +261,8 @@ class _Group:
         if place == 0:
             self._tile.append(computed.rows.copy())
         else:
-            np.left_shift(computed.rows, np.uint8(place), out=computed.rows)
+            bits = computed.rows.view(np.uint64)  # eight rows at once; a 1 stays in its byte
+            bits <<= np.uint64(place)
             self._tile[-1] |= computed.rows
         self._tile_frames += 1
         self.frames += 1
