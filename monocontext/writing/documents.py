@@ -46,6 +46,9 @@ from monocontext.stores.protocol import Store
 UPLOADS = 4
 """PUTs of pages at once."""
 
+_UNCOUNTED_BYTES = 8 << 20
+"""Text that waits for its newlines to be counted by whoever writes it."""
+
 
 class DocumentInputs:
     """Documents to publish, in order: what `documents` makes."""
@@ -89,29 +92,54 @@ class DocumentRows:
         self.start = (0, 0)
         """Characters and newlines before the first of `rows` is counted."""
         self._heap_bytes = 0
-        self._passed = (0, 0, 0)
+        self._passed = (0, 0)
+        """Characters and bytes."""
+        self._counted = (0, 0)
+        """Bytes up to which newlines are counted, and newlines."""
+        self._uncounted: deque[tuple[int, bytes]] = deque()
+        """Text after them, each piece with the byte at which it begins."""
         self._end = (0, 0)
         self._begun: tuple[bytes, bytes, int, int, int] | None = None
         self._uploads: DaemonThreads | None = None
         self._pending: deque[Outcome[Any]] = deque()
 
-    def passed(self, text: str) -> None:
+    def passed(self, data: bytes, characters: int) -> None:
         """This text comes next, in a document or beside one."""
-        characters, newlines, size = self._passed
-        length = len(text)
-        added = length if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        self._passed = characters + length, newlines + text.count("\n"), size + added
+        before, start = self._passed
+        self._passed = before + characters, start + len(data)
+        self._uncounted.append((start, data))
+        if start + len(data) - self._counted[0] > _UNCOUNTED_BYTES:
+            self._count()
+
+    def counted(self, stop: int, newlines: int) -> None:
+        """There are so many newlines before byte `stop`. Whoever writes the text counts them in any case, a little
+        later than it is read: so those of a long document are counted once."""
+        if stop > self._counted[0]:
+            self._counted = stop, newlines
+            while self._uncounted and self._uncounted[0][0] + len(self._uncounted[0][1]) <= stop:
+                self._uncounted.popleft()
+
+    def _count(self) -> int:
+        """The newlines in all that has passed."""
+        stop, newlines = self._counted
+        for start, data in self._uncounted:
+            newlines += data.count(b"\n", max(stop - start, 0))
+        self._uncounted.clear()
+        self._counted = max(stop, self._passed[1]), newlines
+        return newlines
 
     def begin(self, name: object, metadata: Any = None) -> None:
         """A document begins after what has passed."""
         name = encode_name(name, self.count)
-        self._begun = (name, encode_metadata(metadata, self.count), *self._passed)
+        characters, size = self._passed
+        self._begun = (name, encode_metadata(metadata, self.count), characters, self._count(), size)
 
     def end(self) -> None:
         """The document ends after what has passed."""
         assert self._begun is not None
         name, metadata, start, first_line, start_byte = self._begun
-        stop, last_line, stop_byte = self._passed
+        stop, stop_byte = self._passed
+        last_line = self._count()
         self._begun = None
         self._add(
             DocumentRow(
@@ -124,13 +152,16 @@ class DocumentRows:
     def add_passed(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
         """Documents whose text passes next: name, metadata, characters, bytes and newlines of each, and the length of
         the newline behind it, which belongs to none."""
-        characters, newlines, _ = self._passed
+        characters, passed_bytes = self._passed
+        newlines = self._count()
         end, last_line = self._end
         for name, metadata, length, size, lines, behind in found:
             self._add(DocumentRow(characters - end, newlines - last_line, length, size, lines, name, metadata))
             end, last_line = characters + length, newlines + lines
             characters, newlines = end + behind, last_line + behind
+            passed_bytes += size + behind
         self._end = end, last_line
+        self._counted = passed_bytes, newlines
 
     def _add(self, row: DocumentRow) -> None:
         self.rows.append(row)

@@ -84,26 +84,28 @@ def read_pieces(
     into the next. Raises `InvalidText`, which names the input and the offset of what is not text, and `NotFound` for a
     missing file.
     """
-    return _encode_pieces(_decode(sources, reading, rows))
-
-
-def _encode_pieces(texts: Iterable[str]) -> Iterator[bytes]:
-    """Encode texts, and gather small ones into pieces of about a megabyte."""
     batch: list[bytes] = []
     size = 0
-    for text in texts:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
-            found = ord(text[error.start])
-            raise InvalidText(f"text: the encoding gave a lone surrogate U+{found:04X}, which has no UTF-8") from None
+    for data in _read_texts(sources, reading, rows):
         batch.append(data)
         size += len(data)
-        if size >= PIECE_BYTES:
+        if size >= PIECE_BYTES // 2:  # small ones are joined
             yield b"".join(batch)
             batch, size = [], 0
     if size:
         yield b"".join(batch)
+
+
+_Text = tuple[bytes, int]
+"""Text in UTF-8, and its characters."""
+
+
+def _encode(text: str) -> _Text:
+    try:
+        return text.encode(), len(text)
+    except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
+        found = ord(text[error.start])
+        raise InvalidText(f"text: the encoding gave a lone surrogate U+{found:04X}, which has no UTF-8") from None
 
 
 class _Ending:
@@ -112,20 +114,20 @@ class _Ending:
     is_newline = True
 
 
-def _decode(sources: Source | Iterable[Source], reading: Reading, rows: DocumentRows | None) -> Iterator[str]:
+def _read_texts(sources: Source | Iterable[Source], reading: Reading, rows: DocumentRows | None) -> Iterator[bytes]:
     ending = _Ending()
     rows = None if isinstance(sources, str) else rows  # a bare text has no documents: nothing is counted for them
-    for text in _decode_sources(sources, reading, ending, rows):
-        if text:
-            ending.is_newline = text.endswith("\n")
+    for data, characters in _read_sources(sources, reading, ending, rows):
+        if data:
+            ending.is_newline = data.endswith(b"\n")
             if rows:
-                rows.passed(text)
-            yield text
+                rows.passed(data, characters)
+            yield data
 
 
-def _decode_sources(
+def _read_sources(
     sources: Source | Iterable[Source], reading: Reading, ending: _Ending, rows: DocumentRows | None
-) -> Iterator[str]:
+) -> Iterator[_Text]:
     if isinstance(sources, str | bytes | bytearray | memoryview | os.PathLike | DocumentInputs):
         sources = [sources]
     elif not isinstance(sources, Iterable):
@@ -143,12 +145,12 @@ def _decode_sources(
             stream = None
         if isinstance(source, str):
             for start in range(0, len(source), PIECE_BYTES):
-                yield _check_surrogates(source[start : start + PIECE_BYTES], characters + start, reading)
+                yield _encode(_check_surrogates(source[start : start + PIECE_BYTES], characters + start, reading))
             characters += len(source)
         elif isinstance(source, os.PathLike):
-            yield from _decode_path(Path(source), reading, ending, rows)
+            yield from _read_path(Path(source), reading, ending, rows)
         elif isinstance(source, DocumentInputs) and rows:
-            yield from _decode_documents(source, reading, ending, rows)
+            yield from _read_documents(source, reading, ending, rows)
         else:
             raise TypeError(f"source {number} is {type(source).__name__}: expected str, bytes, a path or documents")
     if stream:
@@ -167,7 +169,7 @@ def _check_surrogates(text: str, before: int, reading: Reading, what: str = "tex
     raise InvalidText(f"{what}: a lone surrogate U+{found:04X} at character {at}; errors='replace' takes it out")
 
 
-def _as_document(texts: Iterable[str], name: object, metadata: object, rows: DocumentRows | None) -> Iterator[str]:
+def _as_document(texts: Iterable[_Text], name: object, metadata: object, rows: DocumentRows | None) -> Iterator[_Text]:
     """The same texts, which are one document."""
     if rows:
         rows.begin(name, metadata)
@@ -176,14 +178,16 @@ def _as_document(texts: Iterable[str], name: object, metadata: object, rows: Doc
         rows.end()
 
 
+_NEWLINE = b"\n", 1
+
 _Batch = list[tuple[bytes, bytes, str]]
 """Documents of a megabyte or less: name, metadata, text."""
 
 
-def _decode_documents(source: DocumentInputs, reading: Reading, ending: _Ending, rows: DocumentRows) -> Iterator[str]:
+def _read_documents(source: DocumentInputs, reading: Reading, ending: _Ending, rows: DocumentRows) -> Iterator[_Text]:
     rows.unique = rows.unique or source.unique
     if not ending.is_newline:
-        yield "\n"
+        yield _NEWLINE
     batch: _Batch = []
     size = 0
     for item in source.items:
@@ -198,10 +202,10 @@ def _decode_documents(source: DocumentInputs, reading: Reading, ending: _Ending,
             continue
         yield _pass_batch(batch, reading, rows)
         batch, size = [], 0
-        texts = _decode_file(Path(text), reading) if isinstance(text, os.PathLike) else _slices(text, name, reading)
+        texts = _read_file(Path(text), reading) if isinstance(text, os.PathLike) else _slices(text, name, reading)
         yield from _as_document(texts, name, metadata, rows)
         if not ending.is_newline:
-            yield "\n"
+            yield _NEWLINE
     yield _pass_batch(batch, reading, rows)
 
 
@@ -225,20 +229,23 @@ def _parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
     return name, text, metadata
 
 
-def _slices(text: str, name: object, reading: Reading) -> Iterator[str]:
+def _slices(text: str, name: object, reading: Reading) -> Iterator[_Text]:
     for start in range(0, len(text), PIECE_BYTES):
-        yield _check_surrogates(text[start : start + PIECE_BYTES], start, reading, f"document {name!r}")
+        yield _encode(_check_surrogates(text[start : start + PIECE_BYTES], start, reading, f"document {name!r}"))
 
 
-def _pass_batch(batch: _Batch, reading: Reading, rows: DocumentRows) -> str:
+def _pass_batch(batch: _Batch, reading: Reading, rows: DocumentRows) -> _Text:
     """The text of some documents, each of which ends a line; tells `rows` of them."""
     whole = "".join([text if not text or text.endswith("\n") else text + "\n" for _, _, text in batch])
     is_ascii = whole.isascii()
-    if not is_ascii and _SURROGATES.search(whole):
-        for name, _, text in batch:
-            _check_surrogates(text, 0, reading, f"document {name.decode()!r}")
-        batch = [(name, metadata, _SURROGATES.sub("\ufffd", text)) for name, metadata, text in batch]
-        whole = _SURROGATES.sub("\ufffd", whole)
+    try:
+        data = whole.encode()
+    except UnicodeEncodeError:
+        batch = [
+            (name, metadata, _check_surrogates(text, 0, reading, f"document {name.decode()!r}"))
+            for name, metadata, text in batch
+        ]
+        data = _SURROGATES.sub("\ufffd", whole).encode()
     rows.add_passed(
         (
             name, metadata, len(text), len(text) if is_ascii else len(text.encode()), text.count("\n"),
@@ -246,13 +253,13 @@ def _pass_batch(batch: _Batch, reading: Reading, rows: DocumentRows) -> str:
         )
         for name, metadata, text in batch
     )  # fmt: skip
-    return whole
+    return data, len(whole)
 
 
-def _decode_path(path: Path, reading: Reading, ending: _Ending, rows: DocumentRows | None) -> Iterator[str]:
+def _read_path(path: Path, reading: Reading, ending: _Ending, rows: DocumentRows | None) -> Iterator[_Text]:
     if not path.is_dir():
         name = path.name if path.is_absolute() else path.as_posix()
-        yield from _as_document(_decode_file(path, reading), _displayable(name), None, rows)
+        yield from _as_document(_read_file(path, reading), _displayable(name), None, rows)
         return
     folder = Folder(path, follow_links=reading.follow_links)
     binaries = []
@@ -264,7 +271,9 @@ def _decode_path(path: Path, reading: Reading, ending: _Ending, rows: DocumentRo
                 binaries.append(name)
                 continue
             if reading.header:
-                yield ("" if ending.is_newline else "\n") + reading.header.replace("{path}", _displayable(name))
+                yield _encode(
+                    ("" if ending.is_newline else "\n") + reading.header.replace("{path}", _displayable(name))
+                )
             yield from _as_document(read_stream(file, str(path / name), reading), _displayable(name), None, rows)
     left_out = {name: reason for name, reason in folder.left_out.items() if _is_selected(name, reading)}
     if left_out:
@@ -300,7 +309,7 @@ def _is_selected(relative: str, reading: Reading) -> bool:
     return (not reading.include or matches(reading.include)) and not matches(reading.exclude)
 
 
-def _decode_file(path: Path, reading: Reading) -> Iterator[str]:
+def _read_file(path: Path, reading: Reading) -> Iterator[_Text]:
     try:
         with open_file(path) as file:
             yield from read_stream(file, str(path), reading)
@@ -308,7 +317,7 @@ def _decode_file(path: Path, reading: Reading) -> Iterator[str]:
         raise NotFound(f"{path}: no such file") from None
 
 
-def read_stream(file: IO[bytes], name: str, reading: Reading) -> Iterator[str]:
+def read_stream(file: IO[bytes], name: str, reading: Reading) -> Iterator[_Text]:
     """Yield the text of an open binary file; messages call it `name`."""
     decoder = _Decoder(name, reading)
     while data := file.read(PIECE_BYTES):
@@ -323,15 +332,20 @@ class _Decoder:
         self._name = name
         self._reading = reading
         self._decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
+        self._keeps = codecs.lookup(reading.encoding).name == "utf-8" and reading.errors == "strict"
+        """Whether text is what was read, byte for byte."""
         self._read_bytes = 0
         self._begun = False
 
-    def feed(self, data: bytes, final: bool = False) -> str:
+    def feed(self, data: bytes, final: bool = False) -> _Text:
+        pending, keeps = self._decoder.getstate()[0], self._keeps and self._begun
+        if keeps and not pending and data.isascii():
+            self._read_bytes += len(data)
+            return data, len(data)
         try:
-            pending = len(self._decoder.getstate()[0])
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
-            at = self._read_bytes - pending + error.start
+            at = self._read_bytes - len(pending) + error.start
             found = error.object[error.start : error.start + 1].hex()
             raise InvalidText(
                 f"{self._name}: not {self._reading.encoding} at byte {at} (0x{found}): {error.reason}; "
@@ -343,12 +357,15 @@ class _Decoder:
                 f"{self._name}: not {self._reading.encoding}: {reason}; exclude it, or give its encoding"
             ) from None
         self._read_bytes += len(data)
+        if keeps:
+            data = pending + data
+            return data[: len(data) - len(self._decoder.getstate()[0])], len(text)
         if text and not self._begun:
             self._begun = True
             if text[0] == "\ufeff":
                 self._reading.note(f"{self._name}: dropped a byte order mark")
                 text = text[1:]
-        return text
+        return _encode(text)
 
-    def finish(self) -> str:
+    def finish(self) -> _Text:
         return self.feed(b"", final=True)

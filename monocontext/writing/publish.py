@@ -73,7 +73,7 @@ def publish(
             rows = DocumentRows(store)
             pieces = read_pieces(_with_documents(sources), reads, rows)
             if executor is None:
-                written = write_segments(store, pieces, ours, progress)
+                written = write_segments(store, pieces, ours, progress, counted=rows.counted)
             else:
                 place = portable_place(url)
                 written = write_batches(place, store_options or {}, pieces, ours, executor, progress)
@@ -183,7 +183,7 @@ def _append_long(
     first = before.frames
     layout = records.replace(layout, reuse_after_seconds=fence_seconds(store, before))
     if executor is None:
-        written = write_segments(store, pieces, layout, progress, first)
+        written = write_segments(store, pieces, layout, progress, first, rows.counted)
     else:
         options = store_options or {}
         written = write_batches(portable_place(url), options, pieces, layout, executor, progress, first)

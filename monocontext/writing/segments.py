@@ -97,10 +97,12 @@ def write_segments(
     layout: SegmentLayout,
     progress: Callable[[Progress], None] | None = None,
     frames_before: int = 0,
+    counted: Callable[[int, int], None] = lambda stop, newlines: None,
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment, 1 LIST a thousand).
 
     The same text in the same layout gives the same objects, so segments of an earlier run are not sent again.
+    `counted` is told with each frame its last byte in the text, and the newlines up to there.
     """
     listed = list(store.list("segments/"))
     oldest = seconds_now(store, listed[0].now_seconds) - REUSE_SECONDS if listed else 0.0
@@ -139,6 +141,7 @@ def write_segments(
                 progress(done)
 
         columns = written.columns = layout.columns(frames_before)
+        stop = newlines = 0
         for frame, stored, record in _encode_ahead(cut_frames(pieces, layout.frame_bytes), layout.codec, encoders):
             if columns:
                 columns.feed(frame)
@@ -147,6 +150,8 @@ def write_segments(
             segment.add(stored, record)
             written.gathered.add(frame, stored)
             written.final_newline = frame.endswith(b"\n")
+            stop, newlines = stop + record.bytes, newlines + record.newlines
+            counted(stop, newlines)
         if segment.records:
             seal()
         if columns:
