@@ -119,7 +119,7 @@ def test_sessions_by_words_best_first(archive: Store) -> None:
     result = project.search(f"{NEEDLE} seeing")
     assert not result.note
     with project.context() as text:
-        all_read = ranked.search(text.span, f"{NEEDLE} seeing", 1000, 1 << 40, None, everything=True)
+        all_read = ranked.scan(text.span, [f"{NEEDLE} seeing"], 1000)[0]
         documents = [text.documents.at(one.start).name for one in all_read]
     holding = {hit["session_id"] for hit in project.search_transcripts(NEEDLE)}
     assert len(result) == 3

@@ -12,7 +12,7 @@ import math
 import time
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -118,9 +118,8 @@ def search(
     *,
     documents: DocumentPlaces | None = None,
     per_document: bool = False,
-    everything: bool = False,
 ) -> Passages:
-    """The best `k` passages, `per_document` one of each document. `everything` reads all frames, for comparison."""
+    """The best `k` passages, `per_document` one of each document."""
     if k < 1:
         raise ValueError(f"k is 1 or more, not {k}")
     if per_document and (documents is None or not documents.count):
@@ -136,17 +135,17 @@ def search(
     def least() -> tuple[float, int]:
         return (best[0][0], span.start - best[0][1]) if len(best) == k else (-1.0, 0)
 
-    for wave in _waves(span, plan, budget, everything, least):
+    for wave in _waves(span, plan, budget, least):
         if len(best) == k and wave.most < best[0][0]:
             break
-        if budget.is_spent and not everything:
+        if budget.is_spent:
             unread, in_order = wave.left, wave.in_order
             break
         in_order = wave.in_order
         for window in wave.windows:
             if window.start in seen:
                 continue
-            if in_order and not everything:
+            if in_order:
                 if len(best) == k and (wave.most, span.start - window.start) < best[0][:2]:
                     break
                 if budget.is_spent:
@@ -158,6 +157,17 @@ def search(
     found = _finish(span, best, unread, in_order)
     found[:] = [one._replace(document=places.document(one.start)) for one in found]
     return found
+
+
+def scan(span: Span, queries: Sequence[str], k: int) -> list[Passages]:
+    """What `search` gives for each of some queries without a budget, by one look at everything: for comparison."""
+    terms = [parse(query) for query in queries]
+    scorers = [Scorer(one, _plan(span, one).weights) for one in terms]
+    best: list[list[tuple[float, int, Passage]]] = [[] for _ in queries]
+    for window in span.windows(eager=True):
+        for some, scorer in zip(best, scorers, strict=True):
+            _add_passages(some, k, scorer, window, span, _Places(None, ()), False)
+    return [_finish(span, some, 0, False) for some in best]
 
 
 def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_order: bool) -> Passages:
@@ -232,10 +242,7 @@ def _numbers(candidates: Candidates) -> Iterator[int]:
     return (number for first, stop in candidates.runs for number in range(first, stop))
 
 
-def _waves(span: Span, plan: _Plan, budget: _Budget, everything: bool, least: _Least) -> Iterator[_Wave]:
-    if everything:
-        yield _Wave(span.windows(eager=True), 0, 0.0, in_order=True)
-        return
+def _waves(span: Span, plan: _Plan, budget: _Budget, least: _Least) -> Iterator[_Wave]:
     left, size = plan.frames, _FIRST_FRAMES
     while left := _that_may_enter(left, plan.candidates, *least()):
         most, room = max(left)[0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)

@@ -200,7 +200,7 @@ def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> Non
         assert context.find("needle-4711") == len(lines(500))
         assert context.stats.search.pruned >= 139
         some = context.search("needle item 77", max_bytes=1 << 40)
-        assert some == ranked.search(context.span, "needle item 77", 10, 1 << 40, None, everything=True)
+        assert some == ranked.scan(context.span, ["needle item 77"], 10)[0]
     append("one more line\n", store)
     assert [each.kind for each in root(store).filters] == [kind], "a short append waits for its filter"
     append(lines(FULL_FRAMES * FRAME_BYTES // 10), store)

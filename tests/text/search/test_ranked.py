@@ -95,7 +95,7 @@ def test_equal_to_a_scan_of_everything(seed: int) -> None:
     _, context = opened(text, frame_bytes=2048)
     for _ in range(12):
         query = " ".join(rng.sample([*vocabulary, "rare7", "rare19", "thing"], rng.randrange(1, 4)))
-        expected = ranked.search(context.span, query, 10, 1 << 40, None, everything=True)
+        expected = ranked.scan(context.span, [query], 10)[0]
         assert context.search(query, max_bytes=1 << 40) == expected, query
 
 
@@ -110,7 +110,7 @@ def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
     store, context = opened("".join(lines), frame_bytes=1 << 14)
     for _ in range(6):
         query = " ".join(rng.sample(vocabulary, rng.randrange(1, 4)))
-        expected = ranked.search(context.span, query, 10, 1 << 40, None, everything=True)
+        expected = ranked.scan(context.span, [query], 10)[0]
         with Monocontext.open(store) as cold:
             assert cold.search(query, max_bytes=1 << 40) == expected, query
             assert cold.stats.search.searches
@@ -257,7 +257,7 @@ def test_a_common_word_ends_where_no_passage_can_score_more() -> None:
         found = context.search(query, k=5)
         assert not found.note
         assert store.bytes_read < share * len(text)
-        assert found == ranked.search(context.span, query, 5, 1 << 40, None, everything=True), query
+        assert found == ranked.scan(context.span, [query], 5)[0], query
 
 
 def test_without_filters_it_reads_from_the_beginning_and_says_so(large: str) -> None:
