@@ -39,6 +39,8 @@ class Plan:
     """A literal that every match has."""
     early_literal: Literal | None
     """A literal that every match has within the head of the rewritten pattern."""
+    begins_with_literal: bool
+    """The pattern begins with `literal`, so that the engine looks for its first character by itself."""
     query: Query | None
     """The literals that every match has, for search filters."""
     within_line: bool
@@ -58,7 +60,7 @@ def plan(real: re.Pattern[str]) -> Plan:
     """Plan a pattern. Parses and compiles it a second time (no GET)."""
     nodes = tree.parse(real)
     if nodes is None:
-        return Plan(real, 1, None, None, None, None, None, None, False, False, True)
+        return Plan(real, 1, None, None, None, None, None, False, None, False, False, True)
     marked = None
     reach: int | None = widths.in_characters(nodes).of(nodes).reach
     stops = None
@@ -67,14 +69,16 @@ def plan(real: re.Pattern[str]) -> Plan:
         stops = widths.stops(nodes)
         marked = _try_mark(nodes, real)
     query = literals.required(nodes)
+    literal = _keep_if_long(longest_literal(query))
     return Plan(
         real=real,
         left=max(1, widths.left_reach(nodes)),
         reach=reach,
         stops=stops,
         marked=marked,
-        literal=_keep_if_long(longest_literal(query)),
+        literal=literal,
         early_literal=_keep_if_long(longest_literal(query, within=marked.head)) if marked else None,
+        begins_with_literal=literal is not None and literal.latest == 0 and _begins_with_character(nodes),
         query=query,
         within_line=query is not None and not sees_newline(nodes),
         is_never_empty=widths.least_width(nodes) > 0,
@@ -97,6 +101,15 @@ def _try_mark(nodes: Seq, real: re.Pattern[str], *, to_end: bool = False) -> Mar
 
 def _keep_if_long(literal: Literal | None) -> Literal | None:
     return literal if literal and len(literal.text) >= _SHORT else None
+
+
+def _begins_with_character(nodes: Seq) -> bool:
+    match nodes[:1]:
+        case (Char(_, literal, flags),):
+            return bool(literal) and not flags & re.I
+        case (Group(_, _, _, body),):
+            return _begins_with_character(body)
+    return False
 
 
 def sees_newline(nodes: Seq) -> bool:

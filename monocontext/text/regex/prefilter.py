@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from monocontext.engine.scan import find
 from monocontext.format.filters.query import INFINITE, Literal
 
+_AS_FAST = 2
+"""Characters of a literal up to which the engine finds a pattern that begins with it as fast as `find` does. It always
+does where text is not ASCII: the C library, which helps `find`, does not there."""
 _CROWDED = 200
 """Characters from one literal to the next, on average, below which jumping costs more than it saves."""
 
@@ -19,9 +22,12 @@ def find_matches(
     literal: Literal | None,
     is_never_empty: bool,
     within_line: bool = False,
+    begins_with_literal: bool = False,
 ) -> Iterator[re.Match[str]]:
     """The matches of `pattern.finditer(window, at)`. `within_line`: neither a match nor what it looks at reaches over a
     newline."""
+    if begins_with_literal and literal and (len(literal.text) <= _AS_FAST or not window.isascii()):
+        return pattern.finditer(window, at)
     folded = _fold_for_find(literal, window) if literal else None
     if literal is None or folded is None:
         return pattern.finditer(window, at)

@@ -30,6 +30,8 @@ FIRST_WINDOW = 1 << 15
 """Characters of the first window: `search` and `match` often succeed near their start."""
 FIRST_MATCH_WINDOW = 1 << 12
 """The same for a match at a given place."""
+MOST_WAITS = 15
+"""Windows that are searched without a look for the literal, where it was in many before."""
 FAR = 1 << 14
 """Characters before a window's end in which to find stops, where `marked` is the other way: with rarer stops much text
 would be searched twice, and finding them is slow (20 MB/s)."""
@@ -60,6 +62,19 @@ class TextWindow:
         self._buffer = ""
         self._start = start
 
+    def stretch(self, start: int, least: int, most: int) -> tuple[int, str]:
+        """A window that begins at `start` or before, where it says: all of the piece that has `least` characters from
+        `start`, which is not copied; else these, or `most` where pieces are short. Fewer at the end."""
+        if start + least > self._start + len(self._buffer):
+            shift, piece = self._span.start, self._advance(start)
+            if piece is None or piece.stop - piece.start < 2 * least:
+                return start, self.window(start, most)
+            if piece.start - shift > start or not start + least <= piece.stop - shift <= self._stop:
+                return start, self.window(start, least)
+            self._text = self._text or piece.text
+            self._buffer, self._start = self._text, piece.start - shift
+        return self._start, self._buffer
+
     def window(self, start: int, size: int) -> str:
         """`size` characters from `start`, fewer at the end; `start` must not decrease."""
         offset = start - self._start
@@ -76,16 +91,22 @@ class TextWindow:
 
     def _piece(self, at: int, end: int) -> str:
         """Some characters from `at` on, not beyond `end`; empty at the end of the text."""
-        shift = self._span.start
-        while self._next is None or self._next.stop - shift <= at:
-            self._next, self._text = next(self._windows, None), ""
-            if self._next is None:
-                return "" if at >= self._stop else self._span.read(at, min(self._stop, end))
-        start = self._next.start - shift
+        piece = self._advance(at)
+        if piece is None:
+            return "" if at >= self._stop else self._span.read(at, min(self._stop, end))
+        start = piece.start - self._span.start
         if start > at:  # a match reaches into text that was left out
             return self._span.read(at, min(start, end))
-        self._text = self._text or self._next.text
+        self._text = self._text or piece.text
         return self._text[at - start : end - start]
+
+    def _advance(self, at: int) -> Window | None:
+        """The piece that has this character, or a later one."""
+        while self._next is None or self._next.stop - self._span.start <= at:
+            self._next, self._text = next(self._windows, None), ""
+            if self._next is None:
+                return None
+        return self._next
 
     def skip(self, at: int, literal: Literal) -> int:
         """Where the next match that has this literal may begin, `at` or later. Text before it is not decoded: to search
@@ -99,6 +120,8 @@ class TextWindow:
         if window is not None and window.start - shift > self._start + len(self._buffer):
             return at  # what lies between is not read yet, and an occurrence may begin there
         first = 0 if window is None else max(window.start - shift - self._start, 0)
+        if window is not None and window.stop - shift == self._start + len(self._buffer):  # all of it was looked at
+            first, window = len(self._buffer), next(self._windows, None)
         carry: Any = self._buffer[max(first - len(needle) + 1, 0) : first]
         found: int | None = None
         while window is not None:
@@ -178,18 +201,29 @@ class Scan:
             size = self._largest
             if self._end - self.at > size:
                 raise self._too_large()
+        is_moving = plan.streams
+        waits = waited = 0
         while True:
-            if self._skipping is not None and (at := self._feed.skip(self.at, self._skipping)) > self.at:
-                self.at, self._replay, size = at, False, min(FIRST_WINDOW, WINDOW)
+            if self._skipping is not None and waited >= waits:
+                at = self._feed.skip(self.at, self._skipping)
+                waits, waited = 0 if at > self.at else min(2 * waits + 1, MOST_WAITS), 0
+                if at > self.at:
+                    if at - self.at > size:  # where the literal is rare little is decoded for each
+                        size = min(FIRST_WINDOW, WINDOW)
+                    self.at, self._replay = at, False
+            else:
+                waited += 1
             at, replay = self.at, self._replay
-            self.base = max(0, at - plan.left)
-            self.window = self._feed.window(self.base, at - self.base + size + (plan.reach or 0))
+            base, beyond = max(0, at - plan.left), plan.reach or 0
+            least = min(size, FIRST_MATCH_WINDOW) if is_moving else size
+            self.base, self.window = self._feed.stretch(base, at - base + least + beyond, at - base + size + beyond)
             if self.base + len(self.window) >= self._end:
                 yield from self._match_plain(len(self.window) + 1)
                 self.at = self._end
                 return
             yield from self._hits_in_window()
-            if self.at > at or self._replay is not replay:
+            is_moving = self.at > at or self._replay is not replay
+            if is_moving:
                 yield None
                 size = min(2 * size, WINDOW) if size < WINDOW else max(size // 2, WINDOW)
             elif size >= self._largest:
@@ -263,7 +297,15 @@ class Scan:
         """Matches of the pattern itself that start before `limit` in the window, where all starts are decided."""
         plan, base = self._plan, self.base
         last = None
-        hits = find_matches(plan.real, self.window, self.at - base, plan.literal, plan.is_never_empty, plan.within_line)
+        hits = find_matches(
+            plan.real,
+            self.window,
+            self.at - base,
+            plan.literal,
+            plan.is_never_empty,
+            plan.within_line,
+            plan.begins_with_literal,
+        )
         for match in hits:
             if match.start() >= limit:
                 break

@@ -181,7 +181,7 @@ class Stops:
 
         0 if that is any start, or if the stops are not found within `far` characters of the end.
         """
-        tail = min(256, far)
+        tail = min(4 * self.count + 4, far)  # many stops are dear, and a few searches of little are not
         while True:
             low = max(0, len(window) - tail)
             found = [match.start() for match in self.stop.finditer(window, low)]

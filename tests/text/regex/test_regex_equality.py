@@ -47,8 +47,9 @@ def test_as_re(pattern: str, contexts: list[tuple[str, Monocontext]]) -> None:
                 stack.enter_context(windows(rng.choice(SIZES), rng.choice([None, 1])))
                 if marks:
                     stack.enter_context(forced_marks(rng.choice([2, 4, 1000])))
-                _, _, wrong = differences(pattern, flags, text, context, pos, endpos, rng.randrange(-1, 4))
+                _, refused, wrong = differences(pattern, flags, text, context, pos, endpos, rng.randrange(-1, 4))
             assert not wrong, wrong[0]
+            assert not refused  # the limit is above the text
 
 
 @settings(max_examples=120, suppress_health_check=list(HealthCheck))
@@ -79,5 +80,6 @@ def test_grammar_as_re(seed: int, pieces: list[str], size: int, frame_bytes: int
         if marks:
             stack.enter_context(forced_marks(2))
         pos, endpos = rng.randrange(-1, len(text) + 2), rng.randrange(-1, len(text) + 2)
-        _, _, wrong = differences(pattern, flags, text, context, pos, endpos, rng.randrange(-1, 4))
+        _, refused, wrong = differences(pattern, flags, text, context, pos, endpos, rng.randrange(-1, 4))
     assert not wrong, wrong[0]
+    assert not refused

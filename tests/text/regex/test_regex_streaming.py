@@ -36,12 +36,17 @@ class Watch:
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     watch = Watch()
-    real_window, real_windows = stream.TextWindow.window, Span.windows
+    real_window, real_stretch, real_windows = stream.TextWindow.window, stream.TextWindow.stretch, Span.windows
 
     def window(self: stream.TextWindow, start: int, size: int) -> str:
         text = real_window(self, start, size)
         watch.largest = max(watch.largest, len(self._buffer))
         return text
+
+    def stretch(self: stream.TextWindow, start: int, least: int, most: int) -> tuple[int, str]:
+        base, text = real_stretch(self, start, least, most)
+        watch.largest = max(watch.largest, len(self._buffer))
+        return base, text
 
     def span_windows(self: Span, start: int = 0, stop: int | None = None, **options: Any) -> Iterator[Any]:
         watch.asked.append((start, len(self) if stop is None else stop))
@@ -50,6 +55,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
             yield one
 
     monkeypatch.setattr(stream.TextWindow, "window", window)
+    monkeypatch.setattr(stream.TextWindow, "stretch", stretch)
     monkeypatch.setattr(Span, "windows", span_windows)
     return watch
 
@@ -69,6 +75,24 @@ def test_memory_is_bounded_and_each_character_is_pulled_once(pattern: str, slack
     assert watch.largest <= WINDOW + slack + 10
     assert watch.pulled == len(TEXT)
     assert watch.asked == [(0, len(TEXT))]
+
+
+@pytest.mark.parametrize("pattern", [r"\d{4}-\d\d", "label", r"\s+", r"host-(\d+) INFO", r"(?m)^2024.*$", r"\n\n*"])
+def test_frames_that_are_kept_decoded_are_not_copied(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TEXT.replace("label", "\u6f22\u5b57label")
+    copied = 0
+    real = stream.TextWindow.window
+
+    def window(self: stream.TextWindow, start: int, size: int) -> str:
+        nonlocal copied
+        found = real(self, start, size)
+        copied += len(found)
+        return found
+
+    monkeypatch.setattr(stream.TextWindow, "window", window)
+    with windows(WINDOW, 100), context_of(text, 4000, name="regex-streaming") as context:
+        assert regex.findall(pattern, context) == re.findall(pattern, text)
+        assert 0 < copied < len(text) // 5
 
 
 def test_search_reads_as_far_as_it_takes(watch: Watch) -> None:
