@@ -389,9 +389,7 @@ class FilterLookup:
             return Narrowing(frames, runs, "")
         reason = f"{left:,} of {frames:,} frames may hold it"
         if not has_rows:
-            from monocontext.format.filters.grams import GRAM_BYTES
-
-            reason = f"filters know of texts of {GRAM_BYTES} bytes or more"
+            reason = "filters know of texts of 5 bytes or more, of 4 letters"
         return Narrowing(frames, None, reason, runs if left <= MOST_MANY else None)
 
 

@@ -12,10 +12,13 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """The most that a reader holds for one frame, whatever a manifest says."""
 
-FILTER_KIND = "grams-3"
+FILTER_KIND = "grams-4"
 """The kind of search filter that writers make."""
-FILTER_KINDS = ("grams-1", "grams-2", FILTER_KIND)
-"""The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block."""
+FILTER_KINDS = ("grams-1", "grams-2", "grams-3", FILTER_KIND)
+"""The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block, `grams-2` has
+no rows of words, and grams of `grams-3` are of 5 bytes."""
+LONGEST_GRAM = dict.fromkeys(FILTER_KINDS, 5) | {FILTER_KIND: 8}
+"""In bytes, of each kind."""
 FILTER_BITS = range(8, 19)
 """What `bits` of a filter may be: it has 2 ** bits rows of grams."""
 MOST_PAGE_BYTES = 64 << 20
@@ -97,6 +100,16 @@ class FilterRef:
     @property
     def stop_frame(self) -> int:
         return self.first_frame + self.frames
+
+    @property
+    def reach_bytes(self) -> int:
+        """Folded text after each frame that its column is made of."""
+        return self.overlap_bytes + LONGEST_GRAM[self.kind] - 1
+
+    @property
+    def has_words(self) -> bool:
+        """Whether rows of words lie behind those of grams."""
+        return self.kind in FILTER_KINDS[2:]
 
     def key(self, part: int) -> str:
         return filter_key(self.parts[part])

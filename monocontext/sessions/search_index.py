@@ -25,12 +25,13 @@ from monocontext.format.filters.building import Columns, overlap_for
 from monocontext.format.filters.planner import Planner
 from monocontext.format.filters.query import Literal
 from monocontext.format.index import Frame
-from monocontext.format.refs import FilterRef
+from monocontext.format.refs import FilterRef, filter_refs
 from monocontext.sessions import names
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store, get_bounded, put_own
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 had filters of earlier kinds; its readers asked any filter as if it was one of them."""
 WAITING_BYTES = 1 << 20
 """So much text waits before an upload makes its filters: the last filter, up to 4 MiB, is then written again."""
 PIECES_PER_PAGE = 1000
@@ -88,7 +89,7 @@ class _Root:
                 int(found["paged_frames"]),
                 tuple(_Entry(*row) for row in found["pieces"]),
                 tuple(_Entry(*row) for row in found["waiting"]),
-                tuple(FilterRef(**{**ref, "parts": tuple(ref["parts"])}) for ref in found["filters"]),
+                filter_refs(found["filters"]),
             )
         except (TypeError, KeyError, ValueError) as error:
             raise DamagedData(f"{where} is no index of sessions: {error!r}; `sessions index --rebuild`") from None

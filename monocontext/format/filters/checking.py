@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from monocontext.errors import MonocontextError
 from monocontext.format.filters.building import fold_head, set_column
 from monocontext.format.filters.fold import TABLES, fold_bytes
-from monocontext.format.filters.grams import GRAM_BYTES, MAX_BITS, height, set_rows, shrink_rows
+from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.refs import FILTER_KIND, FilterRef
+from monocontext.format.filters.signs import Signs
+from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +36,7 @@ class Checker:
         """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped)."""
         self._refs = deque(refs)
         self._get = get
-        self._reach = max((ref.overlap_bytes for ref in refs), default=0) + GRAM_BYTES - 1
+        self._reach = max((ref.reach_bytes for ref in refs), default=0)
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._waiting_bytes = 0
         self._before = _TextBefore(self._reach)
@@ -73,7 +74,7 @@ class Checker:
         folded = fold_bytes(frame)
         if self._filter and self._filter.ref.first_frame <= number:
             ref = self._filter.ref
-            reach = ref.overlap_bytes + GRAM_BYTES - 1
+            reach = ref.reach_bytes
             within = self._text_after(ref.stop_frame, reach)
             if number == ref.first_frame and ref.border_frames:
                 self._filter.check_border(self._before, (folded + within)[:reach], reach)
@@ -188,7 +189,7 @@ class _Filter:
         if tile != self._tile:
             self._compare()
             self._tile = tile
-        bit = self._shrink(set_column(folded, following)) << np.uint8(place % 8)
+        bit = self._shrink(set_column(folded, following, kind=self.ref.kind)) << np.uint8(place % 8)
         others = self._computed[place // 8]
         self._computed[place // 8] = bit if others is None else others | bit
 
@@ -199,14 +200,18 @@ class _Filter:
                 f"{self._name}: its border stands for {self.ref.border_frames} frames, expected {before.frames(reach)}"
             )
         if self._comparable:
+            import numpy as np
+
             place = self.ref.frames % (8 * _TILE_BYTES)
             stored = self._read_tile(self.ref.frames // (8 * _TILE_BYTES))[:, place // 8] >> place % 8 & 1
-            expected = self._shrink(set_rows(before.folded[-reach:] + head))
+            column = np.zeros(HIGHEST, np.uint8)
+            set_rows(column, Signs(before.folded[-reach:] + head), self.ref.kind)
+            expected = self._shrink(column)
             if (expected & ~stored).any():
                 self._problems.append(f"{self._name}: its border lacks grams of the text")
 
     def _shrink(self, column: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        return shrink_rows(column[: height(MAX_BITS, self.ref.kind == FILTER_KIND)], self._layout.rows, 0)
+        return shrink_rows(column[: height(MAX_BITS, self.ref.has_words)], self._layout.rows, 0)
 
     def close(self) -> list[str]:
         """Compare the last tile and return the problems."""

@@ -1,66 +1,107 @@
 """Map grams to rows: the rows that a text sets in a filter, and those that a search for a literal reads.
 
-A gram is 5 bytes of folded UTF-8. Its row is the upper bits of its product with a constant modulo 2 ** 40 (Fibonacci
-hashing, Knuth, The Art of Computer Programming, 6.4), so halving the height of a filter halves the row number. One hash
-is enough: a search probes many grams, so each may be weak. Shorter grams do not help in frames of 256 KiB: every second
-frame of source code holds all trigrams of any word (measured).
+A gram is a few bytes of folded UTF-8. They say themselves how many, so that a text and a needle in it are cut alike:
+- at each byte 4 bytes of ASCII, but 5 where one of the 4 is not ASCII, or all are digits of hexadecimal numbers: any 4
+  of those stand in every frame of a log;
+- besides, a *span*: 8 bytes of which the fifth stands alone between words (`ther one`). It tells which words stand side
+  by side, as 4 bytes do not.
 
-Behind the rows of grams lie those of words (`words.py`).
+The row of 5 bytes is the upper bits of their product with a constant modulo 2 ** 40 (Fibonacci hashing, Knuth, The Art
+of Computer Programming, 6.4), so halving the height of a filter halves the row number; 4 bytes are hashed as if a NUL
+followed. One hash is enough: a search probes many grams, so each may be weak. Shorter grams do not help in frames of
+256 KiB: every second frame of source code holds all trigrams of any word (measured).
+
+Filters of earlier kinds have 5 bytes at every byte. Behind the rows of grams lie those of words (`words.py`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from monocontext.format.filters.fold import MAX_BYTES, fold
+from monocontext.format.filters.signs import EDGE, Signs
 from monocontext.format.filters.words import WORD_SHARE
+from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-GRAM_BYTES = 5
 MAX_BITS = 18
 """2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB."""
 MIN_BITS = 8
 MAX_ROWS = 16
 """Most rows that one literal reads. More would rule out little more, and each is a request."""
+MAX_SPANS = 8
+"""Most of these that are of spans: one tells more than another gram does, but nothing of the middle of words."""
 
 _MULTIPLIER = 0x9E3779B97F
 """2 ** 40 over the golden ratio."""
-_GRAM_BITS = 8 * GRAM_BYTES
-_AT_ONCE = 1 << 16
+_GRAM_BITS = 40
+_SPAN_MULTIPLIER = 0xC2B2AE3D27D4EB4F
+_AT_ONCE = 1 << 15
 """Grams hashed at once at most: 512 KiB fit the processor's cache; smaller steps would make threads wait for each
 other."""
+_GRAMS = re.compile(rb"(?=((?![0-9a-f]{4})[\0-\x7f]{4}|.{5}))", re.S)
+_SPANS = re.compile(rb"(?=(...[a-z0-9_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", re.S)
+_EARLIER_GRAMS = re.compile(rb"(?=(.{5}))", re.S)
 
 
-def set_rows(folded: bytes, column: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """The column of a folded text at `MAX_BITS`: 1 for each row that a gram of it has, else 0 (0.3 ms for 256 KiB). The
-    rows of words are behind them (`words.set_word_rows`).
-
-    `column`: zeros, to be used for it.
-    """
+def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -> None:
+    """Set the rows of all grams of a text in its column at `MAX_BITS`, zeros before (0.5 ms for 256 KiB). The rows of
+    words are behind them (`words.set_word_rows`)."""
     import numpy as np
 
-    if column is None:
-        column = np.zeros(HIGHEST, np.uint8)
-    multiplier, shift = np.uint64(_MULTIPLIER << (64 - _GRAM_BITS)), np.uint64(64 - MAX_BITS)
-    room = np.empty(min(_AT_ONCE, len(folded) // 8), np.uint64)  # for all: fresh pages cost more than arithmetic
-    for start in range(0, len(folded), 8 * _AT_ONCE):
-        for half in (0, 4):  # of 8 bytes the first 4 begin a gram that ends in them
-            stretch = folded[start + half : start + half + 8 * _AT_ONCE]  # a copy: its numbers lie aligned
-            eights = np.ndarray(len(stretch) // 8, "<u8", stretch)
-            for byte in range(4):
-                # Multiplying shifts out what stands behind the gram. No loop over bytes.
-                grams = np.right_shift(eights, np.uint64(8 * byte), out=room[: len(eights)])
-                grams *= multiplier
-                grams >>= shift
-                column[grams.view(np.int64)] = 1
-    for at in range(max(len(folded) - 8, 0), len(folded) - GRAM_BYTES + 1):
-        column[row_of(folded[at : at + GRAM_BYTES], MAX_BITS)] = 1
-    return column
+    text = signs.text
+    eights = signs.eights[EDGE : EDGE + max(len(text) - 4, 0)]
+    fifths = _fifths(signs) if kind == FILTER_KIND else signs.raw[EDGE + 4 :]
+    room = np.empty(min(_AT_ONCE, len(eights)), np.uint64)  # for all: fresh pages cost more than arithmetic
+    fifths_there = room.view(np.uint8)[4::8]
+    for start in range(0, len(eights), _AT_ONCE):
+        some = eights[start : start + _AT_ONCE]
+        grams = room[: len(some)]
+        np.copyto(grams, some)
+        fifths_there[: len(some)] = fifths[start : start + len(some)]
+        # Multiplying shifts out what stands behind the gram. No loop over bytes.
+        grams *= np.uint64(_MULTIPLIER << (64 - _GRAM_BITS))
+        grams >>= np.uint64(64 - MAX_BITS)
+        column[grams.view(np.int64)] = 1
+    if kind == FILTER_KIND:
+        _set_spans(column, signs)
+    for gram in grams_of(text[-4:], 4, kind):
+        column[row_of(gram, MAX_BITS)] = 1
+
+
+def _set_spans(column: NDArray[np.uint8], signs: Signs) -> None:
+    """Set the rows of all spans."""
+    import numpy as np
+
+    inside = signs.inside[EDGE + 3 : EDGE + max(len(signs.text) - 2, 5)]  # of a span 3 bytes stand before, 2 behind
+    places = np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:])
+    places += EDGE
+    spans = signs.eights.take(places)
+    spans *= np.uint64(_SPAN_MULTIPLIER)
+    spans >>= np.uint64(64 - MAX_BITS)
+    column[spans.view(np.int64)] = 1
+
+
+def _fifths(signs: Signs) -> NDArray[np.uint8]:
+    """The fifth byte of the gram that begins at each byte of the text; 0 where the gram has 4."""
+    import numpy as np
+
+    digits = signs.raw - np.uint8(ord("a")) < 6
+    digits |= signs.digits
+    two = digits[EDGE:-1] & digits[EDGE + 1 :]
+    are_five = two[:-3] & two[2:-1]
+    if signs.others.any():
+        two = signs.others[EDGE:-1] | signs.others[EDGE + 1 :]
+        are_five |= two[:-3]
+        are_five |= two[2:-1]
+    fifths: NDArray[np.uint8] = signs.raw[EDGE + 4 :] * are_five
+    return fifths
 
 
 def height(bits: int, with_words: bool = True) -> int:
@@ -83,12 +124,16 @@ def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.u
 
 def row_of(gram: bytes, bits: int) -> int:
     """The row of one gram in a filter of 2 ** bits rows."""
+    if len(gram) == 8:
+        return int.from_bytes(gram, "little") * _SPAN_MULTIPLIER % (1 << 64) >> (64 - bits)
     product = int.from_bytes(gram, "little") * _MULTIPLIER
     return product % (1 << _GRAM_BITS) >> (_GRAM_BITS - bits)
 
 
 @lru_cache(256)
-def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = False) -> tuple[int, ...]:
+def rows_to_read(
+    literal: str, bits: int, within_bytes: int, ascii_only: bool = False, kind: str = FILTER_KIND
+) -> tuple[int, ...]:
     """Rows that are all set in the column of a frame in which the literal begins; empty: the filter cannot tell.
 
     Grams that begin `within_bytes` of folded text or more after the beginning of the literal are left out: the frame's
@@ -99,17 +144,27 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
         stretches = [(found.start() * MAX_BYTES, found[0]) for found in re.finditer(r"[\0-\x7f]+", literal)]
     else:
         stretches = [(0, literal)]
-    grams = []
+    grams, spans = list[bytes](), list[bytes]()
     for before, stretch in stretches:
         folded = fold(stretch).encode("utf-8", "surrogatepass")
-        offsets = range(min(len(folded) - GRAM_BYTES + 1, within_bytes - before))
-        grams += [folded[at : at + GRAM_BYTES] for at in offsets]
-    return tuple(dict.fromkeys(row_of(gram, bits) for gram in _pick_evenly(grams)))
+        for gram in grams_of(folded, within_bytes - before, kind):
+            (spans if len(gram) == 8 else grams).append(gram)
+    picked = _pick_evenly(spans, MAX_SPANS)
+    picked += _pick_evenly(grams, MAX_ROWS - len(picked))
+    return tuple(dict.fromkeys(row_of(gram, bits) for gram in picked))
 
 
-def _pick_evenly(grams: list[bytes]) -> list[bytes]:
-    """At most `MAX_ROWS` of the grams, evenly spaced: neighbours tell nearly the same."""
-    if len(grams) <= MAX_ROWS:
+def grams_of(folded: bytes, within_bytes: int, kind: str = FILTER_KIND) -> Iterator[bytes]:
+    """The grams of a folded text that begin in its first bytes: those that it has whatever stands around it."""
+    for pattern in (_SPANS, _GRAMS) if kind == FILTER_KIND else (_EARLIER_GRAMS,):
+        for found in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM[kind] - 1):
+            if found.start() < within_bytes:
+                yield found[1]
+
+
+def _pick_evenly(grams: list[bytes], most: int) -> list[bytes]:
+    """At most so many of the grams, evenly spaced: neighbours tell nearly the same."""
+    if len(grams) <= most:
         return grams
     last = len(grams) - 1
-    return [grams[i * last // (MAX_ROWS - 1)] for i in range(MAX_ROWS)]
+    return [grams[i * last // (most - 1)] for i in range(most)]

@@ -15,7 +15,7 @@ import google_crc32c
 
 from monocontext.errors import DamagedData
 from monocontext.format.filters.grams import height
-from monocontext.format.refs import FILTER_KIND, FilterRef
+from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ class FilterLayout:
 
     def __init__(self, ref: FilterRef):
         self.ref = ref
-        self.rows = height(ref.bits, ref.kind == FILTER_KIND)
+        self.rows = height(ref.bits, ref.has_words)
         self.columns = ref.frames + (1 if ref.border_frames else 0)
         self.row_bytes = -(-self.columns // 8)
         self.rows_per_block = 1

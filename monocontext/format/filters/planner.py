@@ -1,7 +1,7 @@
 """Turn a query into candidate frames: the frames in which a match may begin. Pure: callables give rows and frames.
 
 There are no false negatives: no match begins in a frame that is left out. A frame stays a candidate where a filter
-cannot tell (frames without a filter, literals of fewer than 5 bytes, patterns without literals).
+cannot tell (frames without a filter, literals of fewer than 4 bytes, patterns without literals).
 
 A required literal begins at most `latest` characters after its match does. Candidates depend on that distance:
 - within the overlap of a frame's column: the column of the frame in which the match begins has the literal;
@@ -22,7 +22,7 @@ from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import INFINITE, All, Any, Literal, Often, Query, leaves
 from monocontext.format.filters.words import word_rows
 from monocontext.format.index import ENDS_LINE, Frame
-from monocontext.format.refs import FILTER_KIND, FilterRef
+from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -195,7 +195,7 @@ class Planner:
     def _word_rows(self, query: Often) -> list[tuple[int, ...]]:
         """The rows to read of each filter."""
         return [
-            word_rows(query.words, query.level, layout.ref.bits) if layout.ref.kind == FILTER_KIND else ()
+            word_rows(query.words, query.level, layout.ref.bits) if layout.ref.has_words else ()
             for layout in self.layouts
         ]
 
@@ -224,7 +224,7 @@ class Planner:
         """Rows that the literal sets in the column of a frame whose match begins that many folded bytes before it."""
         ref = layout.ref
         near = ref.overlap_bytes - before_bytes
-        return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES) if near > 0 else ()
+        return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES, ref.kind) if near > 0 else ()
 
     def _add_open_end(self, holds: Frames, number: int) -> None:
         """Add the last frames of a filter where no filter covers the border behind them: a needle may begin there."""
@@ -234,7 +234,7 @@ class Planner:
             following
             and following.first_frame == ref.stop_frame
             and following.border_frames
-            and following.overlap_bytes >= ref.overlap_bytes  # else its border does not reach back far enough
+            and following.reach_bytes >= ref.reach_bytes  # else its border does not reach back far enough
         )
         if ref.stop_frame == self.frames or not ref.tail_frames or closed:
             return

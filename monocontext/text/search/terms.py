@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from monocontext.format.filters import fold as filters_fold
 from monocontext.format.filters.query import All, Any, Literal, Query
-from monocontext.format.filters.words import LEAST_BYTES, strip
+from monocontext.format.filters.signs import LEAST_BYTES
+from monocontext.format.filters.words import strip
 from monocontext.text.windows import overlap
 
 _STOP_WORDS = """

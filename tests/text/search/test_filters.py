@@ -9,13 +9,17 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import DamagedData
+from monocontext.format.filters import building
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import filter_key
@@ -177,11 +181,50 @@ def test_another_block_of_the_same_length_is_damage(
             _ = "no such thing" in context
 
 
-@pytest.mark.parametrize("kind", ["grams-1", "grams-2"])
+@contextmanager
+def writers_of_grams_3() -> Iterator[None]:
+    """Filters are written as by earlier versions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(building, "FILTER_KIND", "grams-3")
+        patch.setattr(building, "set_column", partial(building.set_column, kind="grams-3"))
+        patch.setattr(building, "set_rows", partial(building.set_rows, kind="grams-3"))
+        yield
+
+
+def test_needles_across_filters_of_two_kinds(store: Store) -> None:
+    """A border of an earlier kind reaches back less far than a filter before it that was made later."""
+    dice = Random(8)
+    pieces = [
+        "".join(f"{dice.getrandbits(20):05x} the " for _ in range(3000))[: 40 * FRAME_BYTES + 68] for _ in range(3)
+    ]
+    pieces[0] = pieces[0][:-8] + "an owl s"
+    pieces[1] = "eems " + pieces[1]
+    publish(pieces[0], store, frame_bytes=FRAME_BYTES, filters=False)
+    with writers_of_grams_3():
+        append(pieces[1], store)
+    append(pieces[2], store)
+    add_filters(store)
+    manifest = root(store)
+    assert [ref.kind for ref in manifest.filters] == ["grams-4", "grams-3", "grams-4"]
+    assert manifest.filters[1].border_frames == 1, (
+        "a needle may begin before that frame and have its last span behind it"
+    )
+    assert verify(store).ok
+    text = "".join(pieces)
+    with Monocontext.open(store, cache_bytes=0, materialize_limit=1) as context:
+        for border in (len(pieces[0]), len(pieces[0] + pieces[1])):
+            for back in range(1, 80):
+                needle = text[border - back : border + 2 + back % 9]
+                assert context.find(needle) == text.find(needle), (border, back)
+        assert context.stats.search.pruned > 0
+
+
+@pytest.mark.parametrize("kind", ["grams-1", "grams-2", "grams-3"])
 def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> None:
-    """Of contexts written before, without rows of words; in `grams-1` blocks do not know their place. Filters of an
-    append follow them."""
-    publish(lines(500) + "needle-4711\n" + lines(900), store, frame_bytes=FRAME_BYTES)
+    """Of contexts written before, with grams of 5 bytes; the first two without rows of words, and in `grams-1` blocks
+    do not know their place. Filters of an append follow them."""
+    with writers_of_grams_3():
+        publish(lines(500) + "needle-4711\n" + lines(900), store, frame_bytes=FRAME_BYTES)
     manifest = root(store)
     (ref,) = manifest.filters
     old = dataclasses.replace(ref, kind=kind, seed=None if kind == "grams-1" else ref.seed, parts=())
@@ -205,8 +248,21 @@ def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> Non
     assert [each.kind for each in root(store).filters] == [kind], "a short append waits for its filter"
     append(lines(FULL_FRAMES * FRAME_BYTES // 10), store)
     kinds = [each.kind for each in root(store).filters]
-    assert kinds == [kind] + ["grams-3"] * (len(kinds) - 1), "filters of different kinds are not merged"
+    assert kinds == [kind] + ["grams-4"] * (len(kinds) - 1), "filters of different kinds are not merged"
     assert len(kinds) > 1
+    assert verify(store).ok
+    text = str(Monocontext.open(store))
+    border = root(store).filters[1].first_frame
+    context = Monocontext.open(store, cache_bytes=0)
+    reader: Any = context._reader
+    at = reader.frame(border).start
+    for back in (1, 4, 7, 8, 20, 66, 70, 72, 80):
+        needle = text[at - back : at + 12]
+        assert context.find(needle, at - 100) == text.find(needle, at - 100), back
+    add_filters(store, rebuild=True)
+    assert {each.kind for each in root(store).filters} == {"grams-4"}
+    with Monocontext.open(store) as rebuilt:
+        assert rebuilt.find("needle-4711") == len(lines(500))
     assert verify(store).ok
 
 
