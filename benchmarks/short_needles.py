@@ -1,11 +1,11 @@
 """Compare exact lists of rare short grams with today's filters: `python -m benchmarks short_needles --size 64M`.
 
 Needles of 3 to 6 characters, each in at most 1 % of the frames: every second one a word, the others any stretch of a
-line. A list names the frames of a gram that stands in at most a share of them; a needle reads the frames that today's
-filter leaves and that stand in the lists of all its grams that have one. The first size is the entropy of the lists,
-the least that any coding takes; the second that of Rice codes with the names of all grams, for a needle must tell a
-gram that is too frequent from one that stands nowhere. CPU is that of finding the 3-grams of a frame and of sorting
-them once into lists, beside an upload with filters; coding them comes on top.
+line. The first row is what filters leave as they are. A list names the frames of a gram that stands in at most a share
+of them; with lists a needle reads the frames of these that stand in the lists of all its grams that have one. The first
+size is the entropy of the lists, the least that any coding takes; the second that of Rice codes with the names of all
+grams, for a needle must tell a gram that is too frequent from one that stands nowhere. CPU is that of finding the
+3-grams of a frame and of sorting them once into lists, beside an upload with filters; coding them comes on top.
 """
 
 from __future__ import annotations
@@ -99,9 +99,14 @@ def _choose(frames: Sequence[bytes]) -> list[str]:
         needle = dice.choice(words or [""]) if attempt % 2 else text[50 : 50 + dice.randrange(3, 7)]
         if len(needle) < 3 or "\n" in needle or needle.strip() != needle:
             continue
-        if sum(needle.encode() in one for one in frames) <= most:
+        if _stands_in_few(needle.encode(), frames, most):
             found[needle] = None
     return list(found)
+
+
+def _stands_in_few(needle: bytes, frames: Sequence[bytes], most: int) -> bool:
+    count = 0
+    return all((count := count + (needle in one)) <= most for one in frames)
 
 
 def _candidates(context: Monocontext, needle: str, frames: int) -> NDArray[np.bool_]:
