@@ -78,7 +78,7 @@ def set_column(
     import numpy as np
 
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
-    signs = Signs(folded + following)
+    signs = Signs(folded, following)
     set_word_rows(rows[1 << MAX_BITS :], signs, len(folded))
     set_rows(rows, signs, kind=kind)
     return rows
@@ -358,7 +358,7 @@ def _border_column(
     import numpy as np
 
     column = np.zeros(HIGHEST, np.uint8)
-    set_rows(column, Signs(before[-reach:] + head))
+    set_rows(column, Signs(before[-reach:], head))
     return column, number
 
 

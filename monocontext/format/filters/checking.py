@@ -205,7 +205,7 @@ class _Filter:
             place = self.ref.frames % (8 * _TILE_BYTES)
             stored = self._read_tile(self.ref.frames // (8 * _TILE_BYTES))[:, place // 8] >> place % 8 & 1
             column = np.zeros(HIGHEST, np.uint8)
-            set_rows(column, Signs(before.folded[-reach:] + head), self.ref.kind)
+            set_rows(column, Signs(before.folded[-reach:], head), self.ref.kind)
             expected = self._shrink(column)
             if (expected & ~stored).any():
                 self._problems.append(f"{self._name}: its border lacks grams of the text")

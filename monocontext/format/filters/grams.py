@@ -55,8 +55,7 @@ def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -
     words are behind them (`words.set_word_rows`)."""
     import numpy as np
 
-    text = signs.text
-    eights = signs.eights[EDGE : EDGE + max(len(text) - 4, 0)]
+    eights = signs.eights[EDGE : EDGE + max(signs.size - 4, 0)]
     fifths = _fifths(signs) if kind == FILTER_KIND else signs.raw[EDGE + 4 :]
     room = np.empty(min(_AT_ONCE, len(eights)), np.uint64)  # for all: fresh pages cost more than arithmetic
     fifths_there = room.view(np.uint8)[4::8]
@@ -71,7 +70,7 @@ def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -
         column[grams.view(np.int64)] = 1
     if kind == FILTER_KIND:
         _set_spans(column, signs)
-    for gram in grams_of(text[-4:], 4, kind):
+    for gram in grams_of(signs.raw[EDGE:-EDGE][-4:].tobytes(), 4, kind):
         column[row_of(gram, MAX_BITS)] = 1
 
 
@@ -79,7 +78,7 @@ def _set_spans(column: NDArray[np.uint8], signs: Signs) -> None:
     """Set the rows of all spans."""
     import numpy as np
 
-    inside = signs.inside[EDGE + 3 : EDGE + max(len(signs.text) - 2, 5)]  # of a span 3 bytes stand before, 2 behind
+    inside = signs.inside[EDGE + 3 : EDGE + max(signs.size - 2, 5)]  # of a span 3 bytes stand before, 2 behind
     places = np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:])
     places += EDGE
     spans = signs.eights.take(places)

@@ -17,13 +17,14 @@ LEAST_BYTES = 3
 class Signs:
     """A folded text and what grams and words both ask of its bytes. Places count the zeros before it."""
 
-    __slots__ = ("digits", "eights", "inside", "others", "raw", "starts", "stops", "text")
+    __slots__ = ("digits", "eights", "inside", "others", "raw", "size", "starts", "stops")
 
-    def __init__(self, text: bytes):
+    def __init__(self, *parts: bytes):
         import numpy as np
 
-        self.text = text
-        data = bytes(EDGE) + text + bytes(EDGE)
+        data = b"".join((bytes(EDGE), *parts, bytes(EDGE)))
+        self.size = len(data) - 2 * EDGE
+        """Bytes of the text."""
         self.raw: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
         self.eights: NDArray[np.uint64] = np.ascontiguousarray(np.ndarray(len(data) - EDGE + 1, "<u8", data, 0, 1))
         """The 8 bytes that begin at each place. Looked up often, so a copy that lies aligned is cheaper than a view."""

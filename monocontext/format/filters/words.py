@@ -34,6 +34,8 @@ _APART = 4
 _HASH_BITS = 16
 """2 ** _TOP_BITS * _APART hashes; the lower bits are the slot."""
 _FIRST, _LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+_MOST = 99
+"""How much longer a word is does not matter."""
 _PAIR_BYTES = 6
 """Of two characters of CJK, which begin with these bytes."""
 _PAIRED = range(0xE3, 0xEA)
@@ -81,21 +83,23 @@ def _hashes(signs: Signs, size: int) -> NDArray[np.int64]:
     eights, end = signs.eights, EDGE + size
     count = int(np.searchsorted(signs.starts, end - LEAST_BYTES, "right"))
     starts, stops = signs.starts[:count], np.minimum(signs.stops[:count], end)
+    plural = ((signs.raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES)).astype(np.int8)
     ends = eights.take(stops - EDGE)
-    sizes = np.minimum(stops - starts, 99).astype(np.int8)  # how long a longer word is does not matter
-    plural = (ends >= np.uint64(ord("s") << 56)) & (ends < np.uint64(ord("t") << 56)) & (sizes > LEAST_BYTES)
-    ends <<= plural * np.uint64(8)
+    ends <<= (plural << 3).view(np.uint8)
     cuts = _cuts().take((ends >> np.uint64(48)).view(np.int64))
-    cuts *= (cuts != 3) | ((ends >> np.uint64(40)).astype(np.uint8) == ord("i"))
-    cuts *= sizes - plural - cuts >= 3
-    cuts += plural
+    three = np.flatnonzero(cuts == 3)
+    cuts[three] *= (ends.take(three) >> np.uint64(40)).astype(np.uint8) == ord("i")
+    sizes = np.minimum(stops - starts, _MOST).astype(np.int8)
+    sizes -= plural
+    cuts *= sizes - cuts >= 3
     sizes -= cuts
-    masks = np.array([(1 << 8 * each) - 1 for each in range(EDGE + 1)], np.uint64)
+    masks = np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_MOST + 1)], np.uint64)
     mixed = eights.take(starts)
-    mixed &= masks.take(np.minimum(sizes, EDGE))
+    mixed &= masks.take(sizes)
     mixed *= np.uint64(_FIRST)
     longer = np.flatnonzero(sizes > EDGE)
-    mixed[longer] ^= eights.take(stops[longer] - cuts[longer] - EDGE) * np.uint64(_LAST)
+    cut = (plural + cuts).take(longer)
+    mixed[longer] ^= eights.take(stops.take(longer) - cut - EDGE) * np.uint64(_LAST)
     if signs.others.any():
         leads = signs.raw[:end] - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
