@@ -149,7 +149,7 @@ def _plain(value: object) -> str:
 
 @settings(max_examples=400)
 @given(PROGRAMS)
-@example("def a(a=1, b=2):\n    try:\n        a()\n    except RecursionError as b:\n        a()\na()\n")
+@example("def a(c=1, b=2):\n    try:\n        a()\n    except RecursionError as b:\n        a()\na()\n")
 def test_programs_behave_as_before(code: str) -> None:
     kit = Kit()
     try:
