@@ -20,8 +20,11 @@ CI = Plan(size_bytes=20_000_000)
 
 
 def test_every_gate_holds() -> None:
-    """At 0.2 GB; smaller texts are made whole by `splitlines()`, and denser than a filter can narrow."""
-    plan = Plan(policies=("off", "all"), seeds=1, controls=False)
+    """At 0.2 GB; smaller texts are made whole by `splitlines()`, and denser than a filter can narrow.
+
+    Over four seeds: in one alone a single answer that is late decides, and one row of a filter more draws all anew.
+    """
+    plan = Plan(policies=("off", "all"), seeds=4, controls=False)
     gates = judge(suite.run(plan, told=lambda line: None)["rows"])
     assert len(gates) > 20
     assert [str(gate) for gate in gates if not gate.holds] == []
