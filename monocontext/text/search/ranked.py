@@ -120,8 +120,6 @@ def search(
     per_document: bool = False,
 ) -> Passages:
     """The best `k` passages, `per_document` one of each document."""
-    if k < 1:
-        raise ValueError(f"k is 1 or more, not {k}")
     if per_document and (documents is None or not documents.count):
         raise ValueError("per_document= is for a text with documents, which this has none of")
     terms = parse(query)
@@ -160,13 +158,13 @@ def search(
 
 
 def scan(span: Span, queries: Sequence[str], k: int) -> list[Passages]:
-    """What `search` gives for each of some queries without a budget, by one look at everything: for comparison."""
+    """What `search` gives for each of some queries without a budget, by one look at every passage: for comparison."""
     terms = [parse(query) for query in queries]
     scorers = [Scorer(one, _plan(span, one).weights) for one in terms]
     best: list[list[tuple[float, int, Passage]]] = [[] for _ in queries]
     for window in span.windows(eager=True):
         for some, scorer in zip(best, scorers, strict=True):
-            _add_passages(some, k, scorer, window, span, _Places(None, ()), False)
+            _add_passages(some, k, scorer, window, span, _Places(None, ()), False, everything=True)
     return [_finish(span, some, 0, False) for some in best]
 
 
@@ -287,13 +285,15 @@ def _add_passages(
     span: Span,
     places: _Places,
     per_document: bool,
+    everything: bool = False,
 ) -> None:
     """Of equal scores the earlier passage counts. Where a word may lie across an end of the window, the characters
     behind it, or the one before it, are read: 1 GET where that frame is not in memory."""
     data, start = window.data, window.start - span.start
-    scorer.least = _bar(best, k, start)
-    if isinstance(data, bytes) and scorer.rules_out(data):
-        return
+    if not everything:
+        scorer.least = _bar(best, k, start)
+        if isinstance(data, bytes) and scorer.rules_out(data):
+            return
     text = inner = window.text
     stop = start + len(inner)
     before = span.read(start - 1, start) if start and scorer.may_begin(inner) else ""
@@ -312,7 +312,8 @@ def _add_passages(
             heapq.heapify(best)
         found = Passage(at, at + one.stop - one.start, 0, None, one.score, text[one.start : one.stop])
         (heapq.heapreplace if len(best) == k else heapq.heappush)(best, (one.score, -at, found))
-        scorer.least = _bar(best, k, at + 1)
+        if not everything:
+            scorer.least = _bar(best, k, at + 1)
 
 
 def _bar(best: list[tuple[float, int, Passage]], k: int, start: int) -> float:
