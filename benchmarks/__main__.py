@@ -61,7 +61,7 @@ def main() -> None:
     command.add_argument("--size", type=search.size, default=64_000_000, help="bytes of text, as 64M")
     command.add_argument("--corpora", type=search.parse_list, default=_DEFAULT.corpora, help="of code,prose,cjk,logs")
     command.add_argument("--queries", type=int, default=200, help="of each text")
-    command = commands.add_parser("short_needles", help="what lists of rare short grams would cost and spare")
+    command = commands.add_parser("short_needles", help="what needles of 3 to 6 characters read")
     command.add_argument("--size", type=search.size, default=64_000_000, help="bytes of text, as 64M")
     command.add_argument("--corpora", type=search.parse_list, default=_DEFAULT.corpora, help="of code,prose,cjk,logs")
     command = commands.add_parser("hints", help="what it costs to read along with a reply of the model")

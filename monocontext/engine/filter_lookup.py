@@ -389,7 +389,7 @@ class FilterLookup:
             return Narrowing(frames, runs, "")
         reason = f"{left:,} of {frames:,} frames may hold it"
         if not has_rows:
-            reason = "filters know of texts of 5 bytes or more, of 4 letters"
+            reason = "filters know of texts of 5 bytes or more, of 3 letters"
         return Narrowing(frames, None, reason, runs if left <= MOST_MANY else None)
 
 

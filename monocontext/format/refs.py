@@ -12,12 +12,12 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """The most that a reader holds for one frame, whatever a manifest says."""
 
-FILTER_KIND = "grams-4"
+FILTER_KIND = "grams-5"
 """The kind of search filter that writers make."""
-FILTER_KINDS = ("grams-1", "grams-2", "grams-3", FILTER_KIND)
+FILTER_KINDS = ("grams-1", "grams-2", "grams-3", "grams-4", FILTER_KIND)
 """The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block, `grams-2` has
-no rows of words, and grams of `grams-3` are of 5 bytes."""
-LONGEST_GRAM = dict.fromkeys(FILTER_KINDS, 5) | {FILTER_KIND: 8}
+no rows of words, grams of `grams-3` are of 5 bytes, and `grams-4` has none of 3 and more spans (`filters/grams.py`)."""
+LONGEST_GRAM = dict.fromkeys(FILTER_KINDS[:3], 5) | dict.fromkeys(FILTER_KINDS[3:], 8)
 """In bytes, of each kind."""
 FILTER_BITS = range(8, 19)
 """What `bits` of a filter may be: it has 2 ** bits rows of grams."""

@@ -28,7 +28,7 @@ def expected_text(name: str) -> str:
     return (GOLDEN / name / "text.txt").read_bytes().decode()
 
 
-@pytest.fixture(params=[f"v1/{codec}" for codec in (*VERSION_1, "words", "spans")])
+@pytest.fixture(params=[f"v1/{codec}" for codec in (*VERSION_1, "words", "spans", "short")])
 def golden(request: pytest.FixtureRequest) -> Path:
     return GOLDEN / str(request.param)
 
@@ -116,25 +116,48 @@ def test_words_are_counted_as_ever() -> None:
             assert [context.span.frequency(Often((word,), level)) for level in range(4)] == [(23, n) for n in frames]
 
 
-def test_rows_of_grams_are_as_ever() -> None:
+GRAMS = {
+    "spans": (
+        ("grams-4", 17, 11),
+        {
+            "Jett": [0, 3, 6, 7, 9, 10, 14],
+            "jetty": [7],
+            "ty of basalt": [7],
+            "0b5e55ed": [7],
+            "quayy": [0, 10],
+            "京都の朝": [],
+            "東京の夜": list(range(17)),
+        },
+    ),
+    "short": (
+        ("grams-5", 16, 12),
+        {
+            "OOM": [1, 3, 4, 5, 7, 11, 12, 15],
+            "x86": [7, 8, 12, 14, 15],
+            "Jett": [7],
+            "ty of basalt": [7],
+            "0b5e55ed": [7],
+            "quayy": [],
+            "at 10:15": [3, 4, 5, 8, 9, 11, 12],
+            "京都の朝": [],
+            "東京の夜": list(range(16)),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRAMS)
+def test_rows_of_grams_are_as_ever(name: str) -> None:
     """Of letters, of two words side by side, of hexadecimal digits, of other scripts."""
-    place = GOLDEN / "v1/spans/context"
+    place = GOLDEN / "v1" / name / "context"
     (ref,) = find_root(open_store(place)).manifest.filters
     layout = FilterLayout(ref)
     rows = layout.decode(0, (place / ref.keys[0]).read_bytes())
     columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
-    assert (ref.kind, ref.frames, ref.bits) == ("grams-4", 17, 11)
-    expected = {
-        "Jett": [0, 3, 6, 7, 9, 10, 14],
-        "jetty": [7],
-        "ty of basalt": [7],
-        "0b5e55ed": [7],
-        "quayy": [0, 10],
-        "京都の朝": [],
-        "東京の夜": list(range(17)),
-    }
+    about, expected = GRAMS[name]
+    assert (ref.kind, ref.frames, ref.bits) == about
     for needle, frames in expected.items():
-        found = columns[list(rows_to_read(needle, ref.bits, ref.overlap_bytes))].all(axis=0)
+        found = columns[list(rows_to_read(needle, ref.bits, ref.overlap_bytes, kind=ref.kind))].all(axis=0)
         assert np.flatnonzero(found).tolist() == frames, needle
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -27,8 +28,11 @@ def grams_of(folded: bytes) -> list[bytes]:
             found.append(four)
         elif at + 5 <= len(folded):
             found.append(folded[at : at + 5])
+        if re.fullmatch(b"[a-z0-9_]{3}", folded[at : at + 3]):
+            found.append(folded[at : at + 3])
         eight = folded[at : at + 8]
-        if len(eight) == 8 and [is_of_word(byte) for byte in eight[3:6]] == [True, False, True]:
+        stands_between = [is_of_word(byte) for byte in eight[1:6]] == [True, True, True, False, True]
+        if len(eight) == 8 and stands_between and not eight[3:4].isdigit():
             found.append(eight)
     return found
 
@@ -39,6 +43,8 @@ def is_of_word(byte: int) -> bool:
 
 def row_of(gram: bytes) -> int:
     x = int.from_bytes(gram, "little")
+    if len(gram) == 3:
+        return x * 0x9E3779 % (1 << 24) >> (24 - MAX_BITS)
     if len(gram) == 8:
         return x * 0xC2B2AE3D27D4EB4F % (1 << 64) >> (64 - MAX_BITS)
     return x * 0x9E3779B97F % (1 << 40) >> (40 - MAX_BITS)
@@ -56,6 +62,8 @@ def made(dice: random.Random, most: int) -> str:
     ("text", "rows"),
     [
         ("Word", [0x10F1E]),
+        ("wo", []),
+        ("wor", [0x1ED00]),
         ("1234", []),
         ("12345", [0x15C93]),
         ("ther one", [0x174CF]),
@@ -65,7 +73,6 @@ def made(dice: random.Random, most: int) -> str:
 def test_rows_are_as_ever(text: str, rows: list[int]) -> None:
     found = np.flatnonzero(set_column(fold(text).encode(), b"")[: 1 << MAX_BITS]).tolist()
     assert set(rows) <= set(found)
-    assert (rows == []) == (found == [])
     assert set(rows) <= set(rows_to_read(text, MAX_BITS, 4096))
 
 
@@ -78,12 +85,17 @@ def test_a_text_has_the_rows_of_its_grams(seed: int) -> None:
         assert np.flatnonzero(column[: 1 << MAX_BITS]).tolist() == rows_of_grams(folded)
 
 
-def test_filters_of_earlier_kinds_have_five_bytes_everywhere() -> None:
+def test_rows_of_earlier_kinds() -> None:
+    """Grams of 5 bytes everywhere, in `grams-4` as now but none of 3 bytes, and spans between any two words."""
     folded = fold("".join(PARTS)).encode()
-    rows = sorted({row_of(folded[at : at + 5]) for at in range(len(folded) - 4)})
+    five = {row_of(folded[at : at + 5]) for at in range(len(folded) - 4)}
+    spans = re.findall(rb"(?=(...[a-z0-9_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", folded, re.S)
+    four = set(map(row_of, [gram for gram in grams_of(folded) if len(gram) in (4, 5)] + spans))
+    rows = dict.fromkeys(FILTER_KINDS[:3], five) | {"grams-4": four, FILTER_KIND: set(rows_of_grams(folded))}
+    assert len({len(each) for each in rows.values()}) == 3
     for kind in FILTER_KINDS:
         found = np.flatnonzero(set_column(folded, b"", kind=kind)[: 1 << MAX_BITS]).tolist()
-        assert (found == rows) == (kind != FILTER_KIND)
+        assert set(found) == rows[kind], kind
 
 
 @pytest.mark.parametrize("kind", FILTER_KINDS)
@@ -97,7 +109,7 @@ def test_a_needle_has_its_rows_wherever_it_stands(seed: int, ascii_only: bool, k
         text, behind = made(dice, 300), made(dice, 100)
         frame, following = fold(text).encode(), fold(behind).encode()
         overlap = dice.randrange(1, 100)
-        reach = overlap + (7 if kind == FILTER_KIND else 4)
+        reach = overlap + (7 if kind in FILTER_KINDS[3:] else 4)
         column = shrink_rows(set_column(frame, following[:reach], kind=kind)[: height(MAX_BITS)], height(bits), 0)
         whole = text + behind
         for _ in range(100):
@@ -118,16 +130,26 @@ def test_needles_that_have_rows() -> None:
     def count(needle: str) -> int:
         return len(rows_to_read(needle, MAX_BITS, 4096))
 
-    assert [count(one) for one in ("", "abc", "wor", "éx")] == [0, 0, 0, 0]
-    assert [count(one) for one in ("word", "WORD", "x=1;", "12:3", " a1 ")] == [1, 1, 1, 1, 1]
-    assert [count(one) for one in ("1234", "beef", "éxy", "東")] == [0, 0, 0, 0]
-    assert [count(one) for one in ("12345", "beefs", "éxyz", "東京")] == [1, 2, 1, 2]
-    assert count("other one") == 6 + 1, "of the space between two words besides"
+    assert [count(one) for one in ("", "ab", "éx", "東", "x=1", "12:")] == [0, 0, 0, 0, 0, 0]
+    assert [count(one) for one in ("abc", "x_1", "1234", "beef", "éxyz")] == [1, 1, 2, 2, 2]
+    assert [count(one) for one in ("word", "WORD", "12345", "cafés")] == [3, 3, 4, 3]
+    assert [count(one) for one in ("x=1;", "12:3", " a1 ", "東京")] == [1, 1, 1, 2]
+    assert [count(one) for one in ("needle", "needles", "needless")] == [7, 8, 8], "3 bytes where rows are few"
+    for needle, has_span in {
+        "wood owl": True,
+        "x-ray-tube": True,
+        "wd40 owl": False,
+        "an owl ink": True,
+        "we an owl": False,
+    }.items():
+        spans = {row_of(gram) for gram in grams_of(needle.encode()) if len(gram) == 8}
+        assert bool(spans) == has_span, needle
+        assert spans <= set(rows_to_read(needle, MAX_BITS, 4096)), needle
 
 
 def test_a_long_needle_asks_for_eight_spans() -> None:
     """They tell the most; the rest are grams from all of it."""
-    needle = " ".join(f"needle{number:02d}" for number in range(20))
+    needle = " ".join(f"{number:02d}needle" for number in range(20))
     rows = set(rows_to_read(needle, MAX_BITS, 4096))
     assert len(rows) == MAX_ROWS
     spans = {row_of(gram) for gram in grams_of(needle.encode()) if len(gram) == 8}

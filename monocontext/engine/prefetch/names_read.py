@@ -13,7 +13,7 @@ BEFORE, AFTER = 200, 1_500
 MOST_NAMES = 4
 """Of one passage: each takes some rows of a filter, a request each."""
 _WORD = re.compile(r"[^\W_](?:\w{4,30})\w(?!\w)")
-"""Of six characters at least: shorter ones set two grams or fewer."""
+"""Of six characters at least: shorter ones set few grams."""
 
 
 def names_in(passage: str, frame: bytes) -> list[str]:

@@ -36,10 +36,10 @@ LEAST_FRAME_BYTES = 512
 """Smaller frames get no filter: it would be larger than the frames."""
 LEAST_FRAMES = 9
 """A text of fewer frames gets no filter: two requests read all of it."""
-FULL = 0.41
+FULL = 0.43
 """Share of a column's rows that may be set on average. Measured on kernel source, share of frames that pass without
 holding a rare identifier: 9 % at 49 % full, 2.1 % at 31 %, 0.7 % at 18 %; each step doubles the space. Between logs,
-39.8 % full with 2 ** 17 rows, and code, 41.6 % with 2 ** 15 where needles of 3 to 6 bytes would read twice as much."""
+40 % full with 2 ** 17 rows, and code, 48 % with 2 ** 15."""
 MERGED_BYTES = 4 << 20
 """An append merges the last filter of a context with its own frames while both together are not larger than this."""
 _TILE_FRAMES = 256

@@ -3,15 +3,16 @@
 A gram is a few bytes of folded UTF-8. They say themselves how many, so that a text and a needle in it are cut alike:
 - at each byte 4 bytes of ASCII, but 5 where one of the 4 is not ASCII, or all are digits of hexadecimal numbers: any 4
   of those stand in every frame of a log;
-- besides, a *span*: 8 bytes of which the fifth stands alone between words (`ther one`). It tells which words stand side
-  by side, as 4 bytes do not.
+- besides, 3 bytes of a word in ASCII: one of them tells little, but a needle of 6 has four. Long ones do without;
+- besides, a *span*: 8 bytes of which the fifth stands alone between a word of 3 bytes or more that does not end in a
+  digit and another word (`ther one`). It tells which words stand side by side, as shorter grams do not.
 
 The row of 5 bytes is the upper bits of their product with a constant modulo 2 ** 40 (Fibonacci hashing, Knuth, The Art
 of Computer Programming, 6.4), so halving the height of a filter halves the row number; 4 bytes are hashed as if a NUL
-followed. One hash is enough: a search probes many grams, so each may be weak. Shorter grams do not help in frames of
-256 KiB: every second frame of source code holds all trigrams of any word (measured).
+followed. One hash is enough: a search probes several grams, so each may be weak.
 
-Filters of earlier kinds have 5 bytes at every byte. Behind the rows of grams lie those of words (`words.py`).
+Filters before `grams-4` have 5 bytes at every byte; that kind has no grams of 3, and spans between any two words.
+Behind the rows of grams lie those of words (`words.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 from monocontext.format.filters.fold import MAX_BYTES, fold
 from monocontext.format.filters.signs import EDGE, Signs
 from monocontext.format.filters.words import WORD_SHARE
-from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM
+from monocontext.format.refs import FILTER_KIND, FILTER_KINDS, LONGEST_GRAM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,26 +38,38 @@ MAX_ROWS = 16
 """Most rows that one literal reads. More would rule out little more, and each is a request."""
 MAX_SPANS = 8
 """Most of these that are of spans: one tells more than another gram does, but nothing of the middle of words."""
+FEW_ROWS = 8
+"""A literal of fewer longer grams reads rows of 3 bytes too, up to so many in all."""
 
 _MULTIPLIER = 0x9E3779B97F
 """2 ** 40 over the golden ratio."""
 _GRAM_BITS = 40
+_SHORT_MULTIPLIER = 0x9E3779
+"""2 ** 24 over the golden ratio."""
+_SHORT_BITS = 24
 _SPAN_MULTIPLIER = 0xC2B2AE3D27D4EB4F
 _AT_ONCE = 1 << 15
 """Grams hashed at once at most: 512 KiB fit the processor's cache; smaller steps would make threads wait for each
 other."""
 _GRAMS = re.compile(rb"(?=((?![0-9a-f]{4})[\0-\x7f]{4}|.{5}))", re.S)
-_SPANS = re.compile(rb"(?=(...[a-z0-9_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", re.S)
+_SHORT_GRAMS = re.compile(rb"(?=([a-z0-9_]{3}))")
+_SPANS = re.compile(rb"(?=(.[a-z0-9_\x80-\xff]{2}[a-z_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", re.S)
+_EARLIER_SPANS = re.compile(rb"(?=(...[a-z0-9_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", re.S)
 _EARLIER_GRAMS = re.compile(rb"(?=(.{5}))", re.S)
+_PATTERNS = dict.fromkeys(FILTER_KINDS, (_EARLIER_GRAMS,)) | {
+    "grams-4": (_EARLIER_SPANS, _GRAMS),
+    FILTER_KIND: (_SPANS, _GRAMS, _SHORT_GRAMS),
+}
+"""What finds the grams of each kind."""
 
 
 def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -> None:
-    """Set the rows of all grams of a text in its column at `MAX_BITS`, zeros before (0.5 ms for 256 KiB). The rows of
+    """Set the rows of all grams of a text in its column at `MAX_BITS`, zeros before (1 ms for 256 KiB). The rows of
     words are behind them (`words.set_word_rows`)."""
     import numpy as np
 
     eights = signs.eights[EDGE : EDGE + max(signs.size - 4, 0)]
-    fifths = _fifths(signs) if kind == FILTER_KIND else signs.raw[EDGE + 4 :]
+    fifths = _fifths(signs) if _GRAMS in _PATTERNS[kind] else signs.raw[EDGE + 4 :]
     room = np.empty(min(_AT_ONCE, len(eights)), np.uint64)  # for all: fresh pages cost more than arithmetic
     fifths_there = room.view(np.uint8)[4::8]
     for start in range(0, len(eights), _AT_ONCE):
@@ -69,19 +82,54 @@ def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
     if kind == FILTER_KIND:
+        _set_short(column, signs)
         _set_spans(column, signs)
+    elif _EARLIER_SPANS in _PATTERNS[kind]:
+        _set_earlier_spans(column, signs)
     for gram in grams_of(signs.raw[EDGE:-EDGE][-4:].tobytes(), 4, kind):
         column[row_of(gram, MAX_BITS)] = 1
+
+
+def _set_short(column: NDArray[np.uint8], signs: Signs) -> None:
+    """Set the rows of all grams of 3 bytes."""
+    import numpy as np
+
+    are_grams = signs.threes
+    if signs.others.any():
+        ascii_only = ~signs.others
+        are_grams = are_grams & ascii_only[:-2] & ascii_only[1:-1] & ascii_only[2:]
+    for start in range(EDGE, EDGE + signs.size, _AT_ONCE):
+        grams = signs.eights[start : start + _AT_ONCE].take(np.flatnonzero(are_grams[start : start + _AT_ONCE]))
+        grams <<= np.uint64(64 - _SHORT_BITS)  # it shifts out what stands behind the gram
+        grams *= np.uint64(_SHORT_MULTIPLIER)
+        grams >>= np.uint64(64 - MAX_BITS)
+        column[grams.view(np.int64)] = 1
 
 
 def _set_spans(column: NDArray[np.uint8], signs: Signs) -> None:
     """Set the rows of all spans."""
     import numpy as np
 
+    first, stop = EDGE + 4, EDGE + max(signs.size - 3, 4)  # of the bytes between words: 4 stand before, 3 behind
+    inside = signs.inside
+    are_spans = signs.threes[first - 3 : stop - 3] > signs.digits[first - 1 : stop - 1]
+    are_spans &= inside[first + 1 : stop + 1] > inside[first:stop]
+    _set_eights(column, signs, np.flatnonzero(are_spans) + first)
+
+
+def _set_earlier_spans(column: NDArray[np.uint8], signs: Signs) -> None:
+    """Set the rows of the spans of `grams-4`."""
+    import numpy as np
+
     inside = signs.inside[EDGE + 3 : EDGE + max(signs.size - 2, 5)]  # of a span 3 bytes stand before, 2 behind
-    places = np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:])
-    places += EDGE
-    spans = signs.eights.take(places)
+    _set_eights(column, signs, np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:]) + EDGE + 4)
+
+
+def _set_eights(column: NDArray[np.uint8], signs: Signs, places: NDArray[np.intp]) -> None:
+    """Set the rows of the 8 bytes whose fifth stands at each of these places."""
+    import numpy as np
+
+    spans = signs.eights.take(places - 4)
     spans *= np.uint64(_SPAN_MULTIPLIER)
     spans >>= np.uint64(64 - MAX_BITS)
     column[spans.view(np.int64)] = 1
@@ -123,6 +171,8 @@ def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.u
 
 def row_of(gram: bytes, bits: int) -> int:
     """The row of one gram in a filter of 2 ** bits rows."""
+    if len(gram) == 3:
+        return int.from_bytes(gram, "little") * _SHORT_MULTIPLIER % (1 << _SHORT_BITS) >> (_SHORT_BITS - bits)
     if len(gram) == 8:
         return int.from_bytes(gram, "little") * _SPAN_MULTIPLIER % (1 << 64) >> (64 - bits)
     product = int.from_bytes(gram, "little") * _MULTIPLIER
@@ -143,19 +193,20 @@ def rows_to_read(
         stretches = [(found.start() * MAX_BYTES, found[0]) for found in re.finditer(r"[\0-\x7f]+", literal)]
     else:
         stretches = [(0, literal)]
-    grams, spans = list[bytes](), list[bytes]()
+    spans, grams, short = list[bytes](), list[bytes](), list[bytes]()
     for before, stretch in stretches:
         folded = fold(stretch).encode("utf-8", "surrogatepass")
         for gram in grams_of(folded, within_bytes - before, kind):
-            (spans if len(gram) == 8 else grams).append(gram)
+            (spans if len(gram) == 8 else short if len(gram) == 3 else grams).append(gram)
     picked = _pick_evenly(spans, MAX_SPANS)
     picked += _pick_evenly(grams, MAX_ROWS - len(picked))
+    picked += _pick_evenly(short, max(FEW_ROWS - len(picked), 0))
     return tuple(dict.fromkeys(row_of(gram, bits) for gram in picked))
 
 
 def grams_of(folded: bytes, within_bytes: int, kind: str = FILTER_KIND) -> Iterator[bytes]:
     """The grams of a folded text that begin in its first bytes: those that it has whatever stands around it."""
-    for pattern in (_SPANS, _GRAMS) if kind == FILTER_KIND else (_EARLIER_GRAMS,):
+    for pattern in _PATTERNS[kind]:
         for found in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM[kind] - 1):
             if found.start() < within_bytes:
                 yield found[1]
@@ -166,4 +217,4 @@ def _pick_evenly(grams: list[bytes], most: int) -> list[bytes]:
     if len(grams) <= most:
         return grams
     last = len(grams) - 1
-    return [grams[i * last // (most - 1)] for i in range(most)]
+    return [grams[i * last // max(most - 1, 1)] for i in range(most)]

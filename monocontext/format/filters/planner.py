@@ -1,7 +1,7 @@
 """Turn a query into candidate frames: the frames in which a match may begin. Pure: callables give rows and frames.
 
 There are no false negatives: no match begins in a frame that is left out. A frame stays a candidate where a filter
-cannot tell (frames without a filter, literals of fewer than 4 bytes, patterns without literals).
+cannot tell (frames without a filter, literals without grams, patterns without literals).
 
 A required literal begins at most `latest` characters after its match does. Candidates depend on that distance:
 - within the overlap of a frame's column: the column of the frame in which the match begins has the literal;

@@ -17,7 +17,7 @@ LEAST_BYTES = 3
 class Signs:
     """A folded text and what grams and words both ask of its bytes. Places count the zeros before it."""
 
-    __slots__ = ("digits", "eights", "inside", "others", "raw", "size", "starts", "stops")
+    __slots__ = ("digits", "eights", "inside", "others", "raw", "size", "starts", "stops", "threes")
 
     def __init__(self, *parts: bytes):
         import numpy as np
@@ -38,8 +38,10 @@ class Signs:
         inside |= self.raw == ord("_")
         inside |= self.digits
         inside |= self.others
-        long = inside[:-2] & inside[1:-1] & inside[2:]  # where `LEAST_BYTES` of a word begin
-        edges = np.flatnonzero(long[1:] != long[:-1])
+        self.threes: NDArray[np.bool_] = inside[:-2] & inside[1:-1]
+        self.threes &= inside[2:]
+        """Where 3 bytes of a word begin."""
+        edges = np.flatnonzero(self.threes[1:] != self.threes[:-1])
         self.starts: NDArray[np.intp] = edges[::2] + 1
         """Where words begin."""
         self.stops: NDArray[np.intp] = edges[1::2] + LEAST_BYTES

@@ -83,27 +83,22 @@ def _hashes(signs: Signs, size: int) -> NDArray[np.int64]:
     eights, end = signs.eights, EDGE + size
     count = int(np.searchsorted(signs.starts, end - LEAST_BYTES, "right"))
     starts, stops = signs.starts[:count], np.minimum(signs.stops[:count], end)
-    plural = ((signs.raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES)).astype(np.int8)
-    ends = eights.take(stops - EDGE)
-    ends <<= (plural << 3).view(np.uint8)
-    cuts = _cuts().take((ends >> np.uint64(48)).view(np.int64))
+    stops = stops - ((signs.raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES))
+    cuts = _cuts().take(signs.raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | signs.raw.take(stops - 2))
     three = np.flatnonzero(cuts == 3)
-    cuts[three] *= (ends.take(three) >> np.uint64(40)).astype(np.uint8) == ord("i")
+    cuts[three] *= signs.raw.take(stops.take(three) - 3) == ord("i")
     sizes = np.minimum(stops - starts, _MOST).astype(np.int8)
-    sizes -= plural
     cuts *= sizes - cuts >= 3
     sizes -= cuts
-    masks = np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_MOST + 1)], np.uint64)
     mixed = eights.take(starts)
-    mixed &= masks.take(sizes)
+    mixed &= _masks().take(sizes)
     mixed *= np.uint64(_FIRST)
     longer = np.flatnonzero(sizes > EDGE)
-    cut = (plural + cuts).take(longer)
-    mixed[longer] ^= eights.take(stops.take(longer) - cut - EDGE) * np.uint64(_LAST)
+    mixed[longer] ^= eights.take(stops.take(longer) - cuts.take(longer) - EDGE) * np.uint64(_LAST)
     if signs.others.any():
         leads = signs.raw[:end] - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
-        mixed = np.concatenate([mixed, (eights.take(pairs) & masks[_PAIR_BYTES]) * np.uint64(_FIRST)])
+        mixed = np.concatenate([mixed, (eights.take(pairs) & _masks()[_PAIR_BYTES]) * np.uint64(_FIRST)])
     mixed *= np.uint64(_LAST)
     mixed >>= np.uint64(64 - _HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
@@ -120,3 +115,11 @@ def _cuts() -> NDArray[np.int8]:
     for one in _ENDINGS[:-1]:
         found[int.from_bytes(one[-2:], "little")] = len(one)
     return found
+
+
+@lru_cache(1)
+def _masks() -> NDArray[np.uint64]:
+    """What is left of 8 bytes of a word of so many."""
+    import numpy as np
+
+    return np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_MOST + 1)], np.uint64)

@@ -73,7 +73,7 @@ def test_it_prints_in_a_few_lines() -> None:
     [
         (r"\d+", "", "it has no text that every match holds"),
         ("user-4711|x*", "", "it has no text that every match holds"),
-        ("dis", "'dis'", "filters know of texts of 5 bytes or more, of 4 letters"),
+        ("di", "'di'", "filters know of texts of 5 bytes or more, of 3 letters"),
         ("quick brown", "'quick brown'", "frames may hold it"),
     ],
 )

@@ -205,7 +205,7 @@ def test_needles_across_filters_of_two_kinds(store: Store) -> None:
     append(pieces[2], store)
     add_filters(store)
     manifest = root(store)
-    assert [ref.kind for ref in manifest.filters] == ["grams-4", "grams-3", "grams-4"]
+    assert [ref.kind for ref in manifest.filters] == ["grams-5", "grams-3", "grams-5"]
     assert manifest.filters[1].border_frames == 1, (
         "a needle may begin before that frame and have its last span behind it"
     )
@@ -248,7 +248,7 @@ def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> Non
     assert [each.kind for each in root(store).filters] == [kind], "a short append waits for its filter"
     append(lines(FULL_FRAMES * FRAME_BYTES // 10), store)
     kinds = [each.kind for each in root(store).filters]
-    assert kinds == [kind] + ["grams-4"] * (len(kinds) - 1), "filters of different kinds are not merged"
+    assert kinds == [kind] + ["grams-5"] * (len(kinds) - 1), "filters of different kinds are not merged"
     assert len(kinds) > 1
     assert verify(store).ok
     text = str(Monocontext.open(store))
@@ -260,7 +260,7 @@ def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> Non
         needle = text[at - back : at + 12]
         assert context.find(needle, at - 100) == text.find(needle, at - 100), back
     add_filters(store, rebuild=True)
-    assert {each.kind for each in root(store).filters} == {"grams-4"}
+    assert {each.kind for each in root(store).filters} == {"grams-5"}
     with Monocontext.open(store) as rebuilt:
         assert rebuilt.find("needle-4711") == len(lines(500))
     assert verify(store).ok
@@ -272,7 +272,7 @@ def test_a_filter_made_with_other_tables_is_asked_for_ascii_only(store: Store) -
     other = dataclasses.replace(manifest.filters[0], fold="unicode-99.0")
     store.put(ROOT_KEY, dataclasses.replace(manifest, filters=(other,)).to_bytes())
     context = Monocontext.open(store, cache_bytes=0)
-    assert context.find("Straße") >= 0
+    assert context.find("aße") >= 0
     assert context.stats.search.searches == 0
     assert context.find("needle-4711") >= 0
     assert context.stats.search.pruned > 0
@@ -295,7 +295,7 @@ def test_what_a_search_reads() -> None:
     assert context.find("needle-4711") >= 0
     assert regex.search("needle-[0-9]+", context)
     assert "needle-4711" in context.lower()
-    assert store.gets <= 2, "rows, answers and frames are remembered"
+    assert store.gets <= 3, "rows, answers and frames are remembered; of `needle-` alone rows of 3 bytes are read too"
     search = context.stats.search
     assert search.hits == 4
     assert search.looked_at + search.pruned <= search.frames
