@@ -34,6 +34,10 @@ SHARE = 0.05
 _LESS, _TRIES = 0.99, 6
 """A budget is cut so far below what would read that share, until it does. Small texts read more in one frame."""
 _SEED = 3
+_SAME = 1e-9
+"""Scores that differ by less are the same."""
+_LONG = 20
+"""So many times the best are kept, for passages that score the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,10 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
         began = time.process_time()
         best = ranked.scan(context.span, queries, BEST)
         scan_ms = 1000 * (time.process_time() - began) / count
+        true = ranked.scan(context.span, queries, _LONG * BEST, true_weights=True)
     print(f"| CPU of a scan of everything, for all queries at once | {scan_ms:.1f} ms a query | |", flush=True)
+    near = [_among_best(ours, theirs) for ours, theirs in zip(best, true, strict=True)]
+    print(f"| of its best {BEST}, among those by true counts of words | {statistics.mean(near):.3f} | |", flush=True)
     for what in ("text", "stored bytes"):
         shares, recalls, gets, spent = list[float](), list[float](), list[int](), 0.0
         for query, every in zip(queries, best, strict=True):
@@ -97,7 +104,7 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
             gets.append(store.gets)
             shares.append(share)
             # Of passages that score the same any is as good.
-            enough = [one for one in some if one.score >= every[-1].score - 1e-9] if every else []
+            enough = [one for one in some if one.score >= every[-1].score - _SAME] if every else []
             recalls.append(len(enough) / len(every) if every else 1.0)
         all_ten = sum(one == 1.0 for one in recalls)
         print(f"| recall of its best {BEST} within {SHARE:.0%} of the {what} | {statistics.mean(recalls):.3f} | |")
@@ -119,6 +126,14 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
         if number == count or number % 50 == 0:
             print(f"| the scan's best {BEST}, without a budget | {same} of {number} queries | |", flush=True)
     print(f"| CPU of that | {1000 * (time.process_time() - began) / count:.1f} ms | |", flush=True)
+
+
+def _among_best(ours: Sequence[Any], true: Sequence[Any]) -> float:
+    """The share of our passages that score as much as the best by other weights. Of these there are some more, for many
+    may score the same."""
+    least = true[:BEST][-1].score - _SAME if true else 0.0
+    enough = {one.start for one in true if one.score >= least}
+    return sum(one.start in enough for one in ours) / len(ours) if ours else 1.0
 
 
 def _near(theirs: list[int], ours: Sequence[Any]) -> float:

@@ -458,9 +458,9 @@ class Reader:
         assert found is not None  # what a caller waits for comes or raises
         if not found.frames:
             return None
+        runs = found.many if found.runs is None else found.runs
         # Where too many frames may hold it to name them, some two thirds do.
-        holding = found.frames * 2 // 3 if found.runs is None else sum(stop - start for start, stop in found.runs)
-        return found.frames, holding
+        return found.frames, found.frames * 2 // 3 if runs is None else sum(stop - start for start, stop in runs)
 
     def is_one_wave(self, start: int, stop: int) -> bool:
         """Whether a pass asks for all of characters [start, stop) at once, and asks no filter (no GET)."""

@@ -86,7 +86,7 @@ class Planner:
                 is_answerable = _is_impossible(query) or any(self._rows_for(query)[0])
                 return query if is_answerable else None
             case Often():
-                return query if any(self._word_rows(query)) else None
+                return query  # filters without rows of words say it of no frame
             case All(queries):
                 parts = tuple(part for part in map(self._answerable_part, queries) if part)
                 return All(parts) if parts else None

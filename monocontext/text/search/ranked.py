@@ -11,18 +11,18 @@ import heapq
 import math
 import time
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, Protocol
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
-from monocontext.format.filters.query import Any, Often
+from monocontext.format.filters.query import All, Any, Often
 from monocontext.format.filters.words import LEVELS
 from monocontext.text.search.scoring import Scorer, most_score, weigh
 from monocontext.text.search.terms import Term, Terms, parse
@@ -31,11 +31,22 @@ from monocontext.text.windows import Window
 
 MOST_BYTES = 64 << 20
 """Text that a search looks at unless it is told otherwise: some 250 frames."""
+_FEW_FRAMES = 8
 _FIRST_FRAMES = 24
 """Frames of the first wave: 6 MB of text. Each wave after it is twice as large."""
 _MOST_FRAMES = 256
 _ALIKE = 0.6
 """A wave takes frames that may score at least this share of the best of them: after it the others may be ruled out."""
+
+_PASSAGE_CHARACTERS = 440
+"""Of a passage, on average."""
+_PASSAGES = (1.3, 4, 11, 30, 120)
+"""Passages of a frame that hold a word which stands in it, `LEVELS[0]` times or more, and so on: means of 64 MB each of
+code, prose and logs."""
+_SHARE_OF_SHORT = 0.02
+"""Of all passages: that hold a word of which no filter knows."""
+_SMALL = 8 * RAW_FRAME_BYTES
+"""A text of so many characters and without filters is read to find out how rare words are."""
 
 _Holding = dict[Term, Candidates | None]
 """The frames that may hold each word; None: no filter tells."""
@@ -123,8 +134,8 @@ def search(
     if per_document and (documents is None or not documents.count):
         raise ValueError("per_document= is for a text with documents, which this has none of")
     terms = parse(query)
-    plan = _plan(span, terms)
     budget = _Budget(MOST_BYTES if max_bytes is None else max_bytes, max_seconds)
+    plan = _plan(span, terms, may_look=budget.left_bytes >= _SMALL)
     best: list[tuple[float, int, Passage]] = []
     scorer, unread, in_order = Scorer(terms, plan.weights), 0, False
     places = _Places(documents, terms.documents)
@@ -157,10 +168,11 @@ def search(
     return found
 
 
-def scan(span: Span, queries: Sequence[str], k: int) -> list[Passages]:
-    """What `search` gives for each of some queries without a budget, by one look at every passage: for comparison."""
+def scan(span: Span, queries: Sequence[str], k: int, *, true_weights: bool = False) -> list[Passages]:
+    """What `search` gives for each of some queries without a budget, by one look at every passage: for comparison.
+    `true_weights`: as if filters knew how many passages hold a word (one more look for each query)."""
     terms = [parse(query) for query in queries]
-    scorers = [Scorer(one, _plan(span, one).weights) for one in terms]
+    scorers = [Scorer(one, _true_weights(span, one) if true_weights else _plan(span, one).weights) for one in terms]
     best: list[list[tuple[float, int, Passage]]] = [[] for _ in queries]
     for window in span.windows(eager=True):
         for some, scorer in zip(best, scorers, strict=True):
@@ -180,12 +192,14 @@ def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_
     return found
 
 
-def _plan(span: Span, terms: Terms) -> _Plan:
-    """Ask the filters for all words at once (1 wave of GETs), then for each."""
+def _plan(span: Span, terms: Terms, may_look: bool = True) -> _Plan:
+    """Ask the filters for all words at once (1 wave of GETs), then for how often each stands (1 more). `may_look`:
+    where there are none, a small text is read for that."""
     scoring = terms.scoring
     every = terms.any_of
-    span.frequency(every)
-    weights = {term: weigh(*found) if (found := span.frequency(term.query)) else 1.0 for term in scoring}
+    weights = _weights(span, terms) or (
+        _true_weights(span, terms) if may_look and len(span) <= _SMALL else dict.fromkeys(scoring, 1.0)
+    )
     look_up = span.holding if (union := span.holding(every)) is not None else span.candidates
     union = union or look_up(every)
     holding = {term: look_up(term.query) for term in scoring}
@@ -216,13 +230,48 @@ def _plan(span: Span, terms: Terms) -> _Plan:
     return _Plan(weights, frames, union, rest)
 
 
-def _promise(span: Span, weights: dict[Term, float], holding: _Holding) -> dict[int, float]:
-    """How much of the words frames hold, by how often each stands in them: nothing is ruled out by it (1 wave of GETs).
-    Frames that filters do not tell of are left out."""
-    asked = {term: [Often(term.words, level) for level in range(len(LEVELS))] for term in holding if term.words}
-    if not asked or span.frequency(Any(tuple(one for some in asked.values() for one in some))) is None:
+def _weights(span: Span, terms: Terms) -> dict[Term, float]:
+    """The weight of each word, by how many passages of the stored text hold it as far as filters know, whatever is in
+    memory. Empty: no filter tells (2 waves of GETs; 1 where few frames may hold any of the words)."""
+    told = span.frequency(terms.any_of)
+    if told is None:
         return {}
-    promise = defaultdict[int, float](float)
+    # In few frames a word is rare, however often it stands there.
+    asked = _often(terms.scoring) if told[1] > _FEW_FRAMES else {}
+    if asked:
+        span.frequency(Any(tuple(chain.from_iterable(asked.values()))))
+    passages = max(span.source.characters / _PASSAGE_CHARACTERS, 1.0)
+    weights = {}
+    for term in terms.scoring:
+        queries = [term.query, *(All((term.query, one)) for one in asked.get(term, ()))]
+        frames = [found[1] if (found := span.frequency(query)) else 0 for query in queries]
+        held = sum(few * (more - most) for few, more, most in zip(_PASSAGES, frames, [*frames[1:], 0], strict=False))
+        if not term.words:  # of two letters, say: no filter knows it, and it may be common
+            held = max(held, _SHARE_OF_SHORT * passages)
+        weights[term] = weigh(passages, min(held, passages))
+    return weights
+
+
+def _often(terms: Iterable[Term]) -> dict[Term, list[Often]]:
+    """What to ask for how often each word stands in frames; nothing of those that filters do not count."""
+    return {term: [Often(term.words, level) for level in range(len(LEVELS))] for term in terms if term.words}
+
+
+def _true_weights(span: Span, terms: Terms) -> dict[Term, float]:
+    """The same by a look at all of a text."""
+    scorer = Scorer(replace(terms, words=terms.scoring, phrases=(), without=()), dict.fromkeys(terms.scoring, 1.0))
+    holding = Counter[int]()
+    for window in span.windows(eager=True):
+        for one in scorer.score(window.text):
+            holding.update({term for _, term in one.places})
+    passages = max(len(span) / _PASSAGE_CHARACTERS, *holding.values(), 1.0)
+    return {term: weigh(passages, holding[number]) for number, term in enumerate(terms.scoring)}
+
+
+def _promise(span: Span, weights: dict[Term, float], holding: _Holding) -> dict[int, float]:
+    """How much of the words frames hold, by how often each stands in them: nothing is ruled out by it. Frames that
+    filters do not tell of are left out."""
+    promise, asked = defaultdict[int, float](float), _often(holding)
     for term, one in holding.items():
         counts = dict.fromkeys(_numbers(one), 1) if one is not None else {}
         for often in asked.get(term, ()):

@@ -55,9 +55,9 @@ class Scored:
     """Where a term that scores begins in the window, and the number of that term."""
 
 
-def weigh(frames: int, holding: int) -> float:
-    """The weight of a word (inverse document frequency) that so many of so many frames may hold."""
-    return math.log(1 + (frames - holding + 0.5) / (holding + 0.5))
+def weigh(passages: float, holding: float) -> float:
+    """The weight of a word (inverse document frequency) that so many of so many passages hold."""
+    return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
 
 
 def most_score(weights: Sequence[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from itertools import pairwise
@@ -303,6 +304,39 @@ def test_frames_that_hold_words_often_come_first() -> None:
     assert best == context.search("falcon river", k=1, max_bytes=1 << 40)[0]
     served = served_text(context.serve().answer)
     assert served.search("falcon river", k=1, max_bytes=600_000) == [best]
+
+
+@pytest.mark.parametrize("filters", [True, False])
+def test_of_two_words_in_every_frame_the_rarer_counts_more(filters: bool) -> None:
+    """By how many passages hold it: filters estimate that; of a small text without filters it is counted."""
+    dice = random.Random(7)
+    lines = [
+        ("omega" if n % 80 == 0 else "alpha alpha alpha" if n % 4 == 1 else dice.choice(WORDS)) + f" {'.' * 440}\n"
+        for n in range(4000)
+    ]
+    store, context = opened("".join(lines), filters=filters)
+    found = context.search("alpha omega", k=20, max_bytes=1 << 40)
+    assert all("omega" in one.text for one in found)
+    assert found == ranked.scan(context.span, ["alpha omega"], 20)[0]
+    context.count("\n")  # all of it is in memory now
+    assert context.search("alpha omega", k=20, max_bytes=1 << 40) == found
+    with Monocontext.open(store) as cold:
+        assert cold.search("alpha omega", k=20, max_bytes=1 << 40) == found
+
+
+def test_weights_are_near_the_true_ones() -> None:
+    """Of words in one of 5 passages, of 10, and so on. Words that stand seldom share rows with others."""
+    dice = random.Random(8)
+    shares = {word: 0.2 / 2**n for n, word in enumerate(WORDS)}
+    others = ["".join(dice.choices("bcdfghjklmnpqrstvwxz", k=7)) for _ in range(20_000)]
+    lines = []
+    for _ in range(10_000):
+        held = [word for word, share in shares.items() if dice.random() < share]
+        lines.append(" ".join([*held, *dice.choices(others, k=53)]) + "\n")
+    _, context = opened("".join(lines), frame_bytes=1 << 18)
+    for word, share in shares.items():
+        (weight,) = ranked._weights(context.span, parse(word)).values()
+        assert weight == pytest.approx(math.log(1 / share), abs=1.5), (word, share)
 
 
 def test_a_form_of_a_word_is_counted_as_the_word() -> None:
