@@ -245,7 +245,8 @@ def _weights(span: Span, terms: Terms) -> dict[Term, float]:
     for term in terms.scoring:
         queries = [term.query, *(All((term.query, one)) for one in asked.get(term, ()))]
         frames = [found[1] if (found := span.frequency(query)) else 0 for query in queries]
-        held = sum(few * (more - most) for few, more, most in zip(_PASSAGES, frames, [*frames[1:], 0], strict=False))
+        oftener = [*frames[1:], 0]
+        held = sum(each * (all_ - some) for each, all_, some in zip(_PASSAGES, frames, oftener, strict=False))
         if not term.words:  # of two letters, say: no filter knows it, and it may be common
             held = max(held, _SHARE_OF_SHORT * passages)
         weights[term] = weigh(passages, min(held, passages))
