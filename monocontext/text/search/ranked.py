@@ -197,9 +197,10 @@ def _plan(span: Span, terms: Terms, may_look: bool = True) -> _Plan:
     where there are none, a small text is read for that."""
     scoring = terms.scoring
     every = terms.any_of
-    weights = _weights(span, terms) or (
-        _true_weights(span, terms) if may_look and len(span) <= _SMALL else dict.fromkeys(scoring, 1.0)
-    )
+    weights = _weights(span, terms)
+    if not weights:
+        is_worth_it = may_look and len(scoring) > 1 and len(span) <= _SMALL
+        weights = _true_weights(span, terms) if is_worth_it else dict.fromkeys(scoring, 1.0)
     look_up = span.holding if (union := span.holding(every)) is not None else span.candidates
     union = union or look_up(every)
     holding = {term: look_up(term.query) for term in scoring}
