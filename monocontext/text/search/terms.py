@@ -22,7 +22,7 @@ a an and are as at be been but by can did do does for from had has have how i if
 no not of on or our she so that the their them then there these they this to up us was we were what when where which who
 why will with would you your about"""
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-_PIECES = re.compile(r'(?P<minus>-)?(?:"(?P<phrase>[^"]*)"?|doc:(?P<glob>\S+)|(?P<word>[^\s"]+))')
+_PIECES = re.compile(r'(?P<minus>-)?(?:"(?P<phrase>[^"]*)(?P<closed>"?)|doc:(?P<glob>\S*)|(?P<word>[^\s"]+))')
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
@@ -91,14 +91,19 @@ class Terms:
 
 
 def parse(query: str) -> Terms:
-    """Raises `ValueError`, in one line, for a query that finds nothing: empty, or of stop words alone."""
+    """Raises `ValueError`, in one line, for a query that finds nothing, empty or of stop words alone, and for one that
+    does not parse: an open quote, `doc:` without a name."""
     words: dict[str, Term] = {}
     phrases, without, documents, ignored = list[Term](), list[Term](), list[str](), list[str]()
     for found in _PIECES.finditer(query):
-        if found["glob"]:
+        if found["glob"] is not None:
+            if found["minus"] or not found["glob"]:
+                raise ValueError(f"a query names documents as doc:src/*.py, not as {found[0]}")
             documents.append(found["glob"])
             continue
         if found["phrase"] is not None:
+            if not found["closed"]:
+                raise ValueError(f"a query needs a quote behind each phrase, as before it: {found[0]}")
             if tokens := found["phrase"].split():
                 (without if found["minus"] else phrases).append(_phrase(tokens))
             continue

@@ -391,6 +391,12 @@ def test_queries_that_find_nothing(query: str) -> None:
         plain("text").search(query)
 
 
+@pytest.mark.parametrize("query", ['owl "search rows', '"', 'say "it" "', "owl doc:", "owl -doc:a.txt"])
+def test_queries_that_do_not_parse(query: str) -> None:
+    with pytest.raises(ValueError, match=r"^a query (needs a quote|names documents)[^\n]+$"):
+        plain("owl text").search(query)
+
+
 def test_terms() -> None:
     terms = parse('the "exact words" of rotate -secret doc:src/*.py')
     assert [term.text for term in terms.words] == ["rotate"]
