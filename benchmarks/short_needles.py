@@ -36,14 +36,13 @@ def main(names: Sequence[str], size_bytes: int) -> None:
     print("| text | frames | needles | filters beside the text | median read | worst tenth | over 25 % | by length |")
     print("|---|---:|---:|---:|---:|---:|---:|---|")
     for name in names:
-        path = corpus(name, size_bytes)
         with tempfile.TemporaryDirectory() as place:
-            with path.open("rb") as file:
-                publish(iter(lambda file=file: file.read(1 << 20), b""), place)  # type: ignore[misc]
-            _measure(name, path, LocalStore(place))
+            _measure(name, corpus(name, size_bytes), LocalStore(place))
 
 
 def _measure(name: str, path: Path, store: LocalStore) -> None:
+    with path.open("rb") as file:
+        publish(iter(lambda: file.read(1 << 20), b""), store)
     counting = CountingStore(store)
     stored = sum(info.size_bytes for info in store.list() if not info.key.startswith("filters/"))
     filters = sum(FilterLayout(ref).size_bytes for ref in find_root(store).manifest.filters)

@@ -32,6 +32,7 @@ from monocontext.text.windows import Window
 MOST_BYTES = 64 << 20
 """Text that a search looks at unless it is told otherwise: some 250 frames."""
 _FEW_FRAMES = 8
+"""In no more frames than these a word is rare, however often it stands there."""
 _FIRST_FRAMES = 24
 """Frames of the first wave: 6 MB of text. Each wave after it is twice as large."""
 _MOST_FRAMES = 256
@@ -237,7 +238,6 @@ def _weights(span: Span, terms: Terms) -> dict[Term, float]:
     told = span.frequency(terms.any_of)
     if told is None:
         return {}
-    # In few frames a word is rare, however often it stands there.
     asked = _often(terms.scoring) if told[1] > _FEW_FRAMES else {}
     if asked:
         span.frequency(Any(tuple(chain.from_iterable(asked.values()))))
