@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from rlm.errors import RLMError
-from rlm.models.lm import LM, Message
+from rlm.models.lm import LM, Message, check_whole
 
 Mode = Literal["parallel", "round_robin", "hierarchical"]
 MOST_CALLS = 20
@@ -109,7 +109,7 @@ class Agent:
         """
         messages = [*self.messages, {"role": "user", "content": message}]
         for _ in range(MOST_CALLS + 1):
-            text = self._lm.complete(messages, model=self._model).text
+            text = check_whole(self._lm.complete(messages, model=self._model)).text
             messages.append({"role": "assistant", "content": text})
             call = find_tool_call(text) if self._tools else None
             if call is None:

@@ -5,6 +5,8 @@
     |   |-- AnswerRefused (ValueError)      not usable as an answer: the message says what to give instead
     |   `-- LLMError (RuntimeError)         a sub-call failed; code in a cell may catch it
     |       |-- RateLimited                 too many calls; holds the wait that the endpoint demands, if any
+    |       |-- PromptTooLong               the model's window is smaller than the prompt; a shorter one may pass
+    |       |-- ReplyRefused                the model or a filter declined; the same prompt is declined again
     |       `-- BudgetSpent                 a budget allows no more calls: the run ends with its best partial answer
     `-- ends the run as an exception
         |-- LLMError                        the same failure, of the root model
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 
 class RLMError(Exception):
@@ -34,7 +36,13 @@ class AnswerRefused(RLMError, ValueError):
 
 
 class LLMError(RLMError, RuntimeError):
-    """A language model gave no answer: no key, unknown model, endpoint down, refused request. One line."""
+    """A language model gave no answer: no key, unknown model, endpoint down, refused request, half a reply.
+
+    The message is one line.
+    """
+
+    reply: Any = None
+    """The `rlm.models.lm.Reply` that was paid for and is no answer (cut, empty, refused); None where there is none."""
 
     def __init__(self, message: str = "", *, transient: bool = False) -> None:
         super().__init__(message)
@@ -49,6 +57,27 @@ class RateLimited(LLMError):
         super().__init__(message, transient=True)
         self.retry_after_seconds = retry_after_seconds
         """The wait that the endpoint demands; None where it demands none."""
+
+
+class PromptTooLong(LLMError):
+    """A prompt does not fit into the window of its model."""
+
+    def __init__(self, message: str = "", *, tokens: int | None = None, window_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+        """Of the prompt, as the endpoint counts them, with the room for a reply where it counts that too; None where it
+        does not say."""
+        self.window_tokens = window_tokens
+        """What fits, as the endpoint says; None where it does not."""
+
+
+class ReplyRefused(LLMError):
+    """The model declined to answer, or a filter of its maker held the answer back."""
+
+    def __init__(self, message: str = "", *, reason: Literal["refusal", "content_filter"] = "refusal") -> None:
+        super().__init__(message)
+        self.reason = reason
+        """The reason of a run that ends so."""
 
 
 class BudgetSpent(LLMError):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
 from rlm.context import protocol
-from rlm.errors import AnswerRefused, BudgetSpent
-from rlm.models.lm import LM, Message, Reply
+from rlm.errors import AnswerRefused, BudgetSpent, ReplyRefused
+from rlm.models.lm import LM, Message, Reply, clean_messages
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import compact
 from rlm.prompts.repetition import MOST_REPEATS, count_repeats, raise_temperature
@@ -72,6 +72,7 @@ class Loop:
     def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None) -> Step:
         started = self.gate.elapsed()
         messages[:], shortened = compact(messages, self.window_tokens)
+        messages[:] = clean_messages(messages)  # what is recorded is what is sent
         cells: list[Cell] = []
         final = notice = reason = None
         repeats = 0
@@ -81,6 +82,11 @@ class Loop:
             reply = self._ask(turn, messages, again=previous is not None and previous.repeats > 0)
         except BudgetSpent as exc:
             reply, reason = Reply("", 0, 0, ""), exc.reason
+        except ReplyRefused as exc:
+            if not self.is_top:  # a failed call, for the cell that asked
+                raise
+            reply, reason = replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
+            self.gate.note(str(exc))
         thought, ahead = (
             self.gate.elapsed() - started,
             protocol.cost_between(before, protocol.read_ahead_cost(self.context)),
@@ -88,12 +94,16 @@ class Loop:
         parsed = parse_reply(reply.text)
         if forced and reason is None:
             final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
+            if reply.cut:
+                self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
             self._run_all(parsed.blocks, cells)
             final, notice = (cells[-1].result.final_answer, None) if cells else self._text_answer(parsed.final)
             reason = "answer" if final is not None else self.gate.spent
             if final is not None:
                 claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
+            if final is None:
+                notice = prompts.notice_of(reply, notice, cells)
             repeats = count_repeats(previous, reply.text, cells, notice)
             if reason is None and repeats == MOST_REPEATS:
                 reason = "repetition"

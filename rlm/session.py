@@ -256,6 +256,8 @@ class Session:
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
     ) -> Completion:
         notes, self._notes = self._notes, []
+        if self._is_top:
+            notes += self.gate.take_notes()
         sources = tuple(map(Source.from_dict, self._trajectory.records[-1].get("sources", ())))
         if usage.unpriced:
             notes.append(f"no price is known for {', '.join(usage.unpriced)}: the cost is not known; pass prices=")

@@ -17,9 +17,12 @@ from rlm.calls.budget import Budget
 from rlm.calls.cache import SubCache, call_key
 from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
-from rlm.errors import BudgetSpent, LLMError
-from rlm.models.lm import LM, Message, Reply, reply_notes, with_counted_usage
+from rlm.context.excerpt import make_printable
+from rlm.errors import BudgetSpent, LLMError, ReplyRefused
+from rlm.models.heard import Listener
+from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
+from rlm.models.said import one_line
 
 
 class PaidReplies(Protocol):
@@ -58,6 +61,7 @@ class Gateway:
         self._cache = cache
         self._lock = threading.Lock()
         self._calls_numbered = 0
+        self._notes: dict[str, None] = {}
         self._reserved: list[threading.Lock] = []
         """A lock for each call under way, which holds it: an interrupted call releases it and reserves nothing."""
         self.renew(usage)
@@ -134,12 +138,17 @@ class Gateway:
         on_delta: Callable[[str], object] | None = None,
         turn: int | None = None,
         order: int | None = None,
+        whole: bool = False,
     ) -> Reply:
         """Make one call. `turn` marks a call of the top root; the cache serves only calls without `on_delta`.
 
+        `whole`: a reply that is no answer (cut, empty, a call of a tool) is an LLMError; an empty one is asked for once
+        more. Lone surrogates in the messages are escaped: half of a pair cannot be sent.
+
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
-        name = model or getattr(lm, "model", None) or "unknown"
+        messages = clean_messages(messages)
+        name = make_printable(model or getattr(lm, "model", None) or "unknown", terminal=False)
         key = call_key(name, messages)
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
             return reply
@@ -156,16 +165,14 @@ class Gateway:
         }
         started = self.elapsed()
         try:
-            reply = self._try_with_backoff(lm, messages, model, on_delta)
+            reply = self._try_with_backoff(lm, messages, model, on_delta, whole)
         except BudgetSpent:
             raise
         except LLMError as exc:
-            self._write(about, started, {"response": "", "error": str(exc)})
+            paid = {} if exc.reply is None else _paid(exc.reply)
+            self._write(about, started, {**paid, "response": "", "error": str(exc)})
             raise
-        answered = {"response": reply.text, "model": reply.model, "prompt_tokens": reply.input_tokens,
-                    "completion_tokens": reply.output_tokens, "dollars": reply.dollars,
-                    **reply_notes(reply)}  # fmt: skip
-        self._write(about, started, answered)
+        self._write(about, started, {"response": reply.text, **_paid(reply)})
         if cache:
             try:
                 cache.put(cache_key, reply)
@@ -180,19 +187,28 @@ class Gateway:
             self.journal({"type": "child", **about, "response": text})
 
     def _try_with_backoff(
-        self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
+        self,
+        lm: LM,
+        messages: Sequence[Message],
+        model: str | None,
+        on_delta: Callable[[str], object] | None,
+        whole: bool,
     ) -> Reply:
+        asked_again = False
         for number, own_wait in enumerate((*self._backoff.waits(), None), 1):
             reserved = threading.Lock()
             try:
                 with reserved:
                     self._enter(reserved)
-                    reply = with_counted_usage(
-                        lm.complete(messages, model=model, on_delta=self._watch(on_delta)), messages
-                    )
+                    reply = with_counted_usage(self._complete(lm, messages, model, on_delta), messages)
                     self._leave(reserved, reply)
-                    return reply
+                    return check_whole(reply) if whole else reply
             except LLMError as exc:
+                if isinstance(exc, ReplyRefused) and exc.reply is not None:
+                    exc.reply = with_counted_usage(exc.reply, messages)
+                    self.usage.add(exc.reply)
+                elif exc.reply is not None and not asked_again and _is_empty(exc.reply):
+                    exc.transient = asked_again = True
                 seconds = None if own_wait is None else self._backoff.wait(exc, own_wait)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
@@ -201,6 +217,36 @@ class Gateway:
             log(INFO, "%s: %s; asked again in %.2f s, try %d", name, kind, seconds, number + 1)
             time.sleep(seconds)
         raise AssertionError("the last try either returns or raises")
+
+    def _complete(
+        self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
+    ) -> Reply:
+        """One try. Whatever an `LM` raises is an LLMError; what `on_delta` raises is the caller's own."""
+        watch = self._watch(on_delta)
+        listener = Listener(watch)
+        try:
+            reply = lm.complete(messages, model=model, on_delta=listener if watch else None)
+        except LLMError:
+            raise
+        except Exception as exc:
+            if exc is listener.raised:
+                raise
+            name = model or getattr(lm, "model", None) or type(lm).__name__
+            raise LLMError(f"model {name!r}: {type(exc).__name__}: {one_line(exc)}") from exc
+        for note in reply.notes:
+            self.note(note)
+        return reply
+
+    def note(self, note: str) -> None:
+        """Keep words for the notes of the run, once each."""
+        with self._lock:
+            self._notes[note] = None
+
+    def take_notes(self) -> list[str]:
+        """The notes since they were taken last."""
+        with self._lock:
+            notes, self._notes = list(self._notes), {}
+        return notes
 
     @property
     def under_way(self) -> int:
@@ -232,22 +278,42 @@ class Gateway:
                 return
         raise BudgetSpent(f"nothing more may be asked: {reason} is reached; answer from what you have", reason=reason)
 
-    def _watch(self, on_delta: Callable[[str], object] | None) -> Callable[[str], object] | None:
+    def _watch(self, on_delta: Callable[[str], object] | None) -> _Watch | None:
         """An `on_delta` that ends the call when the time is up. Sub-calls stream only under such a limit."""
         if on_delta is None and self.budget.seconds is None:
             return None
+        return _Watch(self._check_time, on_delta)
 
-        def check_and_pass(delta: str) -> None:
-            if self._stopped or self.seconds_left() <= 0:
-                reason = self._stopped or "max_seconds"
-                raise BudgetSpent(f"the call was broken off: {reason} is reached", reason=reason)
-            if on_delta:
-                on_delta(delta)
-
-        return check_and_pass
+    def _check_time(self) -> None:
+        if self._stopped or self.seconds_left() <= 0:
+            reason = self._stopped or "max_seconds"
+            raise BudgetSpent(f"the call was broken off: {reason} is reached", reason=reason)
 
     def _write(self, about: dict[str, Any], started: float, outcome: dict[str, Any]) -> None:
         if self.journal:
             seconds = self.elapsed() - started
             times = {"start_seconds": round(started, 6), "execution_time": round(seconds, 6)}
             self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **outcome})
+
+
+class _Watch:
+    """An `on_delta` that checks the time with each piece, and while the model thinks."""
+
+    def __init__(self, alive: Callable[[], None], on_delta: Callable[[str], object] | None) -> None:
+        self.alive = alive
+        self._on_delta = on_delta
+
+    def __call__(self, delta: str) -> None:
+        self.alive()
+        if self._on_delta:
+            self._on_delta(delta)
+
+
+def _is_empty(reply: Reply) -> bool:
+    return not (reply.cut or reply.called or reply.text.strip())
+
+
+def _paid(reply: Reply) -> dict[str, Any]:
+    """What a reply cost, as fields of a record."""
+    return {"model": reply.model, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
+            "dollars": reply.dollars, **reply_notes(reply)}  # fmt: skip

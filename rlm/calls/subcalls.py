@@ -17,9 +17,9 @@ from rlm.calls.usage import Usage
 from rlm.calls.waiting import WaitClock
 from rlm.context import protocol
 from rlm.context.description import describe
-from rlm.context.excerpt import shorten
+from rlm.context.excerpt import make_printable, shorten
 from rlm.errors import LLMError
-from rlm.models.lm import LM, TokenDetails
+from rlm.models.lm import LM, Reply, TokenDetails
 
 CONCURRENCY = 16
 """Calls of one batch that are under way at once; the figure of rlms."""
@@ -187,12 +187,18 @@ class SubCalls:
         key = call_key(shown, messages)
         started = self.gate.elapsed()
         try:
-            reply = self.gate.ask(self._lm, messages, model=name, order=order)
+            reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
             seconds = self.gate.elapsed() - started
             start = shorten(prompt, _FAILED_PROMPT_CHARACTERS)
-            self._record(SubCall(shown, start, "", 0, 0, seconds, str(error), None, started, False, key, order))
+            # A reply that is no answer (cut, empty, refused) was paid for all the same.
+            paid = error.reply or Reply("", 0, 0, shown)
+            cost = dollars(paid, self.gate.usage.prices) if error.reply else None
+            self._record(
+                SubCall(paid.model, start, "", paid.input_tokens, paid.output_tokens, seconds, str(error), cost,
+                        started, False, key, order, estimated=paid.estimated, details=paid.details)
+            )  # fmt: skip
             raise error from (exc.__cause__ if error is exc else exc)
         seconds = self.gate.elapsed() - started
         cost = 0.0 if reply.cached else dollars(reply, self.gate.usage.prices)
@@ -287,10 +293,8 @@ def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
 
 def _check_prompt(prompt: object) -> str:
     """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError otherwise."""
-    if isinstance(prompt, str):
-        return prompt
-    if protocol.passes_for_str(prompt):
-        return f"{prompt}"
+    if isinstance(prompt, str) or protocol.passes_for_str(prompt):
+        return make_printable(f"{prompt}", terminal=False)  # what is recorded is what is sent
     raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
 
 

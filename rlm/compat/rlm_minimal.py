@@ -11,7 +11,7 @@ from typing import Any
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import takes
-from rlm.models.lm import LM, Message
+from rlm.models.lm import LM, Message, check_whole
 from rlm.models.registry import choose
 from rlm.options import RLMOptions
 from rlm.rlm import READ_ALL, RLM
@@ -102,7 +102,7 @@ class Sub_RLM:
     def completion(self, prompt: str | Sequence[Message]) -> str:
         """Its reply. Raises LLMError."""
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        return self.lm.complete(messages).text
+        return check_whole(self.lm.complete(messages)).text
 
 
 @dataclass

@@ -337,7 +337,7 @@ class _Work:
         prompt = _REDUCE.format(
             lines=40, characters=BRIEF_CHARACTERS - 500, brief=render(summary) or "(none)", digests="\n\n".join(texts)
         )
-        reply = self._gate.ask(self._lm, [{"role": "user", "content": prompt}])
+        reply = self._gate.ask(self._lm, [{"role": "user", "content": prompt}], whole=True)
         return self._parse_answer(reply.text, turn_ids_of_sessions(state.turns))
 
     # -- publish -------------------------------------------------------------------------------------------------------

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Unpack
 
 from rlm.errors import LLMError, takes
-from rlm.models.lm import Message, Reply, read_details, sum_tokens
-from rlm.models.sdk import SDKModel, SDKOptions, client_options
+from rlm.models.heard import Heard, Listener, get, read_parts
+from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
+from rlm.models.said import Asked, one_line
+from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
+from rlm.models.wire import read_body
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
 """What stands up to here is kept in the maker's cache for the next request with the same beginning."""
@@ -30,32 +33,32 @@ class AnthropicLM(SDKModel):
     }
     window_tokens = 200_000
     """The window of the smaller models; others take more."""
+    required = frozenset(("max_tokens", "stream"))
 
     @takes(SDKOptions)
     def __init__(self, model: str, *, max_output_tokens: int = 16_384, **options: Unpack[SDKOptions]) -> None:
         super().__init__(model, partial(_connect, options.get("api_key"), client_options(options)), **options)
         self._max_output_tokens = max_output_tokens
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
-    ) -> Reply:
-        """One call. Raises LLMError, whose message is one line."""
-        name = model or self.model
-        request = {"model": name, "max_tokens": self._max_output_tokens, **_conversation(messages)}
-        if fields := self._fields() | self._extra_body:
-            request["extra_body"] = fields
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+        request = {"model": name, "max_tokens": self._max_output_tokens, "stream": True, **_conversation(messages)}
+        if body := fields.accepted(self._fields() | self._extra_body):
+            request["extra_body"] = body
         client = self._client.get()
-        with self._convert_errors(name), client.messages.stream(**request) as stream:
-            for piece in stream.text_stream:
-                if on_delta:
-                    on_delta(piece)
-            answer = stream.get_final_message()
-        text = "".join(block.text for block in answer.content if block.type == "text")
-        return _reply(text, answer.usage, name, self._where)
+        asked, heard, streamed = Asked(name, self._where), Heard(), False
+        with client.messages.with_streaming_response.create(**request) as response:
+            for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
+                streamed = part.is_event
+                if part.is_done:
+                    heard.whole = True
+                elif not part.is_event:
+                    _read_answer(part.value, heard, on_delta, asked)
+                elif part.value is None:
+                    if on_delta:
+                        on_delta.alive()
+                else:
+                    _read_event(part.value, heard, on_delta)
+        return heard.reply(name, asked, partial(count_usage, endpoint=self._where), streamed=streamed)
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
@@ -79,22 +82,80 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
     return fields
 
 
-def _reply(text: str, usage: Any, model: str, endpoint: object) -> Reply:
-    kept, found = (getattr(usage, f"cache_{kind}_input_tokens", None) for kind in ("creation", "read"))
-    read = sum_tokens(getattr(usage, "input_tokens", None), kept or 0, found or 0)
-    written = sum_tokens(getattr(usage, "output_tokens", None))
-    speed, tier = getattr(usage, "speed", None), getattr(usage, "service_tier", None)
+def _read_event(value: object, heard: Heard, on_delta: Listener | None) -> None:
+    """Take one event of a stream; unknown ones say nothing. Raises Failed for one that tells of a failure."""
+    heard.check(value)
+    kind = get(value, "type")
+    if kind == "message_start":
+        _read_message(get(value, "message"), heard, on_delta)
+    elif kind == "content_block_start":
+        _read_blocks([get(value, "content_block")], heard, on_delta)
+    elif kind == "content_block_delta":
+        heard.think(get(value, "delta", "thinking"), on_delta)
+        heard.write(get(value, "delta", "text"), on_delta)
+    elif kind == "message_delta":
+        _read_end(get(value, "delta"), heard)
+        _add_usage(get(value, "usage"), heard)
+    elif kind == "message_stop":
+        heard.whole = True
+
+
+def _read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
+    """Take a whole message. Raises Failed for a failure, LLMError for what is no message."""
+    heard.check(value)
+    if not isinstance(get(value, "content"), list):
+        raise LLMError(f"{asked}: an answer without content: {one_line(value)[:120]}")
+    _read_message(value, heard, on_delta)
+
+
+def _read_message(message: object, heard: Heard, on_delta: Listener | None) -> None:
+    content = get(message, "content")
+    _read_blocks(content if isinstance(content, list) else [], heard, on_delta)
+    _read_end(message, heard)
+    _add_usage(get(message, "usage"), heard)
+
+
+def _read_blocks(blocks: Sequence[object], heard: Heard, on_delta: Listener | None) -> None:
+    for block in blocks:
+        kind = get(block, "type")
+        if isinstance(kind, str) and "tool_use" in kind:
+            name = get(block, "name")
+            heard.called = heard.called or (name if isinstance(name, str) and name else "unnamed")
+            continue
+        text, thinking, _ = read_parts(block)
+        heard.think(thinking, on_delta)
+        heard.write(text, on_delta)
+
+
+def _read_end(value: object, heard: Heard) -> None:
+    heard.end(get(value, "stop_reason"))
+    if said := get(value, "stop_details", "explanation"):
+        heard.said = one_line(said)
+
+
+def _add_usage(usage: object, heard: Heard) -> None:
+    """The counts of the end go before those of the beginning."""
+    if isinstance(usage, Mapping):
+        heard.usage = {**(heard.usage or {}), **{name: count for name, count in usage.items() if count is not None}}
+
+
+def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:
+    """Tokens in and out with those of the cache, and details; no dollars."""
+    kept, found = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
+    read = sum_tokens(get(usage, "input_tokens"), kept or 0, found or 0)
+    written = sum_tokens(get(usage, "output_tokens"))
+    speed = get(usage, "speed")
     details = read_details(
         read,
         written,
         cache_read=found,
         cache_write=kept,
-        cache_write_1h=getattr(getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens", None),
-        reasoning=getattr(getattr(usage, "output_tokens_details", None), "thinking_tokens", None),
-        tier=speed if speed == "fast" else tier,
+        cache_write_1h=get(usage, "cache_creation", "ephemeral_1h_input_tokens"),
+        reasoning=get(usage, "output_tokens_details", "thinking_tokens"),
+        tier=speed if speed == "fast" else get(usage, "service_tier"),
         endpoint=endpoint,
     )
-    return Reply(text, read, written, model, details=details)
+    return read, written, details, None
 
 
 def _connect(api_key: str | None, options: Mapping[str, Any]) -> Any:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Unpack
 
-from rlm.errors import LLMError, RateLimited, takes
+from rlm.errors import LLMError, takes
+from rlm.models import chat
+from rlm.models.heard import Heard, Listener
 from rlm.models.lm import Message, Reply
-from rlm.models.openai import chat_reply
-from rlm.models.retry_after import retry_after_seconds
-from rlm.models.sdk import SDKModel, SDKOptions, client_options, conceal, is_transient_status, one_line
-
-_INSTALL = "any-llm is not installed: pip install 'monocontext-rlm[models]', and what it needs for {}"
+from rlm.models.said import Asked, Failed, Said, one_line
+from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, read_failure
 
 
 class AnyLM(SDKModel):
@@ -33,48 +32,52 @@ class AnyLM(SDKModel):
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
-    ) -> Reply:
-        """One call, streamed if there is an `on_delta`. Raises LLMError, whose message is one line."""
-        name = model or self.model
-        request = {
-            "model": name, "messages": [dict(each) for each in messages], "timeout": self._timeout_seconds,
-            **self._fields(), **({"extra_body": self._extra_body} if self._extra_body else {}),
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+        body = fields.accepted(self._fields())
+        request: dict[str, Any] = {
+            "model": name, "messages": [dict(each) for each in messages], "timeout": self._timeout_seconds, **body,
         }  # fmt: skip
-        with self._convert_errors(name):
-            client = self._client.get().ask
-            if on_delta is None:
-                answer = client.completion(**request)
-                if not answer.choices:
-                    raise LLMError(f"model {name!r} of {self.provider}: an answer without choices")
-                text, usage = answer.choices[0].message.content or "", answer.usage
-            else:
-                text, usage = _stream(client, request, on_delta)
-        return chat_reply(text, usage, name, None, self.provider)
+        if extra := fields.accepted(self._extra_body):
+            request["extra_body"] = extra
+        client, asked, heard = self._client.get().ask, Asked(name, self.provider), Heard()
+        controls = fields.accepted({"stream": True, "stream_options": {"include_usage": True}}) if on_delta else {}
+        if "stream" in controls:
+            for chunk in client.completion(**request, **controls):
+                chat.read_chunk(_plain(chunk), heard, on_delta)
+        else:
+            chat.read_answer(_plain(client.completion(**request)), heard, on_delta, asked)
+        # The library hides the mark of the end of a stream, so one that ends without a reason counts as whole.
+        return heard.reply(name, asked, partial(chat.count_usage, endpoint=self.provider), streamed=False)
 
-    @contextmanager
-    def _convert_errors(self, model: str) -> Iterator[None]:
+    @property
+    def _where(self) -> Any:
+        return self.provider
+
+    def _convert_other(self, error: Exception, asked: Asked) -> LLMError:
+        if isinstance(error, ImportError):
+            return _missing(self.provider, error)
+        if type(error).__name__ == "MissingApiKeyError":
+            return LLMError(f"no API key for {self.provider}: {one_line(error)}")
+        return super()._convert_other(error, asked)
+
+    def _read_failure(self, error: Exception) -> Failed | None:
         try:
-            from any_llm.exceptions import AnyLLMError, ProviderError, RateLimitError
-        except ImportError as error:
-            raise LLMError(f"{_INSTALL.format(self.provider)}: {error}") from error
-        try:
-            yield
-        except AnyLLMError as error:
-            line = conceal(f"model {model!r} of {self.provider}: {one_line(error.message)}", self.secrets)
-            if isinstance(error, RateLimitError):
-                wait = {} if error.retry_after is None else {"retry-after": error.retry_after}
-                raise RateLimited(line, retry_after_seconds=retry_after_seconds(wait)) from error
-            status = error.status_code
-            transient = isinstance(error, ProviderError) if status is None else is_transient_status(status)
-            raise LLMError(line, transient=transient) from error
-        except ImportError as error:
-            raise LLMError(f"{_INSTALL.format(self.provider)}: {error}") from error
+            from any_llm.exceptions import AnyLLMError, MissingApiKeyError, ProviderError, RateLimitError
+        except ImportError:  # `error` says so
+            return None
+        if not isinstance(error, AnyLLMError) or isinstance(error, MissingApiKeyError):
+            return super()._read_failure(error)
+        known = read_failure(error.original_exception) if error.original_exception else None
+        if known:
+            return known
+        status = error.status_code or (429 if isinstance(error, RateLimitError) else None)
+        if status is None and type(error) is ProviderError:
+            status = 500
+        codes = (error.code, error.error_type, re.sub("(?<=[a-z])(?=[A-Z])", "_", type(error).__name__))
+        param = error.param or getattr(error, "parameter_name", None) or ""
+        said = Said(one_line(error.message), " ".join(str(code).lower() for code in codes if code), status, str(param))
+        wait = getattr(error, "retry_after", None)
+        return Failed(said, status, {} if wait is None else {"retry-after": str(wait)})
 
 
 def knows(provider: str) -> bool:
@@ -99,8 +102,8 @@ def _connect(provider: str, api_key: str | None, base_url: str | None, given: Ma
     try:
         import any_llm
         from any_llm.exceptions import UnsupportedParameterError
-    except ImportError:
-        raise LLMError(_INSTALL.format(provider)) from None
+    except ImportError as error:
+        raise _missing(provider, error) from None
     make = partial(any_llm.AnyLLM.create, provider, api_key, base_url, unified_exceptions=True, **given)
     try:
         return _Provider(make(max_retries=0), api_key, base_url)
@@ -108,12 +111,17 @@ def _connect(provider: str, api_key: str | None, base_url: str | None, given: Ma
         return _Provider(make(), api_key, base_url)
 
 
-def _stream(client: Any, request: Mapping[str, Any], on_delta: Callable[[str], object]) -> tuple[str, Any]:
-    pieces: list[str] = []
-    usage = None
-    for chunk in client.completion(**request, stream=True, stream_options={"include_usage": True}):
-        usage = chunk.usage or usage
-        if chunk.choices and (piece := chunk.choices[0].delta.content):
-            pieces.append(piece)
-            on_delta(piece)
-    return "".join(pieces), usage
+def install(provider: str) -> str:
+    """The command that installs what a provider needs."""
+    return f"pip install 'any-llm-sdk[{provider}]'"
+
+
+def _missing(provider: str, error: ImportError) -> LLMError:
+    lacking = f" ({error.name} is missing)" if error.name else f" ({one_line(error)})"
+    return LLMError(f"{provider} needs packages that are not installed: {install(provider)}{lacking}")
+
+
+def _plain(answer: Any) -> Any:
+    """An object of the library as JSON."""
+    dump = getattr(answer, "model_dump", None)
+    return dump(mode="json", warnings=False) if callable(dump) else answer

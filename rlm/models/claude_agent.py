@@ -7,7 +7,9 @@ from contextlib import aclosing
 from typing import Any
 
 from rlm.errors import LLMError, takes
-from rlm.models.lm import Message, Reply, read_details, sum_tokens
+from rlm.models.heard import Heard, Listener
+from rlm.models.lm import Message, Reply, clean_messages, read_details, sum_tokens
+from rlm.models.said import Asked, Said, make_error, one_line
 
 
 class ClaudeAgentLM:
@@ -42,16 +44,20 @@ class ClaudeAgentLM:
         except ImportError:
             raise LLMError("the agent SDK is not installed: pip install 'monocontext-rlm[claude-agent]'") from None
         name = model or self.model
+        listener = Listener(on_delta)
         try:
             import asyncio  # 25 ms that other models need not pay
 
-            return asyncio.run(self._ask(sdk, messages, name, on_delta))
-        except sdk.ClaudeSDKError as exc:
-            raise LLMError(f"model {name!r} by Claude Code: {' '.join(str(exc).split())[:300]}") from exc
+            return asyncio.run(self._ask(sdk, clean_messages(messages), name, listener))
+        except LLMError:
+            raise
+        except Exception as exc:
+            if exc is listener.raised:
+                raise
+            kind = "" if isinstance(exc, sdk.ClaudeSDKError) else f"{type(exc).__name__}: "
+            raise LLMError(f"{Asked(name, 'Claude Code')}: {kind}{one_line(exc)}") from exc
 
-    async def _ask(
-        self, sdk: Any, messages: Sequence[Message], model: str, on_delta: Callable[[str], object] | None
-    ) -> Reply:
+    async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, on_delta: Listener) -> Reply:
         options = sdk.ClaudeAgentOptions(
             model=model,
             system_prompt="\n\n".join(m["content"] for m in messages if m["role"] == "system") or None,
@@ -59,25 +65,27 @@ class ClaudeAgentLM:
             setting_sources=[],
             max_turns=1,
         )
-        pieces: list[str] = []
-        used: dict[str, Any] = {}
+        heard = Heard()
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:
             async for answer in answers:
                 if isinstance(answer, sdk.AssistantMessage):
-                    for piece in (block.text for block in answer.content if hasattr(block, "text")):
-                        pieces.append(piece)
-                        if on_delta:
-                            on_delta(piece)
+                    for block in answer.content if isinstance(answer.content, list) else []:
+                        heard.think(getattr(block, "thinking", None), on_delta)
+                        heard.write(getattr(block, "text", None), on_delta)
                 elif isinstance(answer, sdk.ResultMessage):
-                    used = answer.usage if isinstance(answer.usage, dict) else {}
+                    heard.usage = answer.usage if isinstance(answer.usage, dict) else {}
                     dollars = answer.total_cost_usd
+                    heard.end(getattr(answer, "stop_reason", None))
                     if answer.is_error:
-                        raise LLMError(f"model {model!r} by Claude Code: {' '.join(str(answer.result).split())[:300]}")
+                        said = Said(one_line(answer.result), status=getattr(answer, "api_error_status", None))
+                        raise make_error(said, Asked(model, "Claude Code"))
+        used = heard.usage or {}
         kept, found = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))
         read, written = sum_tokens(used.get("input_tokens"), kept, found), sum_tokens(used.get("output_tokens"))
         details = read_details(read, written, cache_read=found, cache_write=kept)
-        return Reply("".join(pieces), read, written, model, dollars, details=details)
+        asked = Asked(model, "Claude Code")
+        return heard.reply(model, asked, lambda *_: (read, written, details, dollars), streamed=False)
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
+from rlm.context.excerpt import make_printable
+from rlm.errors import LLMError
+
 Message = dict[str, str]
 """`{"role": ..., "content": ...}`."""
 
 CHARACTERS_PER_TOKEN = 4
 """For estimates: English prose and code have between 3.5 and 4.5."""
+_QUOTED_CHARACTERS = 100
+"""Of a cut answer, in the error that says so."""
 _MOST_TOKENS = 10**9
 """The most of one call; a larger count is invalid."""
 _MOST_DOLLARS = 1e12
@@ -57,6 +62,14 @@ class Reply:
     estimated: bool = False
     """The endpoint reported no tokens; see `with_counted_usage`."""
     details: TokenDetails = field(default_factory=TokenDetails)
+    thinking: str = ""
+    """What the model thought, where its endpoint sends it apart from the text."""
+    cut: bool = False
+    """A limit of tokens ended the text in the middle."""
+    called: str = ""
+    """The tool that the model called in place of an answer, though none was offered."""
+    notes: tuple[str, ...] = ()
+    """What the request lacked because the endpoint refused it, in words for the notes of a run."""
 
 
 class LM(Protocol):
@@ -81,6 +94,11 @@ class LM(Protocol):
         ...
 
 
+def clean_messages(messages: Sequence[Message]) -> list[Message]:
+    """The messages with lone surrogates escaped: half of a pair has no form in which it could be sent."""
+    return [{name: make_printable(text, terminal=False) for name, text in message.items()} for message in messages]
+
+
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """The tokens of a prompt, estimated from its characters."""
     return -(-sum(len(message["content"]) for message in messages) // CHARACTERS_PER_TOKEN)
@@ -96,9 +114,26 @@ def sum_tokens(*reported: object) -> int:
 
 
 def reply_notes(reply: Reply) -> dict[str, Any]:
-    """The fields of a record that only some calls have: `estimated`, `token_details`."""
-    details = reply.details.to_dict()
-    return ({"estimated": True} if reply.estimated else {}) | ({"token_details": details} if details else {})
+    """The fields of a record that only some calls have: `estimated`, `token_details`, `cut`, `called`."""
+    fields = {"estimated": reply.estimated, "token_details": reply.details.to_dict(), "cut": reply.cut,
+              "called": reply.called}  # fmt: skip
+    return {name: value for name, value in fields.items() if value}
+
+
+def check_whole(reply: Reply) -> Reply:
+    """Return `reply` if it is an answer. Raises LLMError, which holds it, if it is cut, empty or a call of a tool."""
+    if reply.cut:
+        start = f": {' '.join(reply.text.split())[:_QUOTED_CHARACTERS]!r}" if reply.text.strip() else ""
+        said = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
+    elif reply.called:
+        said = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
+    elif not reply.text.strip():
+        said = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
+    else:
+        return reply
+    error = LLMError(f"model {reply.model!r}: {said}")
+    error.reply = reply
+    raise error
 
 
 def read_details(

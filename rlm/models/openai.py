@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any, Literal, Unpack
 
 from rlm.errors import LLMError, takes
-from rlm.models import responses
-from rlm.models.lm import Message, Reply, read_details, sum_tokens
+from rlm.models import chat, responses
+from rlm.models.heard import Heard, Listener
+from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
-from rlm.models.sdk import SDKModel, SDKOptions, client_options
+from rlm.models.makers import MAKERS
+from rlm.models.said import Asked, Failed
+from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
+from rlm.models.wire import read_body
 
 Api = Literal["chat", "responses"]
+
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 class OpenAILM(SDKModel):
@@ -29,100 +36,84 @@ class OpenAILM(SDKModel):
     backend = "openai"
 
     @takes(SDKOptions)
-    def __init__(self, model: str, *, max_retries: int = 0, api: Api = "chat", **options: Unpack[SDKOptions]) -> None:
-        connect = partial(_connect, options.get("api_key"), {**client_options(options), "max_retries": max_retries})
+    def __init__(
+        self, model: str, *, max_retries: int = 0, api: Api = "chat", maker: str | None = None,
+        **options: Unpack[SDKOptions],
+    ) -> None:  # fmt: skip
+        """`maker`: a name of `rlm.models.makers`, which knows the endpoint and the variables of the environment with
+        its key, unless `base_url` or `api_key` say otherwise."""
+        known = None if maker is None else MAKERS[maker]
+        variables: tuple[str, ...] = ()
+        if known:
+            url = str(options.setdefault("base_url", known.url)).rstrip("/")
+            if url == known.url:
+                self.backend, variables = str(maker), known.keys
+                # A server of one's own gets no key of OpenAI that the environment holds.
+                options["api_key"] = options.get("api_key") or known.key or (None if known.keys else "none")
+            else:
+                options["api_key"] = options.get("api_key") or known.key
+        connect = partial(
+            _connect, options.get("api_key"), variables, {**client_options(options), "max_retries": max_retries}
+        )
         super().__init__(model, connect, **options)
-        # Some endpoints refuse `stream_options`, some refuse to stream at all, some models want the other API: a
-        # refusal is remembered.
-        self._stream_options: dict[str, Any] = {"stream_options": {"include_usage": True}}
-        self._streams = True
         self._api = api
         self._wants_responses: set[str] = set()
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
-    ) -> Reply:
-        """Make one call, streamed if there is an `on_delta`. Raises LLMError, whose message is one line."""
-        name = model or self.model
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+        # The SDK connects, authenticates and tells of a status; the body is read here, because the SDK hides the mark
+        # of the end of a stream and demands shapes that not every endpoint keeps to.
+        reader: ModuleType
         by_responses = self._api == "responses" or name in self._wants_responses
-        streamed = on_delta is not None and self._streams
-        with self._convert_errors(name):
-            try:
-                if by_responses:
-                    client = self._client.get().responses
-                    return responses.ask(
-                        client, name, messages, self._fields() | self._extra_body, on_delta, streamed, self._where
-                    )
-                return self._ask(name, messages, on_delta, streamed)
-            except Exception as exc:
-                refused = str(exc) if getattr(exc, "status_code", None) in (400, 404, 422) else ""
-                if not by_responses and "v1/responses" in refused:
-                    self._wants_responses.add(name)
-                    way = "by the API of responses"
-                elif streamed and "stream_options" in refused and self._stream_options:
-                    self._stream_options = {}
-                    way = "without stream_options"
-                elif streamed and "stream" in refused:
-                    self._streams = False
-                    way = "without streaming"
-                else:
-                    raise
-                log(INFO, "%s: the endpoint refused the request; asked again %s, from now on", name, way)
-        return self.complete(messages, model=model, on_delta=on_delta)
-
-    def _ask(
-        self, name: str, messages: Sequence[Message], on_delta: Callable[[str], object] | None, streamed: bool
-    ) -> Reply:
-        request: dict[str, Any] = {"model": name, "messages": list(messages)}
-        if fields := self._fields() | self._extra_body:
-            request["extra_body"] = fields
-        chat = self._client.get().chat.completions
-        if streamed and on_delta:
-            return self._stream(chat, request | self._stream_options, on_delta)
-        answer = chat.create(**request)
-        if not getattr(answer, "choices", None):
-            raise LLMError(f"model {name!r}: the endpoint sent an answer without choices")
-        text = answer.choices[0].message.content or ""
+        client, body = self._client.get(), self._fields() | self._extra_body
+        if by_responses:
+            resource, reader = client.responses, responses
+            request: dict[str, Any] = {"model": name, "input": list(messages)}
+            body = {"store": False, **responses.rename(body)}
+            controls: Mapping[str, Any] = {"stream": True}
+        else:
+            resource, reader = client.chat.completions, chat
+            request = {"model": name, "messages": list(messages)}
+            controls = _STREAMED
+        body = fields.accepted(body)
         if on_delta:
-            on_delta(text)
-        return chat_reply(text, answer.usage, name, getattr(answer, "service_tier", None), self._where)
+            sent = fields.accepted(controls)
+            request |= sent if "stream" in sent else {}
+        if body:
+            request["extra_body"] = body
+        asked, heard, streamed = Asked(name, self._where), Heard(), False
+        with resource.with_streaming_response.create(**request) as response:
+            for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
+                streamed = part.is_event
+                if part.is_done:
+                    heard.whole = True
+                elif not part.is_event:
+                    reader.read_answer(part.value, heard, on_delta, asked)
+                elif part.value is None:
+                    if on_delta:
+                        on_delta.alive()
+                else:
+                    reader.read_chunk(part.value, heard, on_delta)
+        count = partial(reader.count_usage, endpoint=self._where)
+        return heard.reply(name, asked, count, streamed=streamed)
 
-    def _stream(self, chat: Any, request: dict[str, Any], on_delta: Callable[[str], object]) -> Reply:
-        pieces: list[str] = []
-        usage = tier = None
-        with chat.create(**request, stream=True) as stream:
-            for chunk in stream:
-                usage, tier = chunk.usage or usage, getattr(chunk, "service_tier", None) or tier
-                if chunk.choices and (piece := chunk.choices[0].delta.content):
-                    pieces.append(piece)
-                    on_delta(piece)
-        return chat_reply("".join(pieces), usage, request["model"], tier, self._where)
+    def _learn(self, name: str, failed: Failed, refused: dict[str, str | None], sent: set[str]) -> bool:
+        if (
+            failed.status in (400, 404, 422)
+            and "v1/responses" in failed.said.message
+            and self._api == "chat"
+            and name not in self._wants_responses
+        ):
+            self._wants_responses.add(name)
+            log(INFO, "%s: the endpoint refused the request; asked by the API of responses from now on", name)
+            return True
+        return super()._learn(name, failed, refused, sent)
 
 
-def chat_reply(text: str, usage: Any, model: str, tier: object, endpoint: object) -> Reply:
-    """The reply of a chat completion with its usage. OpenRouter reports the dollars too, DeepSeek its cache by a name
-    of its own."""
-    read, written = (sum_tokens(getattr(usage, f"{kind}_tokens", None)) for kind in ("prompt", "completion"))
-    into, out = (getattr(usage, f"{kind}_tokens_details", None) for kind in ("prompt", "completion"))
-    details = read_details(
-        read,
-        written,
-        cache_read=getattr(into, "cached_tokens", None) or getattr(usage, "prompt_cache_hit_tokens", None),
-        cache_write=getattr(into, "cache_write_tokens", None),
-        reasoning=getattr(out, "reasoning_tokens", None),
-        tier=tier,
-        endpoint=endpoint,
-    )
-    return Reply(text, read, written, model, getattr(usage, "cost", None), details=details)
-
-
-def _connect(api_key: str | None, options: Mapping[str, Any]) -> Any:
+def _connect(api_key: str | None, variables: tuple[str, ...], options: Mapping[str, Any]) -> Any:
     import openai
 
+    if api_key is None and variables:
+        raise LLMError(f"no API key: set {' or '.join(variables)}, or pass api_key=")
     try:
         return openai.OpenAI(api_key=api_key, **options)
     except openai.OpenAIError:

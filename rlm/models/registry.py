@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rlm.errors import UnknownOption
+from rlm.models.makers import BY_ANY_LLM, MAKERS
 
 if TYPE_CHECKING:
     from rlm.models.lm import LM
     from rlm.models.sampling import Sampling
 
 PRESETS: Mapping[str, tuple[str, str, str]] = {
-    "openai": ("openai", "gpt-5", "gpt-5-mini"),
-    "anthropic": ("anthropic", "claude-sonnet-5-5", "claude-haiku-4-5"),
+    "openai": ("openai", "gpt-5.6", "gpt-5.4-mini"),
+    "anthropic": ("anthropic", "claude-sonnet-5-5", "claude-haiku-5-5"),
 }
 """Preset -> backend, root model, model of sub-calls."""
 
 BACKENDS = ("openai", "anthropic", "claude-agent")
 
-# Endpoints that rlms knows by name; they speak OpenAI's protocol.
-_COMPATIBLE = frozenset(("vllm", "openrouter", "vercel", "litellm", "portkey", "azure_openai", "gemini"))
+_WITH_URL = frozenset(("vercel", "litellm", "portkey", "azure_openai"))
+"""Endpoints that rlms knows by name and that speak OpenAI's protocol at a URL of one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def choose(
     sub_base_url: str | None = None,
     **connection: Any,
 ) -> Models:
-    """The models of a run, by object or by name: `gpt-5`, or `anthropic:claude-opus-5-5` with its maker.
+    """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its maker.
 
     `connection` (`base_url`, `api_key`, `headers`) holds for the maker of the root, `sub_base_url` for another maker of
     the sub-model. Sub-calls go to the root's object
@@ -101,10 +102,10 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     """The model behind a backend's SDK, which is imported at the first call. An option that is None counts as not
     given. Raises UnknownOption."""
     given = {name: value for name, value in options.items() if value is not None}
-    if backend == "openai" or (backend in _COMPATIBLE and "base_url" in given):
+    if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in given):
         from rlm.models.openai import OpenAILM
 
-        return OpenAILM(model, **given)
+        return OpenAILM(model, maker=backend if backend in MAKERS else None, **given)
     if backend == "anthropic":
         from rlm.models.anthropic import AnthropicLM
 
@@ -117,18 +118,16 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
                 f"backend 'claude-agent' uses the login of Claude Code: it takes no {', '.join(refused)}"
             )
         return ClaudeAgentLM(model, **given)
-    from rlm.models.any_llm import AnyLM, knows
+    from rlm.models.any_llm import AnyLM, install, knows
 
     if knows(backend):
         return AnyLM(backend, model, **given)
-    if backend in _COMPATIBLE:
-        raise UnknownOption(
-            f"backend {backend!r} works as backend='openai' with its base_url=, or with the extra 'models'"
-        )
-    raise UnknownOption(
-        f"no backend {backend!r}; there are {', '.join(map(repr, BACKENDS))}, and those of any-llm with the extra "
-        "'models'"
-    )
+    if backend in _WITH_URL:
+        raise UnknownOption(f"backend {backend!r} works as backend='openai' with its base_url=")
+    if backend in BY_ANY_LLM:
+        raise UnknownOption(f"backend {backend!r} needs packages that are not installed: {install(backend)}")
+    known = ", ".join(map(repr, (*BACKENDS, *MAKERS)))
+    raise UnknownOption(f"no backend {backend!r}; there are {known}, and those of any-llm ({install('NAME')})")
 
 
 def split_maker(model: str) -> tuple[str | None, str]:
@@ -143,7 +142,7 @@ def is_known(backend: str) -> bool:
     """Whether `make_lm` has this backend."""
     from rlm.models.any_llm import knows
 
-    return backend in BACKENDS or backend in _COMPATIBLE or knows(backend)
+    return backend in {*BACKENDS, *MAKERS, *BY_ANY_LLM, *_WITH_URL} or knows(backend)
 
 
 def get_preset(name: str) -> tuple[str, str, str]:

@@ -1,49 +1,43 @@
-"""Ask by OpenAI's Responses API, which some models want in the place of chat completions."""
+"""Read answers of OpenAI's Responses API, which some models want in the place of chat completions. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.lm import Message, Reply, read_details, sum_tokens
+from rlm.models.heard import Heard, Listener, get, read_parts, read_thinking
+from rlm.models.lm import TokenDetails, read_details, sum_tokens
+from rlm.models.said import Asked, Failed, one_line, read_error
+
+_THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
 
 
-def ask(
-    responses: Any,
-    model: str,
-    messages: Sequence[Message],
-    fields: Mapping[str, Any],
-    on_delta: Callable[[str], object] | None,
-    streamed: bool,
-    endpoint: object,
-) -> Reply:
-    """One call of `responses`, the resource of a client. `fields`: of a chat completion. Nothing is stored there."""
-    request: dict[str, Any] = {"model": model, "input": list(messages), "store": False}
-    request["extra_body"] = _rename(fields)
-    pieces: list[str] = []
-    if streamed and on_delta:
-        answer = None
-        with responses.create(**request, stream=True) as events:
-            for event in events:
-                if event.type == "response.output_text.delta":
-                    pieces.append(event.delta)
-                    on_delta(event.delta)
-                elif event.type in ("response.completed", "response.incomplete", "response.failed"):
-                    answer = event.response
-    else:
-        answer = responses.create(**request)
-        pieces.append(answer.output_text)
-        if on_delta:
-            on_delta(answer.output_text)
-    error = getattr(answer, "error", None)
-    if answer is None or error is not None:
-        said = " ".join(str(getattr(error, "message", "") or "the answer broke off").split())
-        raise LLMError(f"model {model!r} at {endpoint}: {said}", transient=True)
-    return _reply("".join(pieces), answer, model, endpoint)
+def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
+    """Take one event of a stream; unknown ones say nothing. Raises Failed for one that tells of a failure."""
+    heard.check(value)
+    kind = get(value, "type")
+    if kind == "response.output_text.delta":
+        heard.write(get(value, "delta"), on_delta)
+    elif kind in _THINKING:
+        heard.think(get(value, "delta"), on_delta)
+    elif kind == "response.refusal.delta" and isinstance(said := get(value, "delta"), str):
+        heard.refusal.append(said)
+    elif kind in _ENDS:
+        _read_response(get(value, "response"), heard, on_delta)
+        heard.whole = True
 
 
-def _rename(fields: Mapping[str, Any]) -> dict[str, Any]:
+def read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
+    """Take a whole response. Raises Failed for a failure, LLMError for an answer without output."""
+    heard.check(value)
+    if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
+        raise LLMError(f"{asked}: an answer without output: {one_line(value)[:120]}")
+    _read_response(value, heard, on_delta)
+
+
+def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a chat completion by the names of this API."""
     renamed = dict(fields)
     for name in ("max_completion_tokens", "max_tokens"):
@@ -54,17 +48,50 @@ def _rename(fields: Mapping[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def _reply(text: str, answer: Any, model: str, endpoint: object) -> Reply:
-    usage = answer.usage
-    read, written = (sum_tokens(getattr(usage, f"{kind}_tokens", None)) for kind in ("input", "output"))
-    into, out = (getattr(usage, f"{kind}_tokens_details", None) for kind in ("input", "output"))
+def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:
+    """Tokens in and out, details and dollars."""
+    read, written = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in ("input", "output"))
+    into, out = (get(usage, f"{kind}_tokens_details") for kind in ("input", "output"))
     details = read_details(
         read,
         written,
-        cache_read=getattr(into, "cached_tokens", None),
-        cache_write=getattr(into, "cache_write_tokens", None),
-        reasoning=getattr(out, "reasoning_tokens", None),
-        tier=getattr(answer, "service_tier", None),
+        cache_read=get(into, "cached_tokens"),
+        cache_write=get(into, "cache_write_tokens"),
+        reasoning=get(out, "reasoning_tokens"),
+        tier=tier,
         endpoint=endpoint,
     )
-    return Reply(text, read, written, model, details=details)
+    return read, written, details, get(usage, "cost")
+
+
+def _read_response(response: object, heard: Heard, on_delta: Listener | None) -> None:
+    """Take the end of a response, and its output as far as it has not come in pieces."""
+    heard.usage, heard.tier = get(response, "usage"), get(response, "service_tier")
+    text: list[str] = []
+    thinking: list[str] = []
+    refusal: list[str] = []
+    output = get(response, "output")
+    for item in output if isinstance(output, list) else []:
+        kind = get(item, "type")
+        if kind == "message":
+            for into, said in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
+                into.append(said)
+        elif kind == "reasoning":
+            thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
+        elif isinstance(kind, str) and kind.endswith("_call"):
+            name = get(item, "name")
+            heard.called = heard.called or (name if isinstance(name, str) and name else kind)
+    if not heard.thinking:
+        heard.think("".join(thinking), on_delta)
+    if not heard.text:
+        heard.write("".join(text) or (get(response, "output_text") if not text else None), on_delta)
+    heard.refusal = heard.refusal or refusal
+    if error := get(response, "error"):
+        raise Failed(read_error(error))
+    status = get(response, "status")
+    if status == "completed":
+        heard.end("completed")
+    elif status == "incomplete":
+        heard.end(get(response, "incomplete_details", "reason") or "incomplete")
+    elif status is not None:
+        heard.end(f"failed: {status}")

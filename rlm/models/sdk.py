@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
+import json
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from types import ModuleType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
-from rlm.errors import LLMError, RateLimited
-from rlm.models.retry_after import retry_after_seconds
+from rlm.context.excerpt import make_printable
+from rlm.errors import LLMError
+from rlm.models.heard import Listener
+from rlm.models.lm import Message, Reply, clean_messages
+from rlm.models.log import INFO, log
+from rlm.models.refused import find_refused, rename
+from rlm.models.said import Asked, Failed, Said, make_error, one_line, read_error
 from rlm.models.sampling import Sampled, SamplingOptions
+from rlm.models.wire import read_text
 
-_HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "json")
-_SAID_CHARACTERS = 300
+_HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
 
 
 class SDKClient:
@@ -88,6 +92,8 @@ class SDKModel(Sampled):
     """The window of the model, where it is known."""
     prompt_characters: int
     """The most that one prompt may hold, where it is known."""
+    required: frozenset[str] = frozenset()
+    """Fields that no request may lack."""
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
         self.model = model
@@ -96,6 +102,8 @@ class SDKModel(Sampled):
         self._headers = dict(options.get("headers") or {})
         self._client = SDKClient(connect, options.get("api_key"))
         self._set_sampling({name: value for name, value in options.items() if name in SamplingOptions.__annotations__})
+        self._refused: dict[str, dict[str, str | None]] = {}
+        """Model -> refused fields, each with the name that is sent in its place, if there is one."""
         self._extra_body = dict(self.check_body(options.get("extra_body") or {}))
         if (window := options.get("window_tokens")) is not None:
             self.window_tokens = window
@@ -125,20 +133,128 @@ class SDKModel(Sampled):
         """The endpoint, once it is known."""
         return self._client.base_url or self.base_url
 
-    @contextmanager
-    def _convert_errors(self, model: str) -> Iterator[None]:
-        """Convert errors of the SDK to an LLMError of one line without the key."""
-        sdk = importlib.import_module(self.backend)
-        try:
-            yield
-        except Exception as error:
-            if isinstance(error, TypeError) and "authentication" in str(error):
-                raise LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=") from error
-            if not is_call_failure(sdk, error):
-                raise
-            raise make_llm_error(
-                sdk, error, model=model, where=self._where, timeout_seconds=self._timeout_seconds, secrets=self.secrets
-            ) from error
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+    ) -> Reply:
+        """Make one call, streamed if there is an `on_delta`. Raises LLMError, whose message is one line.
+
+        A field that the endpoint refuses, such as `temperature`, is left out (`max_tokens` is renamed), the request is
+        sent again, and the reply's `notes` say so. What then worked is remembered for the model.
+        """
+        name = make_printable(model or self.model, terminal=False)
+        cleaned = clean_messages(messages)
+        listener = Listener(on_delta)
+        refused = dict(self._refused.get(name, {}))
+        while True:
+            sent: set[str] = set()
+            try:
+                reply = self._ask(name, cleaned, Fields(refused, sent), listener if on_delta else None)
+            except Exception as exc:
+                if exc is listener.raised:
+                    raise
+                failed = self._read_failure(exc)
+                if failed and not listener.has_heard and self._learn(name, failed, refused, sent):
+                    continue
+                error = self._convert_error(exc, failed, name)
+                raise error from (exc if error is not exc else exc.__cause__)
+            self._refused[name] = refused
+            notes = tuple(self._refusal_note(name, field, other) for field, other in refused.items())
+            return replace(reply, notes=(*reply.notes, *notes))
+
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+        """Make one request, whose further fields `fields` knows. Whatever it raises becomes an LLMError."""
+        raise NotImplementedError
+
+    def _read_failure(self, error: Exception) -> Failed | None:
+        """What the endpoint said; None where the error is of another kind."""
+        return read_failure(error)
+
+    def _learn(self, name: str, failed: Failed, refused: dict[str, str | None], sent: set[str]) -> bool:
+        """Whether the failure says what to leave out of the next try; it is added to `refused`."""
+        if failed.status not in (None, 400, 403, 404, 405, 415, 422, 500, 501):
+            return False
+        field = find_refused(failed.said, sent)
+        if field is None or field in self.required:
+            return False
+        refused[field] = rename(field, refused, sent)
+        log(INFO, "%s: the endpoint refuses %s; asked again %s", name, field, _instead(refused[field]))
+        return True
+
+    def _refusal_note(self, name: str, field: str, other: str | None) -> str:
+        return f"{Asked(name, self._where)} refuses {field}: asked {_instead(other)}"
+
+    def _convert_error(self, error: Exception, failed: Failed | None, model: str) -> LLMError:
+        """The LLMError for what went wrong inside the backend: one line without the key."""
+        asked = Asked(model, self._where)
+        if isinstance(error, LLMError):
+            made = error
+        elif failed:
+            made = make_error(failed.said, asked, status=failed.status, headers=failed.headers)
+        else:
+            made = self._convert_other(error, asked)
+        made.args = (conceal(str(made), self.secrets),)
+        return made
+
+    def _convert_other(self, error: Exception, asked: Asked) -> LLMError:
+        """Of an error that is no answer of the endpoint: a connection, a missing key, a fault in here."""
+        kind, said = type(error).__name__, one_line(error)
+        if isinstance(error, TypeError) and "authentication" in said:
+            return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
+        if "Timeout" in kind:
+            return LLMError(f"{asked.where} gave no answer within {self._timeout_seconds:g} seconds", transient=True)
+        if kind == "APIConnectionError" or kind == "ConnectError":
+            return LLMError(f"cannot reach {asked.where}: {one_line(error.__cause__ or said)}", transient=True)
+        if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
+            return LLMError(f"{asked}: the connection broke off: {said or kind}", transient=True)
+        return LLMError(f"{asked}: {kind}: {said}")
+
+
+class Fields:
+    """The fields of one request, without those that the endpoint refuses."""
+
+    def __init__(self, refused: Mapping[str, str | None], sent: set[str]) -> None:
+        """`sent` gets the names of those that are sent."""
+        self._refused = refused
+        self._sent = sent
+
+    def accepted(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of `fields` that may be sent, renamed where the endpoint wants another name."""
+        accepted: dict[str, Any] = {}
+        for name, value in fields.items():
+            known: str | None = name
+            while known is not None and known in self._refused:
+                known = self._refused[known]
+            if known is not None:
+                accepted.setdefault(known, value)
+        self._sent.update(accepted)
+        return accepted
+
+
+def read_failure(error: Exception) -> Failed | None:
+    """What an endpoint said, out of an exception of its SDK; None where it said nothing."""
+    if isinstance(error, Failed):
+        return error
+    response = getattr(error, "response", None)
+    status = getattr(response, "status_code", None)
+    if not isinstance(status, int):
+        return None
+    try:
+        text = response.text  # type: ignore[union-attr]
+    except Exception:  # the body broke off: the status still says what it was
+        text = ""
+    try:
+        said = read_error(json.loads(text))
+    except (ValueError, RecursionError):
+        said = Said(read_text(text) or f"status {status} without words")
+    return Failed(said, status, response.headers)  # type: ignore[union-attr]
+
+
+def _instead(other: str | None) -> str:
+    return f"with {other}" if other else "without it"
 
 
 def client_options(options: SDKOptions) -> dict[str, Any]:
@@ -168,57 +284,8 @@ def _timeout_seconds(options: SDKOptions) -> float:
     return options.get("timeout_seconds") or options.get("timeout") or 600.0
 
 
-def is_call_failure(sdk: ModuleType, error: Exception) -> bool:
-    """Whether the error is of the SDK, or of its HTTP layer, whose exceptions come through while streaming."""
-    return type(error).__module__.split(".")[0] in (sdk.__name__, *_HTTP_LAYERS)
-
-
-def make_llm_error(
-    sdk: ModuleType, error: Exception, *, model: str, where: object, timeout_seconds: float, secrets: tuple[str, ...]
-) -> LLMError:
-    """The LLMError for an error of an SDK: one line without the key."""
-    message = _message(getattr(error, "body", None)) or getattr(error, "message", None) or error
-    said = one_line(message)
-    status = getattr(error, "status_code", None)
-    is_transient = not isinstance(error, sdk.APIError) or (isinstance(status, int) and is_transient_status(status))
-    if isinstance(error, sdk.AuthenticationError | sdk.PermissionDeniedError):
-        line = f"{where} refuses this API key: {said}"
-    elif isinstance(error, sdk.NotFoundError):
-        line = f"no model {model!r} at {where}: {said}"
-    elif isinstance(error, sdk.APITimeoutError):
-        line, is_transient = f"{where} gave no answer within {timeout_seconds:g} seconds", True
-    elif isinstance(error, sdk.APIConnectionError):
-        line, is_transient = f"cannot reach {where}: {error.__cause__ or said}", True
-    elif isinstance(error, sdk.RateLimitError):
-        line = f"{where} is rate limited, or its quota is spent: {said}"
-    else:
-        line = f"model {model!r} at {where}: {said}"
-    line = conceal(line, secrets)
-    if isinstance(error, sdk.RateLimitError) and getattr(error, "code", None) != "insufficient_quota":
-        return RateLimited(line, retry_after_seconds=retry_after_seconds(error.response.headers))
-    return LLMError(line, transient=is_transient)
-
-
-def _message(body: Any) -> str | None:
-    """The message of an error body: OpenAI's SDK gives the object under `error`, Anthropic's the whole body."""
-    if not isinstance(body, dict):
-        return None
-    inner = body.get("error")
-    return (inner if isinstance(inner, dict) else body).get("message")
-
-
-def one_line(message: object) -> str:
-    """What an endpoint says, as one line of at most 300 characters."""
-    return " ".join(str(message).split())[:_SAID_CHARACTERS]
-
-
 def conceal(line: str, secrets: tuple[str, ...]) -> str:
     """The line without these strings."""
     for secret in secrets:
         line = line.replace(secret, "[secret]")
     return line
-
-
-def is_transient_status(status: int) -> bool:
-    """Whether a request that failed with this status may succeed later."""
-    return status in (408, 409) or status >= 500

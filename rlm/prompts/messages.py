@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rlm.context.description import Description
 from rlm.context.excerpt import shorten
-from rlm.models.lm import Message
+from rlm.models.lm import Message, Reply
 from rlm.prompts.system import system_prompt
 from rlm.runners.syntax import has_no_statement
 from rlm.trajectory.step import Cell, Step
@@ -26,6 +26,15 @@ NO_CODE = (
 NO_STATEMENT = "Nothing was run: this block holds comments only, or is empty. Write Python that looks at `context`."
 CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"
 CUT_NOT_RUN = "Not run: your reply was cut off inside this block. Send it again, shorter or in parts.\n"
+
+CUT = (
+    "Your reply was cut off by the limit of tokens; what was to follow is lost. Say less at once: shorter code, and no "
+    "long thoughts before it."
+)
+EMPTY = "Nothing was run: your reply was empty. Write a ```repl block, or FINAL(...) around the answer."
+CALLED = (
+    "Nothing was run: you called the tool {name}, and there are no tools. Write the code itself into a ```repl block."
+)
 
 DRAFT = 'FINAL(answer["content"])'
 """A cell that gives the draft of the model as the answer."""
@@ -105,6 +114,21 @@ def feedback(step: Step) -> list[Message]:
     if step.notice:
         parts.append(step.notice)
     return [_message("assistant", step.reply.text), *([_message("user", "\n\n".join(parts))] if parts else [])]
+
+
+def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
+    """What to tell the model of its reply: that it was cut, empty or a call of a tool, in place of `notice` or with it.
+
+    Where a block was cut, its output has said so.
+    """
+    if reply.called and not cells:
+        return CALLED.format(name=shorten(reply.called, 80))
+    told = any(cell.result.stdout.endswith(CUT_AND_RUN) or cell.result.stderr == CUT_NOT_RUN for cell in cells)
+    if reply.cut and not told:
+        return CUT if notice in (None, NO_CODE) else f"{CUT}\n\n{notice}"
+    if notice == NO_CODE and not reply.text.strip():
+        return EMPTY
+    return notice
 
 
 def _format_cell(cell: Cell) -> str:

@@ -19,7 +19,8 @@ class Completion:
     """True when the model gave the answer by itself; else it was forced, or is the best when a budget was spent."""
     reason: str
     """Why the run ended: `answer`, or the budget that was spent: `max_iterations`, `max_calls`, `max_tokens`,
-    `max_dollars`, `max_seconds`; `repetition`, where the model said the same again and again; `cancelled`."""
+    `max_dollars`, `max_seconds`; `refusal`, where the model declined, and `content_filter`, where a filter of its maker
+    did, whose words are in `notes`; `repetition`, where the model said the same again and again; `cancelled`."""
     iterations: int
     """Turns taken, without the call for a forced answer."""
     usage: Usage

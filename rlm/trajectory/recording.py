@@ -91,7 +91,7 @@ class Recording:
         """Add the cost of the open question so far."""
         count_lines(self.open, usage)
         for record in self._partial:
-            if record["type"] != "child" and "error" not in record:
+            if record["type"] != "child" and ("error" not in record or record.get("prompt_tokens")):
                 usage.add(_reply(record))
 
     @property
@@ -130,8 +130,8 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
                 ),
             )  # fmt: skip
         for call in (call for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())):
-            if call.get("error") or call.get("cached"):
-                continue
+            if call.get("cached") or (call.get("error") and not call.get("prompt_tokens")):
+                continue  # nothing was paid
             for model, sums in call["usage_summary"]["model_usage_summaries"].items():
                 cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
                 calls, read, written = (_count(sums.get(f"total_{kind}")) for kind in _TOTALS)
@@ -168,15 +168,19 @@ def _reply(record: Mapping[str, Any]) -> Reply:
     return Reply(
         record["response"], _count(record.get("prompt_tokens")), _count(record.get("completion_tokens")),
         record.get("model") or record["root_model"], _amount(record.get("dollars")),
-        estimated=record.get("estimated") is True, details=_details(record),
+        estimated=record.get("estimated") is True, details=_details(record), **_end(record),
     )  # fmt: skip
 
 
 def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
     return Reply(
         line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
-        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line),
+        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line), **_end(line),
     )  # fmt: skip
+
+
+def _end(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {"cut": record.get("cut") is True, "called": str(record.get("called") or "")}
 
 
 def _details(record: Mapping[str, Any]) -> TokenDetails:

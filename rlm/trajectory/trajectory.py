@@ -154,7 +154,7 @@ def run_metadata(
 
 def _result(cell: Cell) -> dict[str, Any]:
     calls = cell.result.calls
-    costs = [call.dollars for call in calls if call.error is None]
+    costs = [call.dollars for call in calls if call.error is None or call.input_tokens]
     known = [cost for cost in costs if cost is not None]
     result: dict[str, Any] = {
         "stdout": cell.result.stdout,

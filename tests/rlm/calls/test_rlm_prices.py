@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,30 +14,30 @@ import pytest
 import rlm
 from rlm import RLM, LLMError, ModelUsage, ScriptedLM, Usage
 from rlm.calls.prices import check_prices, dollars
-from rlm.models.anthropic import _reply as anthropic_reply
+from rlm.models.anthropic import count_usage as count_messages
+from rlm.models.chat import count_usage as count_chat
 from rlm.models.lm import Reply, TokenDetails, with_counted_usage
-from rlm.models.openai import chat_reply
-from rlm.models.responses import _reply as responses_reply
+from rlm.models.responses import count_usage as count_responses
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 ASK = [{"role": "user", "content": "hi"}]
 
 
-def tree(value: Any) -> Any:
-    """Nested dicts as objects, as the SDKs give them."""
-    return SimpleNamespace(**{k: tree(v) for k, v in value.items()}) if isinstance(value, dict) else value
+def reply(count: Any, model: str, usage: dict[str, Any], tier: str | None, endpoint: str | None) -> Reply:
+    read, written, details, cost = count(usage, tier, endpoint)
+    return Reply("x", read, written, model, cost, details=details)
 
 
 def openai(model: str, usage: dict[str, Any], tier: str | None = None, endpoint: str | None = None) -> Reply:
-    return chat_reply("x", tree(usage), model, tier, endpoint)
+    return reply(count_chat, model, usage, tier, endpoint)
 
 
 def anthropic(model: str, usage: dict[str, Any]) -> Reply:
-    return anthropic_reply("x", tree(usage), model, "https://api.anthropic.com")
+    return reply(count_messages, model, usage, None, "https://api.anthropic.com")
 
 
 def responses(model: str, usage: dict[str, Any], tier: str | None = None) -> Reply:
-    return responses_reply("x", tree({"usage": usage, "service_tier": tier}), model, "https://api.openai.com/v1")
+    return reply(count_responses, model, usage, tier, "https://api.openai.com/v1")
 
 
 def chat(read: int, written: int, cached: int = 0, thought: int = 0) -> dict[str, Any]:

@@ -68,12 +68,15 @@ def test_its_errors_are_one_line(openrouter: Any) -> None:
         assert lost.value.transient
 
 
-def test_without_it_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlm.models.any_llm.knows", lambda provider: False)
-    with pytest.raises(UnknownOption, match="with the extra 'models'"):
-        make_lm("gemini", "m")
-    with pytest.raises(UnknownOption, match=r"no backend 'bedrock'; .*with the extra 'models'"):
+    assert split_maker("bedrock:maker.m:0") == ("bedrock", "maker.m:0")
+    with pytest.raises(UnknownOption, match=r"'bedrock' needs .* pip install 'any-llm-sdk\[bedrock\]'"):
         make_lm("bedrock", "m")
+    with pytest.raises(UnknownOption, match=r"no backend 'nonsense'; there are 'openai', .*'gemini'"):
+        make_lm("nonsense", "m")
     monkeypatch.setitem(__import__("sys").modules, "any_llm", None)
-    with pytest.raises(LLMError, match=r"pip install 'monocontext-rlm\[models\]'"):
-        AnyLM("gemini", "m").complete(ASK)
+    with pytest.raises(
+        LLMError, match=r"bedrock needs .*: pip install 'any-llm-sdk\[bedrock\]' \(any_llm is missing\)"
+    ):
+        AnyLM("bedrock", "m").complete(ASK)

@@ -1,0 +1,66 @@
+"""Find the field of a request that an endpoint refuses, so that the request may be sent without it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from rlm.models.said import Said
+
+_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+DROPPABLE = frozenset((
+    "temperature", "top_p", "top_k", "min_p", "reasoning_effort", "reasoning", "output_config", "thinking", "stop",
+    "stop_sequences", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
+    "stream_options", "stream", "store", *_LIMITS,
+))  # fmt: skip
+"""Fields without which a request still means the same. Others are the caller's own, and the refusal is his to read."""
+
+_RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+
+_REFUSAL = re.compile(
+    r"unsupported|not (?:currently )?support|(?:n't|not) support|unrecogni[sz]ed|unknown|unexpected|not permitted"
+    r"|not allowed|not available|not accept|only the default|only supports?|deprecated|not compatible|incompatible"
+    r"|cannot (?:both )?be (?:used|specified|set)|can't be used|must (?:be|use) (?:set to |the default|1\b|false"
+    r"|omitted|unset|verified)|may only be set|no such (?:field|parameter)|invalid (?:argument|field|parameter)"
+    r"|extra (?:inputs|fields?)"
+    r"|disabled|is not enabled|not implemented|verif\w+ your organization|remove|use '?max",
+    re.IGNORECASE,
+)
+_STREAM = re.compile(
+    r"\bstream(?:ing|ed)?\b(?! ?(?:was|were|is closed|closed|ended|error|read|reset|timed))", re.IGNORECASE
+)
+_OUT_OF_RANGE = re.compile(
+    r"out of range|between|less than or equal|greater than or equal|must be [<>]|at most|at least|\b[<>]=? ?-?\d",
+    re.IGNORECASE,
+)
+
+
+def find_refused(said: Said, sent: Iterable[str]) -> str | None:
+    """The field among those `sent` that the endpoint refuses; None where it refuses something else.
+
+    A value out of range is no refusal of the field: the caller mends it.
+    """
+    names = [name for name in sent if name in DROPPABLE]
+    named = said.param.split(".")[0].split("[")[0]
+    refuses = _REFUSAL.search(said.message) is not None
+    if not refuses and not any(each in said.code for each in ("unsupported_parameter", "unsupported_value")):
+        return None
+    if _OUT_OF_RANGE.search(said.message) and not re.search("unsupported|not support|only", said.message, re.I):
+        return None
+    if named in names:
+        return named
+    # The longest first: `stream_options` holds `stream`, `max_tokens` may be advised in place of another.
+    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(said.message))]
+    if found:
+        return min(found)[1]
+    return "stream" if "stream" in names and _STREAM.search(said.message) else None
+
+
+def rename(name: str, refused: Collection[str], sent: Collection[str]) -> str | None:
+    """Another name for a refused field that has not been refused; None where it is left out."""
+    other = _RENAMED.get(name)
+    return other if other not in refused and other not in sent else None
+
+
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w])(?:{re.escape(name)})(?![\w])", re.IGNORECASE)

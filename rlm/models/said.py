@@ -1,0 +1,215 @@
+"""Read what an endpoint says of a failure, in whatever shape it says it, and decide which error that is. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
+from rlm.models.retry_after import retry_after_seconds
+from rlm.models.too_long import sizes_of_too_long
+
+_SAID_CHARACTERS = 300
+WRONG_URL = "is base_url right? Most end in /v1"
+"""What to do about an answer that comes from no API."""
+_DEEPEST = 8
+"""Of errors within errors that are read."""
+
+# Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
+_STATUS_OF_CODE = {
+    "rate_limit": 429, "too_many_requests": 429, "throttl": 429, "resource_exhausted": 429, "quota": 429,
+    "overloaded": 529, "unavailable": 503, "server_error": 500, "api_error": 500, "internal": 500, "timeout": 504,
+    "upstream": 502, "bad_gateway": 502, "engine": 500, "network": 502, "deadline": 504,
+    "authentication": 401, "unauthenticated": 401, "api_key": 401, "permission": 403, "not_found": 404,
+    "billing": 402, "invalid": 400, "bad_request": 400, "unsupported": 400,
+}  # fmt: skip
+
+_DECLINED = re.compile(
+    r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
+    r"|content exists risk|invalid_prompt|prohibited_content|flagged (?:as|for|by)|\bwas flagged\b",
+    re.IGNORECASE,
+)
+_SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A failure in the words of an endpoint."""
+
+    message: str
+    """One line."""
+    code: str = ""
+    """Its code and type, in lower case, separated by spaces; empty where it has none."""
+    status: int | None = None
+    """The status that it names itself."""
+    param: str = ""
+    """The field of the request that it complains of."""
+    sizes: tuple[int | None, int | None] = (None, None)
+    """Tokens of the prompt and of the window, where they stand in fields of their own."""
+    retry_after: object = None
+    """The seconds to wait, where the body says them."""
+
+
+def find_error(value: object) -> Said | None:
+    """The failure that a JSON value tells of, though its status is 200; None where it tells of none."""
+    if isinstance(value, list):
+        return next((found for each in value[:1] if (found := find_error(each))), None)
+    if not isinstance(value, dict):
+        return None
+    if value.get("error") or value.get("errors"):
+        return read_error(value)
+    if value.get("type") == "error" or value.get("object") == "error" or value.get("success") is False:
+        return read_error(value)
+    # Bodies of other makers, told apart by what a reply never lacks.
+    base = value.get("base_resp")
+    if isinstance(base, dict) and base.get("status_code") not in (0, None):
+        return Said(one_line(base.get("status_msg") or base), str(base["status_code"]))
+    if not any(name in value for name in ("choices", "output", "content", "id", "object", "usage", "type")):
+        return read_error(value) if any(value.get(name) for name in ("message", "msg", "detail")) else None
+    return None
+
+
+def read_error(value: object, depth: int = 0) -> Said:
+    """The failure that the body of an error tells of: an object under `error`, a text, a list, whatever it is."""
+    if isinstance(value, list) and value and depth < _DEEPEST:
+        firsts = [read_error(each, depth + 1) for each in value[:3]]
+        message = one_line("; ".join(each.message for each in firsts))
+        return Said(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
+    if not isinstance(value, dict) or depth >= _DEEPEST:
+        return Said(one_line(value if value not in (None, "", [], {}) else "an error without words"))
+    inner = value.get("error") or value.get("errors")
+    if isinstance(inner, (dict, list)):
+        found = read_error(inner, depth + 1)
+        return _fill(found, value)
+    said = inner if isinstance(inner, str) else None
+    words = _words(value, depth) or said or value
+    codes = (value.get("code"), value.get("type"), value.get("status"), said if words is not said else None,
+             _inner(value, "innererror", "code"), _inner(value, "metadata", "error_type"))  # fmt: skip
+    named = [str(each).lower() for each in codes if isinstance(each, (str, int)) and each not in ("", "error")]
+    field = value.get("param") or value.get("parameter") or _location(value)
+    return Said(
+        one_line(words),
+        " ".join(named),
+        next((status for each in (*codes, value.get("status_code")) if (status := _status(each))), None),
+        field if isinstance(field, str) else "",
+        (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
+        _inner(value, "metadata", "retry_after") or value.get("retry_after"),
+    )
+
+
+class Failed(Exception):
+    """A backend's own: an endpoint told of a failure. `SDKModel` makes an `LLMError` of it."""
+
+    def __init__(self, said: Said, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(said.message)
+        self.said, self.status, self.headers = said, status, headers
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who was asked, for the messages of errors."""
+
+    model: str
+    where: object
+    """The URL of the endpoint, or the name of a maker."""
+
+    def __str__(self) -> str:
+        where = str(self.where)
+        return f"model {self.model!r} {'at' if '://' in where else 'by' if ' ' in where else 'of'} {where}"
+
+
+def make_error(
+    said: Said, asked: Asked, *, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> LLMError:
+    """The error for a failure, of one line. The status decides whether another try makes sense: that of the answer,
+    or, in a stream or a body with status 200, the one that its code stands for."""
+    status = status or said.status or _guess_status(said)
+    line = f"{asked}: {said.message}"
+    if (sizes := sizes_of_too_long(said.message, said.code, status)) is not None:
+        tokens, window = (own or read for own, read in zip(said.sizes, sizes, strict=True))
+        return PromptTooLong(line, tokens=tokens, window_tokens=window)
+    if status in (None, 400, 403, 422, 451) and _DECLINED.search(f"{said.code} {said.message}"):
+        return ReplyRefused(line, reason="content_filter")
+    if status in (401, 403):
+        return LLMError(f"{asked.where} refuses this API key: {said.message}")
+    if status in (404, 405):
+        if "model" in said.message.lower():
+            return LLMError(f"no model {asked.model!r} at {asked.where}: {said.message}")
+        return LLMError(f"no API at {asked.where}: {said.message} ({WRONG_URL})")
+    if status == 429:
+        line = f"{asked.where} is rate limited, or its quota is spent: {said.message}"
+        if any(each in said.code for each in _SPENT):
+            return LLMError(line)
+        wait = retry_after_seconds(headers or {})
+        if wait is None and said.retry_after is not None:
+            wait = retry_after_seconds({"retry-after": str(said.retry_after)})
+        return RateLimited(line, retry_after_seconds=wait)
+    return LLMError(line, transient=status is not None and is_transient_status(status))
+
+
+def is_transient_status(status: int) -> bool:
+    """Whether a request that failed with this status may succeed later."""
+    return status in (408, 409, 425) or status >= 500
+
+
+def one_line(message: object) -> str:
+    """What an endpoint says, as one line of at most 300 characters."""
+    return " ".join(str(message).split())[:_SAID_CHARACTERS]
+
+
+def _fill(found: Said, outer: Mapping[str, Any]) -> Said:
+    """The error with the code of the object around it, where it has none."""
+    if found.code or not isinstance(code := outer.get("code") or outer.get("type"), (str, int)) or code == "error":
+        return found
+    return Said(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
+
+
+def _words(value: Mapping[str, Any], depth: int) -> object:
+    """The words of an error, with those of the provider behind a router."""
+    words: object = None
+    for name in ("message", "msg", "detail", "error_description", "title", "reason"):
+        if (said := value.get(name)) not in (None, "", [], {}):
+            words = read_error(said, depth + 1).message if isinstance(said, (dict, list)) else said
+            break
+    raw = _inner(value, "metadata", "raw")
+    if raw not in (None, "", [], {}):
+        return f"{words}: {_raw_words(raw, depth)}" if words else _raw_words(raw, depth)
+    return words
+
+
+def _raw_words(raw: object, depth: int) -> str:
+    if isinstance(raw, str) and raw.lstrip()[:1] in ("{", "["):
+        import json
+
+        try:
+            raw = json.loads(raw)
+        except (ValueError, RecursionError):
+            return one_line(raw)
+    return read_error(raw, depth + 1).message
+
+
+def _location(value: Mapping[str, Any]) -> str:
+    """The field that a validator names: `loc` of FastAPI and pydantic."""
+    place = value.get("loc")
+    return ".".join(str(each) for each in place if each != "body") if isinstance(place, list) else ""
+
+
+def _inner(value: Mapping[str, Any], outer: str, name: str) -> Any:
+    inside = value.get(outer)
+    return inside.get(name) if isinstance(inside, dict) else None
+
+
+def _status(code: object) -> int | None:
+    if isinstance(code, str) and code.strip().isascii() and code.strip().isdigit() and len(code) < 6:
+        code = int(code)
+    return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else None
+
+
+def _number(value: object) -> int | None:
+    return value if type(value) is int and 0 < value < 10**9 else None
+
+
+def _guess_status(said: Said) -> int | None:
+    return next((status for part, status in _STATUS_OF_CODE.items() if part in said.code), None)

@@ -1,0 +1,117 @@
+"""Read the body of an answer: events of a stream, or one JSON value, whichever comes; else say what came instead."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from rlm.errors import LLMError
+from rlm.models.said import WRONG_URL, Asked, Failed, find_error, one_line
+from rlm.models.sse import read_events
+
+_MOST_BYTES = 256 << 20
+"""Of an answer: far more than a model writes, and less than memory holds."""
+_HEAD_BYTES = 8
+"""Enough to tell a stream from JSON and from a web page."""
+_SHOWN_CHARACTERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A part of a body."""
+
+    value: Any = None
+    """JSON; None for a sign of life."""
+    is_event: bool = True
+    """Part of a stream; else the whole body."""
+    is_done: bool = False
+    """The mark `[DONE]`."""
+
+
+def read_body(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> Iterator[Received]:
+    """The parts of a body. Raises Failed for an event of the name `error`, LLMError for a web page, for what is neither
+    JSON nor events, and where nothing but signs of life come for `timeout_seconds`."""
+    pieces = _limit(pieces, asked)
+    head = b""
+    for piece in pieces:
+        head += piece
+        if len(head.lstrip(b"\xef\xbb\xbf \t\r\n")) >= _HEAD_BYTES:
+            break
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if re.match(rb"(?:data|event|id|retry)?:", start):
+        yield from _read_stream(chain([start], pieces), asked, timeout_seconds)
+        return
+    body = start + b"".join(pieces)
+    if not body:
+        raise LLMError(f"{asked}: an empty answer, no stream and no JSON ({WRONG_URL})", transient=True)
+    yield Received(_parse(body, asked), is_event=False)
+
+
+def read_text(text: str) -> str:
+    """The words of a text that may be a web page: its title, or what stands in it."""
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return one_line(text)
+    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+    if title and title[1].strip():
+        return one_line(title[1])
+    return one_line(re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text[:20_000], flags=re.IGNORECASE | re.DOTALL))
+
+
+def _read_stream(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> Iterator[Received]:
+    heard_at = time.monotonic()
+    for event in read_events(pieces):
+        if event.data is None:
+            if time.monotonic() - heard_at > timeout_seconds:
+                raise LLMError(f"{asked.where} gave no answer within {timeout_seconds:g} seconds", transient=True)
+            yield Received()
+            continue
+        heard_at = time.monotonic()
+        data = event.data.strip()
+        if not data:
+            continue
+        if data.startswith("[DONE]"):
+            yield Received(is_done=True)
+            return
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            said = f"an event that is no JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
+            raise LLMError(f"{asked}: {said}", transient=True) from None
+        if event.name == "error":
+            error = find_error(value) or find_error({"error": value})
+            if error is not None:
+                raise Failed(error)
+        yield Received(value)
+
+
+def _parse(body: bytes, asked: Asked) -> Any:
+    text = body.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        torn = text[0] in "{[" and isinstance(exc, json.JSONDecodeError) and _is_torn(exc, text)
+    shown = repr(read_text(text)[:_SHOWN_CHARACTERS])
+    if text[0] == "<":
+        raise LLMError(f"{asked}: a web page in place of an answer: {shown} ({WRONG_URL})")
+    if torn:
+        raise LLMError(f"{asked}: the answer ended in the middle: {shown}", transient=True)
+    raise LLMError(f"{asked}: an answer that is no JSON: {shown} ({WRONG_URL})")
+
+
+def _is_torn(exc: json.JSONDecodeError, text: str) -> bool:
+    """Whether the JSON is right as far as it goes."""
+    return exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
+
+
+def _limit(pieces: Iterable[bytes], asked: Asked) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > _MOST_BYTES:
+            raise LLMError(f"{asked}: an answer of more than {_MOST_BYTES >> 20} MiB")
+        yield piece
