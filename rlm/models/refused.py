@@ -18,7 +18,7 @@ DROPPABLE = frozenset((
 _RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 
 _REFUSAL = re.compile(
-    r"unsupported|not (?:currently )?support|(?:n't|not) support|unrecogni[sz]ed|unknown|unexpected|not permitted"
+    r"unsupported|can(?:not|'t) stream|no stream|not (?:currently )?support|(?:n't|not) support|unrecogni[sz]ed|unknown|unexpected|not permitted"
     r"|not allowed|not available|not accept|only the default|only supports?|deprecated|not compatible|incompatible"
     r"|cannot (?:both )?be (?:used|specified|set)|can't be used|must (?:be|use) (?:set to |the default|1\b|false"
     r"|omitted|unset|verified)|may only be set|no such (?:field|parameter)|invalid (?:argument|field|parameter)"
@@ -43,6 +43,8 @@ def find_refused(said: Said, sent: Iterable[str]) -> str | None:
     names = [name for name in sent if name in DROPPABLE]
     named = said.param.split(".")[0].split("[")[0]
     refuses = _REFUSAL.search(said.message) is not None
+    if "stream_options" in names and "stream_options" in said.message:
+        return "stream_options"
     if not refuses and not any(each in said.code for each in ("unsupported_parameter", "unsupported_value")):
         return None
     if _OUT_OF_RANGE.search(said.message) and not re.search("unsupported|not support|only", said.message, re.I):

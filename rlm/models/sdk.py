@@ -161,6 +161,9 @@ class SDKModel(Sampled):
                     continue
                 error = self._convert_error(exc, failed, name)
                 raise error from (exc if error is not exc else exc.__cause__)
+            for field in refused.keys() - self._refused.get(name, {}).keys():
+                way = _way(field, refused[field])
+                log(INFO, "%s: the endpoint refused the request; asked again %s, from now on", name, way)
             self._refused[name] = refused
             notes = tuple(self._refusal_note(name, field, other) for field, other in refused.items())
             return replace(reply, notes=(*reply.notes, *notes))
@@ -181,11 +184,10 @@ class SDKModel(Sampled):
         if field is None or field in self.required:
             return False
         refused[field] = rename(field, refused, sent)
-        log(INFO, "%s: the endpoint refuses %s; asked again %s", name, field, _instead(refused[field]))
         return True
 
     def _refusal_note(self, name: str, field: str, other: str | None) -> str:
-        return f"{Asked(name, self._where)} refuses {field}: asked {_instead(other)}"
+        return f"{Asked(name, self._where)} refuses {field}: asked {_way(field, other)}"
 
     def _convert_error(self, error: Exception, failed: Failed | None, model: str) -> LLMError:
         """The LLMError for what went wrong inside the backend: one line without the key."""
@@ -253,8 +255,9 @@ def read_failure(error: Exception) -> Failed | None:
     return Failed(said, status, response.headers)  # type: ignore[union-attr]
 
 
-def _instead(other: str | None) -> str:
-    return f"with {other}" if other else "without it"
+def _way(field: str, other: str | None) -> str:
+    """How a request is sent without a field."""
+    return f"with {other}" if other else f"without {'streaming' if field == 'stream' else field}"
 
 
 def client_options(options: SDKOptions) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def test_a_batch_is_bounded_to_16_at_once() -> None:
         time.sleep(0.01)
         with lock:
             now -= 1
-        return ""
+        return "yes"
 
     SubCalls(ScriptedLM(reply), Usage()).llm_query_batched([str(i) for i in range(50)])
     assert 2 <= most <= 16
