@@ -15,10 +15,17 @@ DROPPABLE = frozenset((
 ))  # fmt: skip
 """Fields without which a request still means the same. Others are the caller's own, and the refusal is his to read."""
 
+# What messages call them besides; a name of the API stands for itself.
+_SPOKEN = {
+    "reasoning_effort": r"reasoning[_. ]effort|effort", "reasoning": r"reasoning(?:\.effort)?|effort",
+    "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
+    "stop_sequences": r"stop[_ ]sequences?", "stream_options": "stream_options|include_usage",
+}  # fmt: skip
 _RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 
 _REFUSAL = re.compile(
-    r"unsupported|can(?:not|'t) stream|no stream|not (?:currently )?support|(?:n't|not) support|unrecogni[sz]ed|unknown|unexpected|not permitted"
+    r"unsupported|can(?:not|'t) stream|no stream|not (?:currently )?support|(?:n't|not) support|unrecogni[sz]ed"
+    r"|unknown|unexpected|not permitted"
     r"|not allowed|not available|not accept|only the default|only supports?|deprecated|not compatible|incompatible"
     r"|cannot (?:both )?be (?:used|specified|set)|can't be used|must (?:be|use) (?:set to |the default|1\b|false"
     r"|omitted|unset|verified)|may only be set|no such (?:field|parameter)|invalid (?:argument|field|parameter)"
@@ -65,4 +72,4 @@ def rename(name: str, refused: Collection[str], sent: Collection[str]) -> str | 
 
 
 def _word(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w])(?:{re.escape(name)})(?![\w])", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)(?:{_SPOKEN.get(name, re.escape(name))})(?!\w)", re.IGNORECASE)

@@ -79,18 +79,18 @@ def read_error(value: object, depth: int = 0) -> Said:
         return Said(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
     if not isinstance(value, dict) or depth >= _DEEPEST:
         return Said(one_line(value if value not in (None, "", [], {}) else "an error without words"))
-    inner = value.get("error") or value.get("errors")
+    inner = value.get("error") or value.get("errors") or value.get("detail")
     if isinstance(inner, (dict, list)):
-        found = read_error(inner, depth + 1)
-        return _fill(found, value)
+        return _fill(read_error(inner, depth + 1), value)
     said = inner if isinstance(inner, str) else None
     words = _words(value, depth) or said or value
     codes = (value.get("code"), value.get("type"), value.get("status"), said if words is not said else None,
              _inner(value, "innererror", "code"), _inner(value, "metadata", "error_type"))  # fmt: skip
     named = [str(each).lower() for each in codes if isinstance(each, (str, int)) and each not in ("", "error")]
-    field = value.get("param") or value.get("parameter") or _location(value)
+    place = _location(value)
+    field = value.get("param") or value.get("parameter") or place
     return Said(
-        one_line(words),
+        one_line(f"{place}: {words}" if place else words),
         " ".join(named),
         next((status for each in (*codes, value.get("status_code")) if (status := _status(each))), None),
         field if isinstance(field, str) else "",

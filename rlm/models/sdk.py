@@ -187,7 +187,7 @@ class SDKModel(Sampled):
         return True
 
     def _refusal_note(self, name: str, field: str, other: str | None) -> str:
-        return f"{Asked(name, self._where)} refuses {field}: asked {_way(field, other)}"
+        return f"{Asked(name, self._where)} refuses {field}: {f'sent as {other}' if other else 'left out'}"
 
     def _convert_error(self, error: Exception, failed: Failed | None, model: str) -> LLMError:
         """The LLMError for what went wrong inside the backend: one line without the key."""

@@ -1,0 +1,120 @@
+"""The table of quirks, sent by a server of this machine to the SDKs of today."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from quirks import PAGE, ROWS, TOO_LONG, Answer, Row, page_with, table
+
+from rlm import AnthropicLM, OpenAILM
+from rlm.errors import LLMError
+
+ASK = [{"role": "user", "content": "hi"}]
+PIECES = (1, 3, 0)
+"""Bytes of a piece; 0 for all at once."""
+
+
+class Server(ThreadingHTTPServer):
+    """Sends the answer of a row, in pieces."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.sent: Any = None
+        self.piece = 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def log_message(self, *args: Any) -> None:
+        """Quiet."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        sent = self.server.sent
+        answer: Answer = sent(request) if callable(sent) else sent
+        self.send_response(answer.status)
+        for name, value in {"content-type": answer.kind, "transfer-encoding": "chunked", **answer.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        size = self.server.piece or len(answer.body) or 1
+        pieces = [answer.body[at : at + size] for at in range(0, len(answer.body), size)]
+        chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+        self.wfile.write(chunks + b"0\r\n\r\n")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def models(server: Server) -> Iterator[dict[str, Any]]:
+    made = {
+        "chat": OpenAILM("m", base_url=f"{server.url}/v1", api_key="k"),
+        "responses": OpenAILM("m", base_url=f"{server.url}/v1", api_key="k", api="responses"),
+        "anthropic": AnthropicLM("m", base_url=server.url, api_key="k"),
+    }
+    yield made
+    for lm in made.values():
+        lm.close()
+
+
+def check(lm: Any, row: Row, streamed: bool) -> None:
+    lm = lm.with_sampling(
+        {k: v for k, v in row.options.items() if k != "extra_body"} | dict(row.options.get("extra_body", {}))
+    )
+    pieces: list[str] = []
+    try:
+        reply = lm.complete(ASK, model=row.name, on_delta=pieces.append if streamed else None)
+    except LLMError as error:
+        out = row.out
+        assert out.error is type(error), error
+        assert out.words in str(error)
+        assert "\n" not in str(error)
+        assert error.transient == out.again
+        assert {name: getattr(error, name) for name in out.more} == out.more
+        return
+    assert row.out.error is None, reply
+    assert (reply.text, reply.thinking, reply.cut, reply.called) == (
+        row.out.text, row.out.thinking, row.out.cut, row.out.called,
+    )  # fmt: skip
+    assert len(reply.notes) == len(row.out.notes)
+    assert all(words in note for words, note in zip(row.out.notes, reply.notes, strict=True))
+    if streamed:
+        assert "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16") == reply.text
+        assert all(pieces)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}: {row.name}")
+def test_what_comes_out(server: Server, models: dict[str, Any], row: Row) -> None:
+    for piece in PIECES:
+        for sent, streamed in ((row.streamed, True), (row.whole, False)):
+            if sent is not None:
+                server.sent, server.piece = sent, piece
+                check(models[row.api], row, streamed)
+
+
+def test_the_table_is_long_enough_and_its_names_differ() -> None:
+    assert len(ROWS) >= 80
+    assert len({(row.api, row.name) for row in ROWS}) == len(ROWS)
+    assert len(TOO_LONG) >= 10
+
+
+def test_the_page_has_the_table() -> None:
+    assert PAGE.read_text("utf-8") == page_with(table())
