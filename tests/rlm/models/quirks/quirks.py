@@ -150,17 +150,14 @@ def fails(words: str, error: type[LLMError] = LLMError, *, again: bool = False, 
     return Out(error=error, words=words, again=again, more=more)
 
 
-# --- text and thinking ---------------------------------------------------------------------------------------------
+# A row a line.
+# fmt: off
+
+# --- text and thinking ---
 
 chat("a plain reply", "the document of the API", Out(), streamed=events(HEL, LO, STOP), whole=message(content="hello"))
 both("null content, thinking beside it", "vllm-project/vllm#17357", Out("", "hm"), content=None, reasoning_content="hm")
-both(
-    "`reasoning_content` and text",
-    "vllm-project/vllm#17609",
-    Out("hello", "hm"),
-    content="hello",
-    reasoning_content="hm",
-)
+both("`reasoning_content` and text", "vllm-project/vllm#17609", Out("hello", "hm"), content="hello", reasoning_content="hm")
 both("`reasoning` and text", "sgl-project/sglang#28042", Out("hello", "hm"), content="hello", reasoning="hm")
 both(
     "the same thinking by two names",
@@ -193,29 +190,19 @@ both(
 )
 both("a list of plain texts", "kin of litellm#16272", Out(), content=["hel", "lo"])
 both("one part in place of a list", "kin of litellm#16272", Out(), content={"type": "text", "text": "hello"})
-both(
-    "text within an object", "assistants API: text.value", Out(), content=[{"type": "text", "text": {"value": "hello"}}]
-)
+both("text within an object", "assistants API: text.value", Out(), content=[{"type": "text", "text": {"value": "hello"}}])
 both(
     "parts that are no text",
     "Mistral: references",
     Out(),
-    content=[
-        {"type": "reference", "reference_ids": [1]},
-        {"type": "text", "text": "hello"},
-        None,
-        7,
-        {"type": "image"},
-    ],
+    content=[{"type": "reference", "reference_ids": [1]}, {"type": "text", "text": "hello"}, None, 7, {"type": "image"}],
 )
 both("an empty list", "kin of litellm#16272", Out(""), content=[])
 chat(
     "a pair of surrogates in two pieces",
     "aider-AI/aider#3693",
     Out("a\U0001f600"),
-    streamed=events(
-        "data: " + json.dumps(delta(content="a\ud83d")), "data: " + json.dumps(delta(content="\ude00")), STOP
-    ),
+    streamed=events("data: " + json.dumps(delta(content="a\ud83d")), "data: " + json.dumps(delta(content="\ude00")), STOP),
 )
 chat(
     "bytes that are no UTF-8",
@@ -238,27 +225,10 @@ chat(
 )
 chat("choices that are no list", "kin of essex-toolkit#387", Out(), streamed=events({"choices": {}}, HEL, LO, STOP))
 chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events({"choices": [None]}, HEL, LO, STOP))
-chat(
-    "`message: null`",
-    "BerriAI/litellm#40864",
-    Out(""),
-    whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}),
-)
-chat(
-    "`choices: null`, whole",
-    "langchain-ai/langchainjs#11417",
-    fails("an answer without choices"),
-    whole=body({"id": "1", "choices": None}),
-)
-chat(
-    "`choices: []`, whole",
-    "langchain-ai/langchainjs#11417",
-    fails("an answer without choices"),
-    whole=body({"id": "1", "choices": []}),
-)
-chat(
-    "a JSON text in place of an object", "kin of langchainjs#11417", fails("without choices: oops"), whole=body("oops")
-)
+chat("`message: null`", "BerriAI/litellm#40864", Out(""), whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}))
+chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("an answer without choices"), whole=body({"id": "1", "choices": None}))
+chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("an answer without choices"), whole=body({"id": "1", "choices": []}))
+chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("without choices: oops"), whole=body("oops"))
 chat(
     "legacy `text`",
     "completions API",
@@ -266,50 +236,17 @@ chat(
     streamed=events(choice(text="hel"), choice("stop", text="lo")),
     whole=body({"choices": [{"text": "hello", "finish_reason": "stop"}]}),
 )
+chat("`message` in the chunks", "proxies that cut whole replies", Out(), streamed=events(choice("stop", message={"content": "hello"})))
+chat("the whole message again in the last chunk", "kin", Out(), streamed=events(HEL, LO, choice("stop", delta={}, message={"content": "hello"})))
+chat("two choices", "n=2", Out(), streamed=events(HEL, {"choices": [{"index": 1, "delta": {"content": "other"}}]}, LO, STOP))
 chat(
-    "`message` in the chunks",
-    "proxies that cut whole replies",
-    Out(),
-    streamed=events(choice("stop", message={"content": "hello"})),
-)
-chat(
-    "the whole message again in the last chunk",
-    "kin",
-    Out(),
-    streamed=events(HEL, LO, choice("stop", delta={}, message={"content": "hello"})),
-)
-chat(
-    "two choices",
-    "n=2",
-    Out(),
-    streamed=events(HEL, {"choices": [{"index": 1, "delta": {"content": "other"}}]}, LO, STOP),
-)
-chat(
-    "comments and pings",
-    "OpenRouter: comments",
-    Out(),
-    streamed=events(": OPENROUTER PROCESSING", HEL, ": ping", "event: ping\ndata: {}", LO, STOP),
+    "comments and pings", "OpenRouter: comments", Out(), streamed=events(": OPENROUTER PROCESSING", HEL, ": ping", "event: ping\ndata: {}", LO, STOP)
 )
 chat("lines that end in CR LF", "OpenRouter", Out(), streamed=events(HEL, LO, STOP, end="\r\n"))
 chat("lines that end in CR", "the standard of events", Out(), streamed=events(HEL, LO, STOP, end="\r"))
-chat(
-    "no space behind the colon",
-    "the standard of events",
-    Out(),
-    streamed=Answer(events(HEL, LO, STOP).body.replace(b"data: ", b"data:"), EVENTS),
-)
-chat(
-    "fields id and retry",
-    "the standard of events",
-    Out(),
-    streamed=events("id: 1\nretry: 10\ndata: " + json.dumps(HEL), LO, STOP),
-)
-chat(
-    "data in two lines",
-    "the standard of events",
-    Out(),
-    streamed=events('data: {"choices": [{"delta":\ndata: {"content": "hello"}}]}', STOP),
-)
+chat("no space behind the colon", "the standard of events", Out(), streamed=Answer(events(HEL, LO, STOP).body.replace(b"data: ", b"data:"), EVENTS))
+chat("fields id and retry", "the standard of events", Out(), streamed=events("id: 1\nretry: 10\ndata: " + json.dumps(HEL), LO, STOP))
+chat("data in two lines", "the standard of events", Out(), streamed=events('data: {"choices": [{"delta":\ndata: {"content": "hello"}}]}', STOP))
 chat("a BOM before the stream", "kin", Out(), streamed=Answer(b"\xef\xbb\xbf" + events(HEL, LO, STOP).body, EVENTS))
 chat("events of unknown names", "OpenRouter", Out(), streamed=events('event: status\ndata: {"step": 1}', HEL, LO, STOP))
 chat("empty data, null, numbers", "kin", Out(), streamed=events("data:", "data: null", "data: 5", HEL, LO, STOP))
@@ -318,12 +255,7 @@ chat("no empty line at the end", "kin", Out(), streamed=Answer(events(HEL, LO, S
 chat("a stream under the type text/plain", "proxies", Out(), streamed=Answer(events(HEL, LO, STOP).body, "text/plain"))
 chat("JSON in answer to a stream", "proxies that do not stream", Out(), streamed=message(content="hello"))
 chat("a stream in answer to a plain request", "proxies that always stream", Out(), whole=events(HEL, LO, STOP))
-chat(
-    "white space before the JSON",
-    "keep-alive of proxies",
-    Out(),
-    whole=Answer(b"\n \n" + message(content="hello").body),
-)
+chat("white space before the JSON", "keep-alive of proxies", Out(), whole=Answer(b"\n \n" + message(content="hello").body))
 
 # --- ends ----------------------------------------------------------------------------------------------------------
 
@@ -336,13 +268,7 @@ both(
     reasoning_content="hm",
     finish="length",
 )
-both(
-    "`model_length` of Mistral",
-    "Mistral: finish_reason",
-    Out("hello", cut=True),
-    content="hello",
-    finish="model_length",
-)
+both("`model_length` of Mistral", "Mistral: finish_reason", Out("hello", cut=True), content="hello", finish="model_length")
 both("`MAX_TOKENS` of Gemini", "HKUDS/Vibe-Trading#308", Out("hello", cut=True), content="hello", finish="MAX_TOKENS")
 both(
     "`model_context_window_exceeded` of z.ai",
@@ -373,26 +299,14 @@ both(
     content=None,
     finish="content_filter: PROHIBITED_CONTENT",
 )
-both(
-    "`sensitive` of z.ai",
-    "anomalyco/opencode#44092",
-    fails("sensitive", ReplyRefused, reason="content_filter"),
-    content="h",
-    finish="sensitive",
-)
+both("`sensitive` of z.ai", "anomalyco/opencode#44092", fails("sensitive", ReplyRefused, reason="content_filter"), content="h", finish="sensitive")
 chat(
     "`promptFeedback` of Gemini",
     "simonw/llm-gemini#80",
     fails("PROHIBITED_CONTENT", ReplyRefused, reason="content_filter"),
     whole=body({"choices": None, "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),
 )
-both(
-    "a refusal",
-    "genkit-ai/genkit#6259",
-    fails("the model refused: I cannot", ReplyRefused, reason="refusal"),
-    content=None,
-    refusal="I cannot",
-)
+both("a refusal", "genkit-ai/genkit#6259", fails("the model refused: I cannot", ReplyRefused, reason="refusal"), content=None, refusal="I cannot")
 both(
     "a refusal as a part",
     "structured outputs",
@@ -418,19 +332,9 @@ both(
 )
 both("an empty list of tool calls", "vllm: tool_calls []", Out(), content="hello", tool_calls=[])
 chat("no reason, but [DONE] (Ollama)", "ollama/ollama#4357", Out(), streamed=events(HEL, LO))
-chat(
-    "empty texts as reasons, and [DONE]",
-    "ollama/ollama#4357",
-    Out(),
-    streamed=events(delta("", content="hel"), delta("", content="lo")),
-)
+chat("empty texts as reasons, and [DONE]", "ollama/ollama#4357", Out(), streamed=events(delta("", content="hel"), delta("", content="lo")))
 chat("a reason, and no [DONE]", "kin of pydantic-ai#6610", Out(), streamed=events(HEL, LO, STOP, done=False))
-chat(
-    "neither reason nor [DONE]",
-    "pydantic/pydantic-ai#6610",
-    fails("the stream ended in the middle", again=True),
-    streamed=events(HEL, done=False),
-)
+chat("neither reason nor [DONE]", "pydantic/pydantic-ai#6610", fails("the stream ended in the middle", again=True), streamed=events(HEL, done=False))
 chat(
     "the same behind a chunk of usage",
     "earendil-works/pi#8460",
@@ -438,19 +342,8 @@ chat(
     streamed=events(HEL, {"choices": [], "usage": USAGE}, done=False),
 )
 chat("half an event", "oh-my-pi#8563", fails("no JSON", again=True), streamed=Answer(events(HEL).body[:40], EVENTS))
-chat(
-    "`error` as a reason",
-    "gethouston/houston#1211",
-    fails("broke off (error)", again=True),
-    streamed=events(HEL, delta("error")),
-)
-both(
-    "`network_error` of z.ai",
-    "genkit-ai/genkit#6259",
-    fails("broke off", again=True),
-    content="h",
-    finish="network_error",
-)
+chat("`error` as a reason", "gethouston/houston#1211", fails("broke off (error)", again=True), streamed=events(HEL, delta("error")))
+both("`network_error` of z.ai", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="network_error")
 both(
     "`insufficient_system_resource` of DeepSeek",
     "genkit-ai/genkit#6259",
@@ -468,56 +361,32 @@ def error(name: str, source: str, out: Out, value: Any) -> None:
     chat(name, source, out, streamed=events(HEL, value), whole=body(value))
 
 
-error(
-    "an error in status 200",
-    "langchain-ai/langchainjs#11417",
-    fails("no such thing"),
-    {"error": {"message": "no such thing", "code": 400}},
-)
+error("an error in status 200", "langchain-ai/langchainjs#11417", fails("no such thing"), {"error": {"message": "no such thing", "code": 400}})
 error(
     "429 in status 200",
     "UKGovernmentBEIS/inspect_ai#1534",
     fails("slow down", RateLimited, again=True),
     {"error": {"message": "slow down", "code": 429}},
 )
-error(
-    "the same as a text",
-    "kin of inspect_ai#1534",
-    fails("slow down", RateLimited, again=True),
-    {"error": {"message": "slow down", "code": "429"}},
-)
+error("the same as a text", "kin of inspect_ai#1534", fails("slow down", RateLimited, again=True), {"error": {"message": "slow down", "code": "429"}})
 error(
     "`rate_limit_exceeded`",
     "openai: codes",
     fails("slow down", RateLimited, again=True),
     {"error": {"message": "slow down", "code": "rate_limit_exceeded", "type": "requests"}},
 )
-error(
-    "502 in status 200",
-    "OpenJarvis#970",
-    fails("bad gateway", again=True),
-    {"error": {"message": "bad gateway", "code": 502}},
-)
+error("502 in status 200", "OpenJarvis#970", fails("bad gateway", again=True), {"error": {"message": "bad gateway", "code": 502}})
 error(
     "words of the provider behind a router",
     "OpenRouter: metadata.raw",
     fails("Provider returned error: overloaded", RateLimited, again=True),
-    {
-        "error": {
-            "message": "Provider returned error",
-            "code": 429,
-            "metadata": {"raw": '{"error": {"message": "overloaded"}}', "provider_name": "P"},
-        }
-    },
+    {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": '{"error": {"message": "overloaded"}}', "provider_name": "P"}}},
 )
 error(
     "an error beside a choice",
     "damianvtran/local-operator#223",
     fails("gone", again=True),
-    {
-        "error": {"code": "server_error", "message": "gone"},
-        "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
-    },
+    {"error": {"code": "server_error", "message": "gone"}, "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]},
 )
 error(
     "an error within the choice",
@@ -544,12 +413,7 @@ error(
     fails("quota", RateLimited, again=True),
     [{"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}}],
 )
-error(
-    "`base_resp` of MiniMax",
-    "MiniMax: base_resp",
-    fails("not enough"),
-    {"base_resp": {"status_code": 1008, "status_msg": "not enough"}},
-)
+error("`base_resp` of MiniMax", "MiniMax: base_resp", fails("not enough"), {"base_resp": {"status_code": 1008, "status_msg": "not enough"}})
 error("`detail` of FastAPI", "FastAPI", fails("Not Found"), {"detail": "Not Found"})
 error("`success: false`", "apache/rocketmq-dashboard#2178", fails("down"), {"success": False, "msg": "down", "code": 1})
 chat(
@@ -590,30 +454,13 @@ status(
     429,
     retry_after="4",
 )
-status(
-    "a spent quota",
-    "openai: insufficient_quota",
-    fails("quota"),
-    {"error": {"message": "quota", "code": "insufficient_quota"}},
-    429,
-)
-status(
-    "400 with the word upstream",
-    "report 22",
-    fails("upstream provider: bad image"),
-    {"error": {"message": "upstream provider: bad image"}},
-)
+status("a spent quota", "openai: insufficient_quota", fails("quota"), {"error": {"message": "quota", "code": "insufficient_quota"}}, 429)
+status("400 with the word upstream", "report 22", fails("upstream provider: bad image"), {"error": {"message": "upstream provider: bad image"}})
 status(
     "a filter of Azure",
     "Azure: ResponsibleAIPolicyViolation",
     fails("filtered", ReplyRefused, reason="content_filter"),
-    {
-        "error": {
-            "message": "The prompt was filtered",
-            "code": "content_filter",
-            "innererror": {"code": "ResponsibleAIPolicyViolation"},
-        }
-    },
+    {"error": {"message": "The prompt was filtered", "code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}},
 )
 status("404 without a word of a model", "base_url without /v1", fails("no API at"), {"detail": "Not Found"}, 404)
 chat(
@@ -653,15 +500,7 @@ TOO_LONG = [
         {"code": 500, "type": "exceed_context_size_error", "n_prompt_tokens": 1407, "n_ctx": 256},
         500,
     ),
-    (
-        "Anthropic, by a router",
-        "earendil-works/pi#129",
-        208310,
-        200000,
-        "prompt is too long: 208310 tokens > 200000 maximum",
-        {},
-        400,
-    ),
+    ("Anthropic, by a router", "earendil-works/pi#129", 208310, 200000, "prompt is too long: 208310 tokens > 200000 maximum", {}, 400),
     (
         "Gemini",
         "earendil-works/pi#129",
@@ -677,8 +516,7 @@ TOO_LONG = [
         "lmstudio-ai/lmstudio-bug-tracker#237",
         15857,
         4096,
-        "Trying to keep the first 15857 tokens when context the "
-        "overflows. However, the model is loaded with context length of only 4096 tokens",
+        "Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
         {},
         400,
     ),
@@ -687,8 +525,7 @@ TOO_LONG = [
         "LibreChat-AI/agents#330",
         8000,
         6000,
-        "Request too large for model `x` on tokens per minute (TPM): Limit 6000, "
-        "Requested 8000, please reduce your message size",
+        "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8000, please reduce your message size",
         {"code": "rate_limit_exceeded", "type": "tokens"},
         413,
     ),
@@ -697,8 +534,7 @@ TOO_LONG = [
         "LibreChat-AI/agents#330",
         50000,
         30000,
-        "Request too large for m on tokens per min (TPM): Limit 30000, Requested "
-        "50000. The input or output tokens must be reduced",
+        "Request too large for m on tokens per min (TPM): Limit 30000, Requested 50000. The input or output tokens must be reduced",
         {"code": "rate_limit_exceeded"},
         429,
     ),
@@ -712,15 +548,7 @@ TOO_LONG = [
         {"code": "3051"},
         400,
     ),
-    (
-        "Poolside",
-        "earendil-works/pi#4943",
-        131393,
-        131040,
-        "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
-        {},
-        422,
-    ),
+    ("Poolside", "earendil-works/pi#4943", 131393, 131040, "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.", {}, 422),
 ]
 for maker, source, tokens, window, words, more, code in TOO_LONG:
     status(
@@ -750,8 +578,7 @@ refused(
     "refuses temperature: left out",
     refuses(
         "temperature",
-        "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is "
-        "supported.",
+        "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported.",
         param="temperature",
         code="unsupported_value",
     ),
@@ -782,19 +609,13 @@ refused(
         param="max_tokens",
         instead="max_completion_tokens",
     ),
-    extra_body={"max_tokens": 9},
+    max_tokens=9,
 )
 refused(
     "`max_completion_tokens`, but `max_tokens`",
     "Mistral: extra_forbidden",
     "refuses max_completion_tokens: sent as max_tokens",
-    refuses(
-        "max_completion_tokens",
-        "Extra inputs are not permitted",
-        status=422,
-        param="max_completion_tokens",
-        instead="max_tokens",
-    ),
+    refuses("max_completion_tokens", "Extra inputs are not permitted", status=422, param="max_completion_tokens", instead="max_tokens"),
     max_completion_tokens=9,
 )
 refused(
@@ -827,9 +648,7 @@ chat(
     "an organisation that may not stream",
     "openai: verify to stream",
     Out(notes=("refuses stream: left out",)),
-    streamed=refuses(
-        "stream", "Your organization must be verified to stream this model.", param="stream", code="unsupported_value"
-    ),
+    streamed=refuses("stream", "Your organization must be verified to stream this model.", param="stream", code="unsupported_value"),
 )
 chat(
     "a model that does not stream",
@@ -859,15 +678,7 @@ def item(*parts: Any) -> dict[str, Any]:
 
 
 def response(*output: Any, status: str = "completed", **more: Any) -> dict[str, Any]:
-    return {
-        "id": "r",
-        "object": "response",
-        "status": status,
-        "output": list(output),
-        "usage": USED,
-        "error": None,
-        **more,
-    }
+    return {"id": "r", "object": "response", "status": status, "output": list(output), "usage": USED, "error": None, **more}
 
 
 def end(value: dict[str, Any]) -> dict[str, Any]:
@@ -921,9 +732,7 @@ responses(
     response(item({"type": "refusal", "refusal": "I cannot"})),
     {"type": "response.refusal.delta", "delta": "I cannot"},
 )
-responses(
-    "a function call", "report 4", Out("", called="python"), response({"type": "function_call", "name": "python"})
-)
+responses("a function call", "report 4", Out("", called="python"), response({"type": "function_call", "name": "python"}))
 responses(
     "`failed`",
     "openai: server_error",
@@ -960,9 +769,7 @@ def block(index: int, kind: str, **fields: Any) -> dict[str, Any]:
     return {"type": "content_block_start", "index": index, "content_block": {"type": kind, **fields}}
 
 
-def claude(
-    name: str, source: str, out: Out, *content: dict[str, Any], reason: Any = "end_turn", last: bool = True, **more: Any
-) -> None:
+def claude(name: str, source: str, out: Out, *content: dict[str, Any], reason: Any = "end_turn", last: bool = True, **more: Any) -> None:
     """A message of these blocks: streamed in pieces, and whole."""
     start = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "m", "stop_reason": None,
              "usage": {"input_tokens": 11, "output_tokens": 1}}  # fmt: skip
@@ -971,17 +778,11 @@ def claude(
         kind = one["type"]
         if kind in ("text", "thinking"):
             sent.append(block(index, kind, **{kind: ""}))
-            sent.append(
-                {"type": "content_block_delta", "index": index, "delta": {"type": f"{kind}_delta", kind: one[kind]}}
-            )
+            sent.append({"type": "content_block_delta", "index": index, "delta": {"type": f"{kind}_delta", kind: one[kind]}})
         else:
             sent.append(block(index, **{"kind": kind}, **{k: v for k, v in one.items() if k != "type"}))
         sent.append({"type": "content_block_stop", "index": index})
-    sent += (
-        [{"type": "message_delta", "delta": {"stop_reason": reason, **more}, "usage": {"output_tokens": 7}}]
-        if reason
-        else []
-    )
+    sent += [{"type": "message_delta", "delta": {"stop_reason": reason, **more}, "usage": {"output_tokens": 7}}] if reason else []
     sent += [{"type": "message_stop"}] if last else []
     whole = body({**start, "content": list(content), "stop_reason": reason, **more}) if last else None
     ROWS.append(Row(name, source, out, events(*sent, done=False, named=True), whole, "anthropic"))
@@ -992,16 +793,8 @@ claude("a plain reply", "the document of the API", Out(), HELLO)
 claude("thinking before it", "extended thinking", Out("hello", "hm"), THOUGHT, HELLO)
 claude("redacted thinking", "extended thinking", Out(), {"type": "redacted_thinking", "data": "x"}, HELLO)
 claude("`max_tokens`", "report 4", Out("hello", cut=True), HELLO, reason="max_tokens")
-claude(
-    "`max_tokens` within the thinking", "LiveBench/LiveBench#425", Out("", "hm", cut=True), THOUGHT, reason="max_tokens"
-)
-claude(
-    "`model_context_window_exceeded`",
-    "turnstonelabs/turnstone#1162",
-    Out("hello", cut=True),
-    HELLO,
-    reason="model_context_window_exceeded",
-)
+claude("`max_tokens` within the thinking", "LiveBench/LiveBench#425", Out("", "hm", cut=True), THOUGHT, reason="max_tokens")
+claude("`model_context_window_exceeded`", "turnstonelabs/turnstone#1162", Out("hello", cut=True), HELLO, reason="model_context_window_exceeded")
 claude("`refusal`", "AstroVela/vane#476", fails("the model refused", ReplyRefused, reason="refusal"), reason="refusal")
 claude(
     "`refusal` with its reason",
@@ -1011,32 +804,17 @@ claude(
     stop_details={"type": "refusal", "explanation": "of weapons"},
 )
 claude(
-    "a use of a tool",
-    "laravel/ai#881",
-    Out("", called="python"),
-    {"type": "tool_use", "id": "t", "name": "python", "input": {}},
-    reason="tool_use",
+    "a use of a tool", "laravel/ai#881", Out("", called="python"), {"type": "tool_use", "id": "t", "name": "python", "input": {}}, reason="tool_use"
 )
-claude(
-    "`pause_turn`", "tetsuo-ai/agenc-core#2111", fails("broke off (pause_turn)", again=True), HELLO, reason="pause_turn"
-)
+claude("`pause_turn`", "tetsuo-ai/agenc-core#2111", fails("broke off (pause_turn)", again=True), HELLO, reason="pause_turn")
 claude("no content", "spacedriveapp/spacebot#171", Out(""))
-claude(
-    "a stream without its end",
-    "kin of pydantic-ai#6610",
-    fails("ended in the middle", again=True),
-    HELLO,
-    reason=None,
-    last=False,
-)
+claude("a stream without its end", "kin of pydantic-ai#6610", fails("ended in the middle", again=True), HELLO, reason=None, last=False)
 ROWS.append(
     Row(
         "overloaded in the stream",
         "Anthropic: error events",
         fails("Overloaded", again=True),
-        events(
-            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, done=False, named=True
-        ),
+        events({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, done=False, named=True),
         body({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
         "anthropic",
     )
@@ -1046,16 +824,7 @@ ROWS.append(
         "too long a prompt",
         "opencode#18853",
         fails("", PromptTooLong, tokens=208310, window_tokens=200000),
-        body(
-            {
-                "type": "error",
-                "error": {
-                    "type": "invalid_request_error",
-                    "message": "prompt is too long: 208310 tokens > 200000 maximum",
-                },
-            },
-            400,
-        ),
+        body({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 208310 tokens > 200000 maximum"}}, 400),
         None,
         "anthropic",
     )
@@ -1068,10 +837,7 @@ ROWS.append(
         body(
             {
                 "type": "error",
-                "error": {
-                    "type": "invalid_request_error",
-                    "message": "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000",
-                },
+                "error": {"type": "invalid_request_error", "message": "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"},
             },
             400,
         ),
@@ -1079,32 +845,14 @@ ROWS.append(
         "anthropic",
     )
 )
-ROWS.append(
-    Row(
-        "a web page",
-        "base_url",
-        fails("a web page"),
-        Answer(b"<html><title>hi</title></html>", HTML),
-        None,
-        "anthropic",
-    )
-)
+ROWS.append(Row("a web page", "base_url", fails("a web page"), Answer(b"<html><title>hi</title></html>", HTML), None, "anthropic"))
 ROWS.append(
     Row(
         "`temperature` refused",
         "ecosystem 4",
         Out("hello", notes=("refuses temperature",)),
         lambda request: (
-            body(
-                {
-                    "type": "error",
-                    "error": {
-                        "type": "invalid_request_error",
-                        "message": "`temperature` is deprecated for this model.",
-                    },
-                },
-                400,
-            )
+            body({"type": "error", "error": {"type": "invalid_request_error", "message": "`temperature` is deprecated for this model."}}, 400)
             if "temperature" in request
             else ROWS_PLAIN()
         ),
@@ -1131,9 +879,7 @@ def table() -> str:
     lines: list[str] = []
     for api, title in _TITLES.items():
         lines += [f"### {title}", "", "| sent | seen in | comes out |", "|---|---|---|"]
-        lines += [
-            f"| {row.name} | {row.source} | {row.out.describe()} |".replace("\n", " ") for row in ROWS if row.api == api
-        ]
+        lines += [f"| {row.name} | {row.source} | {row.out.describe()} |".replace("\n", " ") for row in ROWS if row.api == api]
         lines.append("")
     return "\n".join(lines)
 
