@@ -119,8 +119,7 @@ def _read_blocks(blocks: Sequence[object], heard: Heard, on_delta: Listener | No
     for block in blocks:
         kind = get(block, "type")
         if isinstance(kind, str) and "tool_use" in kind:
-            name = get(block, "name")
-            heard.called = heard.called or (name if isinstance(name, str) and name else "unnamed")
+            heard.call(get(block, "name"))
             continue
         text, thinking, _ = read_parts(block)
         heard.think(thinking, on_delta)

@@ -70,8 +70,7 @@ def _read_choice(value: object, heard: Heard, on_delta: Listener | None) -> None
     heard.refusal += [said for said in refusals if isinstance(said, str) and said]
     calls, call = message.get("tool_calls"), message.get("function_call")
     if calls or call:
-        name = get(first_of(calls), "function", "name") or get(call, "name")
-        heard.called = heard.called or (name if isinstance(name, str) and name else "unnamed")
+        heard.call(get(first_of(calls), "function", "name") or get(call, "name"))
     heard.end(get(choice, "finish_reason"))
     filtered = get(choice, "content_filter_results")
     if isinstance(filtered, dict) and isinstance(filtered.get("error"), dict):

@@ -14,6 +14,8 @@ from rlm.errors import LLMError, ReplyRefused
 from rlm.models.lm import Reply, TokenDetails
 from rlm.models.said import Asked, Failed, find_error, one_line
 
+_NAME_CHARACTERS = 80
+"""Of a reason or the name of a tool."""
 _CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "token_limit",
         "context_window_exceeded", "context_length", "max_length", "incomplete")  # fmt: skip
 _REFUSED = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "refused",
@@ -88,7 +90,11 @@ class Heard:
     def end(self, reason: object) -> None:
         """Take the reason of the end; null and the empty text are none."""
         if isinstance(reason, str) and reason:
-            self.ended, self.whole = reason, True
+            self.ended, self.whole = one_line(reason)[:_NAME_CHARACTERS], True
+
+    def call(self, name: object) -> None:
+        """Take the name of a tool that is called; the first counts."""
+        self.called = self.called or (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
 
     def check(self, value: object) -> None:
         """Raise the failure that a value tells of, whatever its status is."""

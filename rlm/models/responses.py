@@ -79,8 +79,7 @@ def _read_response(response: object, heard: Heard, on_delta: Listener | None) ->
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
         elif isinstance(kind, str) and kind.endswith("_call"):
-            name = get(item, "name")
-            heard.called = heard.called or (name if isinstance(name, str) and name else kind)
+            heard.call(get(item, "name") or kind)
     if not heard.thinking:
         heard.think("".join(thinking), on_delta)
     if not heard.text:

@@ -5,12 +5,14 @@ python tests/rlm/models/quirks/fuzz.py 50000 [SEED]
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from quirks import ROWS, Answer, Row
@@ -38,26 +40,28 @@ class Fuzz:
     """Calls with hostile answers, each decided by its number and the seed."""
 
     def __init__(self, seed: int) -> None:
-        import anthropic
-        import httpx2
-        import openai
-
-        self._httpx = httpx2
         self._random = random.Random(seed)
         self._requests = 0
         self._bodies: dict[str, list[bytes]] = {"chat": [], "responses": [], "anthropic": []}
         for row in ROWS:
             self._bodies[row.api] += [sent.body for sent in _answers(row) if len(sent.body) < 5_000]
-        http = httpx2.Client(transport=httpx2.MockTransport(self._answer))
-        options: dict[str, Any] = {"api_key": "sk-secret-key", "http_client": http, "max_retries": 0}
         self.models: dict[str, SDKModel] = {
             "chat": OpenAILM("m", base_url="http://x/v1", temperature=0, reasoning_effort="low"),
             "responses": OpenAILM("m", base_url="http://x/v1", api="responses", max_completion_tokens=9),
             "anthropic": AnthropicLM("m", base_url="http://x", temperature=0),
         }
+        self._layers: dict[str, Any] = {}
         for api, lm in self.models.items():
-            sdk = anthropic.Anthropic if api == "anthropic" else openai.OpenAI
-            lm._client._connect = lambda sdk=sdk, url=lm.base_url: sdk(base_url=url, **options)  # type: ignore[misc]
+            lm._client._connect = partial(self._connect, api, lm.base_url)
+
+    def _connect(self, api: str, url: str) -> Any:
+        """A client of the SDK over an HTTP layer without a network, of the package that this SDK takes."""
+        sdk = importlib.import_module("anthropic" if api == "anthropic" else "openai")
+        base = importlib.import_module(f"{sdk.__name__}._base_client")
+        layer = self._layers[api] = getattr(base, "httpx2", None) or base.httpx
+        http = layer.Client(transport=layer.MockTransport(self._answer))
+        make = sdk.Anthropic if api == "anthropic" else sdk.OpenAI
+        return make(base_url=url, api_key="sk-secret-key", http_client=http, max_retries=0)
 
     def call(self, number: int) -> str:
         """Make one call. The kind of what came out; raises what should not have come out."""
@@ -82,16 +86,14 @@ class Fuzz:
 
     def _answer(self, request: Any) -> Any:
         self._requests += 1
-        r = self._random
+        r, layer = self._random, self._layers[self._api]
         headers = {"content-type": r.choice(["text/event-stream", "application/json", "text/html", "nonsense"])}
         if r.random() < 0.1:
             headers["retry-after"] = r.choice(["4", "-1", "soon", "nan", "1e999", "Wed, 21 Oct 2015 07:28:00 GMT"])
         if r.random() < 0.03:
             headers["content-encoding"] = r.choice(["gzip", "deflate", "nonsense"])
         body = self._mutate(r.choice(self._bodies[self._api if r.random() < 0.9 else "chat"]))
-        return self._httpx.Response(
-            r.choice(STATUSES), headers=headers, stream=_Pieces(self._pieces(body), self._httpx)
-        )
+        return layer.Response(r.choice(STATUSES), headers=headers, stream=_Pieces(self._pieces(body, layer), layer))
 
     def _mutate(self, body: bytes) -> bytes:
         r = self._random
@@ -131,16 +133,14 @@ class Fuzz:
             return {key: one for key, one in value.items() if key != name}
         return {**value, name: self._changed(value[name])}
 
-    def _pieces(self, body: bytes) -> Iterator[bytes]:
+    def _pieces(self, body: bytes, layer: Any) -> Iterator[bytes]:
         r = self._random
         size = r.choice([1, 3, 50, 10_000])
         breaks = r.random() < 0.05
         for at in range(0, len(body), size):
             yield body[at : at + size]
             if breaks and r.random() < 0.3:
-                raise r.choice([self._httpx.ReadError, self._httpx.RemoteProtocolError, self._httpx.ReadTimeout])(
-                    "broke"
-                )
+                raise r.choice([layer.ReadError, layer.RemoteProtocolError, layer.ReadTimeout])("broke")
 
 
 def _answers(row: Row) -> list[Answer]:
