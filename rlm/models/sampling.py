@@ -50,7 +50,7 @@ class Sampled:
             if name in _OURS:
                 raise UnknownOption(f"{name!r} is no option of sampling: the run sets it")
             try:
-                json.dumps(value, allow_nan=False)
+                json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
             except (TypeError, ValueError) as exc:
                 raise UnknownOption(f"the option {name}={value!r} cannot be sent: {exc}") from None
         return options

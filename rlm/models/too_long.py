@@ -22,8 +22,10 @@ _WINDOW = (
 _WORDS = re.compile(
     rf"maximum (?:context|prompt|input|model|sequence) length|maximum (?:number of )?(?:input )?tokens allowed"
     rf"|(?:prompt|input|request|messages?|conversation|inputs|context)\b[^.]{{0,60}}?\btoo (?:long|large|big)\b"
-    rf"|{_TEXT}\b.{{0,80}}?{_OVER}.{{0,60}}?(?:{_WINDOW}|limit of [\d,]{{3}}|[\d,]{{3}} tokens)|{_WINDOW}.{{0,40}}?(?:\bis\b |has been |was )?{_OVER}"
-    rf"|reached (?:the )?context (?:length|window)|context the overflows|reduce (?:the|your) (?:length|size|prompt|input|message)"
+    rf"|{_TEXT}\b.{{0,80}}?{_OVER}.{{0,60}}?(?:{_WINDOW}|limit of [\d,]{{3}}|[\d,]{{3}} tokens)"
+    rf"|{_WINDOW}.{{0,40}}?(?:\bis\b |has been |was )?{_OVER}"
+    rf"|reached (?:the )?context (?:length|window)|context the overflows"
+    rf"|reduce (?:the|your) (?:length|size|prompt|input|message)"
     rf"|range of input length|prompt exceeds|exceeded model token limit"
     rf"|too many tokens: |extra usage is required for long context",
     re.IGNORECASE | re.DOTALL,
@@ -47,7 +49,8 @@ _LIMITS = [
         r"(?:>|<=|less than|\[\d+, ?)\s*#",
         r"# (?:token )?(?:maximum|max)\b",
         r"(?:maximum (?:context|prompt|input|model|allowed)[^\d]{0,40}|context (?:length|window|size)[^\d]{0,40}"
-        r"|maximum[^\d]{0,60}|max_seq_len[^\d]{0,9}|max_model_len[^\d]{0,9}|limit[^\d]{0,30}|max size[^\d]{0,9}|exceed\w*[^\d]{0,9})#",
+        r"|maximum[^\d]{0,60}|max_seq_len[^\d]{0,9}|max_model_len[^\d]{0,9}|limit[^\d]{0,30}|max size[^\d]{0,9}"
+        r"|exceed\w*[^\d]{0,9})#",
     )
 ]
 _COUNT = re.compile(rf"(?<![\w.\-]){_NUMBER}(?![\w.]*\w)")
