@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -98,7 +99,8 @@ class Loop:
                 self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
             self._run_all(parsed.blocks, cells)
-            final, notice = (cells[-1].result.final_answer, None) if cells else self._text_answer(parsed.final)
+            written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
+            final, notice = (cells[-1].result.final_answer, None) if cells else self._text_answer(written)
             reason = "answer" if final is not None else self.gate.spent
             if final is not None:
                 claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
@@ -204,6 +206,14 @@ class Loop:
         replies = [message["content"] for message in messages if message["role"] == "assistant"]
         texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
         return draft or next((text for text in texts if text), "")
+
+
+def _is_closed(final: TextFinal | None, text: str) -> bool:
+    """Whether a line of `text` ends with the parenthesis that closes the answer. In a reply that was cut another one
+    may be part of a longer answer, as in `FINAL(two things: 1) one`."""
+    return (
+        final is not None and re.search(rf"{re.escape(final.text)}['\"]*\s*\)[ \t]*$", text, re.MULTILINE) is not None
+    )
 
 
 def _answer_words(reply: ParsedReply) -> str:

@@ -1,4 +1,4 @@
-"""Ask models of many other makers through the library any-llm (extra `models`): Gemini, Azure, OpenRouter, Bedrock."""
+"""Ask models of makers with APIs of their own through the library any-llm: Azure, Bedrock, Vertex AI and others."""
 
 from __future__ import annotations
 

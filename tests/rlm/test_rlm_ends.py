@@ -154,6 +154,20 @@ def test_the_model_is_told_how_its_reply_ended(first: Reply, words: str, not_wor
     assert (line.get("cut", False), line.get("called", "")) == (first.cut, first.called)
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("FINAL(42)\nFor the log says", "42"),
+        ("I found it.\nFINAL('42')", "42"),
+        ("FINAL(The list:\n1) one\n2) tw", "done"),
+        ("FINAL(two things: a) disk and b) ne", "done"),
+        ("FINAL(Paris is the ca", "done"),
+    ],
+)
+def test_an_answer_that_may_be_half_is_none(text: str, answer: str) -> None:
+    assert run(Ending(said(text, cut=True), "FINAL(done)")).answer == answer
+
+
 def test_a_forced_answer_that_was_cut_says_so() -> None:
     done = run(Ending(code("x = 1"), said("The list is a, b and", cut=True)), max_iterations=1)
     assert (done.answer, done.reason) == ("The list is a, b and", "max_iterations")

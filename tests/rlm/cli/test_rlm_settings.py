@@ -131,7 +131,7 @@ def test_a_run_asks_whom_the_file_names(endpoint: Any, anthropic_endpoint: Any, 
     assert [each[-1]["model"] for each in anthropic_endpoint.requests] == ["claude-a"]
     assert [each["model"] for each in endpoint.requests] == ["small"]
     with_preset = choose_models(model_choice(**{**NONE, "preset": "openai"}))  # type: ignore[arg-type]
-    assert with_preset["sub_model"] == "gpt-5-mini"
+    assert with_preset["sub_model"] == "gpt-5.4-mini"
 
 
 def test_limits() -> None:

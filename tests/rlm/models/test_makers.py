@@ -1,0 +1,100 @@
+"""Makers by name: each is asked at its endpoint with its key, and needs no package beside the SDK of OpenAI."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import RLM, LLMError, OpenAILM
+from rlm.calls.prices import dollars
+from rlm.models.lm import Reply, TokenDetails
+from rlm.models.makers import BY_ANY_LLM, MAKERS
+from rlm.models.registry import PRESETS, choose, is_known, make_lm, split_maker
+
+ASK = [{"role": "user", "content": "hi"}]
+PAGE = (Path(__file__).parents[3] / "docs/rlm.md").read_text("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in {name for maker in MAKERS.values() for name in (*maker.keys, maker.url_variable)} - {""}:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_maker_is_asked_at_its_endpoint_with_its_own_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = MAKERS[name]
+    lm = choose(f"{name}:maker/m:7b").root
+    assert isinstance(lm, OpenAILM)
+    assert (lm.backend, lm.model, lm.base_url) == (name, "maker/m:7b", maker.base_url)
+    if maker.keys:
+        with pytest.raises(LLMError, match=f"no API key: set {maker.keys[0]}"):
+            lm.complete(ASK)
+        for variable in maker.keys:
+            monkeypatch.setenv(variable, f"key-of-{variable}")
+            assert make_lm(name, "m").secrets == (f"key-of-{variable}",)  # type: ignore[attr-defined]
+            monkeypatch.delenv(variable)
+    assert "sk-of-openai" not in lm.secrets
+    assert f"`{name}`" in PAGE
+
+
+def test_a_server_elsewhere(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint.reply = lambda body: "FINAL(1)"
+    for host in (
+        endpoint.url.removesuffix("/v1"),
+        endpoint.url.removesuffix("/v1").removeprefix("http://"),
+        endpoint.url,
+    ):
+        monkeypatch.setenv("OLLAMA_HOST", host)
+        assert RLM("ollama:qwen3:4b").completion("q", "text").answer == "1"
+    assert set(endpoint.paths) == {"/v1/chat/completions"}
+    assert "sk-of-openai" not in str(endpoint.keys)
+    for given, url in (
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("box:1", "http://box:1/v1"),
+        ("https://box/llm/v1", "https://box/llm/v1"),
+    ):
+        monkeypatch.setenv("OLLAMA_HOST", given)
+        assert MAKERS["ollama"].url == url
+
+
+def test_a_resumed_run_asks_the_maker_again_with_its_key(
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VLLM_API_BASE", endpoint.url)
+    endpoint.reply = lambda body: (400, "not yet")
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(LLMError, match="not yet"), RLM("vllm:m", trajectory=path) as rlm:
+        rlm.completion("q", "text")
+    endpoint.reply = lambda body: "FINAL(1)"
+    done = RLM.resume(path)
+    assert (done.answer, done.trajectory[0]["backend"]) == ("1", "vllm")
+    assert set(endpoint.keys) == {"Bearer none"}
+
+
+def test_a_base_url_goes_before_the_maker_s_own(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "key-of-gemini")
+    assert make_lm("gemini", "m", base_url=endpoint.url).complete(ASK).text == "hello"
+    assert make_lm("gemini", "m", base_url=endpoint.url, api_key="mine").complete(ASK).text == "hello"
+    assert endpoint.keys == ["Bearer key-of-gemini", "Bearer mine"]
+
+
+def test_names_that_are_no_makers_stay_names() -> None:
+    for name in ("qwen2.5:7b", "llama3:8b", "ft:gpt-5:mine", "mixtral:8x7b"):
+        assert split_maker(name) == (None, name)
+    assert all(map(is_known, BY_ANY_LLM))
+
+
+def test_presets_and_examples_are_models_with_a_price() -> None:
+    named = [(model, "") for _, *models in PRESETS.values() for model in models]
+    for code in re.findall(r'RLM\(.*?\)`?|LM\(".*?"\)|models=\[.*?\]', PAGE):
+        for name in re.findall(r'"((?:\w+:)?(?:gpt|claude|gemini)-[^"]+)"', code):
+            maker, model = split_maker(name)
+            named.append((model, MAKERS[maker].base_url if maker in MAKERS else ""))
+    assert len(named) > 8
+    for model, endpoint in named:
+        assert dollars(Reply("", 1000, 1000, model, details=TokenDetails(endpoint=endpoint)), {}), model
