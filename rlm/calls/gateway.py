@@ -19,10 +19,9 @@ from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, ReplyRefused
-from rlm.models.heard import Listener
+from rlm.models.listener import Listener
 from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
-from rlm.models.said import one_line
 
 
 class PaidReplies(Protocol):
@@ -232,7 +231,8 @@ class Gateway:
             if exc is listener.raised:
                 raise
             name = model or getattr(lm, "model", None) or type(lm).__name__
-            raise LLMError(f"model {name!r}: {type(exc).__name__}: {one_line(exc)}") from exc
+            said = " ".join(str(exc).split())[:300]
+            raise LLMError(f"model {name!r}: {type(exc).__name__}: {said}") from exc
         for note in reply.notes:
             self.note(note)
         return reply

@@ -290,7 +290,7 @@ class _Work:
         used = self._gate.usage
         for name, of in completion.usage.models.items():
             used.count(name, of)
-        if completion.reason not in ("answer", "max_iterations", "repetition"):
+        if completion.reason not in ("answer", "max_iterations", "repetition", "refusal", "content_filter"):
             raise _make_budget_spent(completion.reason)
         return self._parse_answer(completion.answer, turn_ids_of_session(info.session_id, info.turns))
 
@@ -337,7 +337,9 @@ class _Work:
         prompt = _REDUCE.format(
             lines=40, characters=BRIEF_CHARACTERS - 500, brief=render(summary) or "(none)", digests="\n\n".join(texts)
         )
-        reply = self._gate.ask(self._lm, [{"role": "user", "content": prompt}], whole=True)
+        reply = self._gate.ask(self._lm, [{"role": "user", "content": prompt}])
+        if reply.cut or reply.called:
+            return []  # half a summary: rules pick the lines instead
         return self._parse_answer(reply.text, turn_ids_of_sessions(state.turns))
 
     # -- publish -------------------------------------------------------------------------------------------------------

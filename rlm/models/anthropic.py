@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, ClassVar, Unpack
 
 from rlm.errors import LLMError, takes
-from rlm.models.heard import Heard, Listener, get, read_parts
+from rlm.models.heard import Heard, get, read_parts
+from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
 from rlm.models.said import Asked, one_line
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options

@@ -11,7 +11,8 @@ from typing import Any, Unpack
 
 from rlm.errors import LLMError, takes
 from rlm.models import chat
-from rlm.models.heard import Heard, Listener
+from rlm.models.heard import Heard
+from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.said import Asked, Failed, Said, one_line
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, read_failure

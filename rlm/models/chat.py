@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.heard import Heard, Listener, first_of, get, read_parts, read_thinking
+from rlm.models.heard import Heard, first_of, get, read_parts, read_thinking
+from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
 from rlm.models.said import Asked, one_line
 

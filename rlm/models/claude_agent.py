@@ -7,7 +7,8 @@ from contextlib import aclosing
 from typing import Any
 
 from rlm.errors import LLMError, takes
-from rlm.models.heard import Heard, Listener
+from rlm.models.heard import Heard
+from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages, read_details, sum_tokens
 from rlm.models.said import Asked, Said, make_error, one_line
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.errors import LLMError, ReplyRefused
+from rlm.models.listener import Listener
 from rlm.models.lm import Reply, TokenDetails
 from rlm.models.said import Asked, Failed, find_error, one_line
 
@@ -22,37 +23,6 @@ _REFUSED = ("content_filter", "safety", "recitation", "blocklist", "prohibited_c
             "sensitive", "guardrail", "moderation", "blocked", "content_policy", "language")  # fmt: skip
 _BROKEN = ("error", "abort", "cancel", "insufficient_system_resource", "pause_turn", "failed", "malformed", "other")
 _CALLED = ("tool_call", "tool_use", "function_call")
-
-
-class Listener:
-    """An `on_delta` that remembers what it raised: that is the caller's own, and no failure of the endpoint.
-
-    While a model thinks there are no pieces of text. An `on_delta` with a method `alive` hears of it then, and may end
-    the call.
-    """
-
-    def __init__(self, on_delta: Callable[[str], object] | None) -> None:
-        self._on_delta = on_delta
-        self.raised: BaseException | None = None
-        self.has_heard = False
-        """Text came."""
-
-    def __call__(self, delta: str) -> None:
-        self.has_heard = True
-        if self._on_delta:
-            self._call(self._on_delta, delta)
-
-    def alive(self) -> None:
-        """The endpoint thinks, or says that it is still there."""
-        if callable(beat := getattr(self._on_delta, "alive", None)):
-            self._call(beat)
-
-    def _call(self, function: Callable[..., object], *arguments: str) -> None:
-        try:
-            function(*arguments)
-        except BaseException as exc:
-            self.raised = exc
-            raise
 
 
 @dataclass(slots=True)

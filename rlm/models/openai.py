@@ -9,7 +9,8 @@ from typing import Any, Literal, Unpack
 
 from rlm.errors import LLMError, takes
 from rlm.models import chat, responses
-from rlm.models.heard import Heard, Listener
+from rlm.models.heard import Heard
+from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.makers import MAKERS

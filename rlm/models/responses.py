@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.heard import Heard, Listener, get, read_parts, read_thinking
+from rlm.models.heard import Heard, get, read_parts, read_thinking
+from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
 from rlm.models.said import Asked, Failed, one_line, read_error
 

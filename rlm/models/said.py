@@ -26,10 +26,9 @@ _STATUS_OF_CODE = {
     "billing": 402, "invalid": 400, "bad_request": 400, "unsupported": 400,
 }  # fmt: skip
 
-_DECLINED = re.compile(
+_DECLINED = (
     r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
-    r"|content exists risk|invalid_prompt|prohibited_content|flagged (?:as|for|by)|\bwas flagged\b",
-    re.IGNORECASE,
+    r"|content exists risk|invalid_prompt|prohibited_content|flagged (?:as|for|by)|\bwas flagged\b"
 )
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
 
@@ -130,7 +129,7 @@ def make_error(
     if (sizes := sizes_of_too_long(said.message, said.code, status)) is not None:
         tokens, window = (own or read for own, read in zip(said.sizes, sizes, strict=True))
         return PromptTooLong(line, tokens=tokens, window_tokens=window)
-    if status in (None, 400, 403, 422, 451) and _DECLINED.search(f"{said.code} {said.message}"):
+    if status in (None, 400, 403, 422, 451) and re.search(_DECLINED, f"{said.code} {said.message}", re.IGNORECASE):
         return ReplyRefused(line, reason="content_filter")
     if status in (401, 403):
         return LLMError(f"{asked.where} refuses this API key: {said.message}")

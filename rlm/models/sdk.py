@@ -11,7 +11,7 @@ from typing import Any, Self, Unpack
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
-from rlm.models.heard import Listener
+from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
