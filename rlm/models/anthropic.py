@@ -11,7 +11,7 @@ from rlm.models.heard import Heard, get, read_parts
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
 from rlm.models.said import Asked, one_line
-from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
+from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, reading
 from rlm.models.wire import read_body
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -47,7 +47,7 @@ class AnthropicLM(SDKModel):
             request["extra_body"] = body
         client = self._client.get()
         asked, heard, streamed = Asked(name, self._where), Heard(), False
-        with client.messages.with_streaming_response.create(**request) as response:
+        with client.messages.with_streaming_response.create(**request) as response, reading(response, heard, on_delta):
             for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
                 streamed = part.is_event
                 if part.is_done:

@@ -15,7 +15,7 @@ from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.makers import MAKERS
 from rlm.models.said import Asked, Failed
-from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
+from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, reading
 from rlm.models.wire import read_body
 
 Api = Literal["chat", "responses"]
@@ -82,7 +82,7 @@ class OpenAILM(SDKModel):
         if body:
             request["extra_body"] = body
         asked, heard, streamed = Asked(name, self._where), Heard(), False
-        with resource.with_streaming_response.create(**request) as response:
+        with resource.with_streaming_response.create(**request) as response, reading(response, heard, on_delta):
             for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
                 streamed = part.is_event
                 if part.is_done:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
+from rlm.models.heard import Heard
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages
 from rlm.models.log import INFO, log
@@ -213,6 +215,22 @@ class SDKModel(Sampled):
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
             return LLMError(f"{asked}: the connection broke off: {said or kind}", transient=True)
         return LLMError(f"{asked}: {kind}: {said}")
+
+
+@contextmanager
+def reading(response: Any, heard: Heard, listener: Listener | None) -> Iterator[None]:
+    """The body of a response is read inside. A failure gets its headers, which may say how long to wait; a connection
+    that breaks behind the end of a reply does it no harm."""
+    try:
+        yield
+    except Failed as failed:
+        failed.headers = response.headers
+        raise
+    except LLMError:
+        raise
+    except Exception as exc:
+        if not heard.whole or (listener and exc is listener.raised):
+            raise
 
 
 class Fields:

@@ -120,6 +120,10 @@ def print_summary(completion: Completion, console: Console | None = None) -> Non
         console.print(
             Text("The model repeated itself until the run ended: this is the best that it had.", style="yellow")
         )
+    elif completion.reason in ("refusal", "content_filter"):
+        console.print(
+            Text("The model declined, or a filter of its maker did: this is the best it had.", style="yellow")
+        )
     elif not completion.finished:
         line = in_flags(f"The model did not finish: {completion.reason} is reached; this is the best that it had.")
         console.print(Text(make_printable(line, terminal=True), style="yellow"))

@@ -31,6 +31,8 @@ class Answer:
     kind: str = JSON
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    torn: bool = False
+    """The connection breaks behind the body."""
 
 
 Sent = Answer | Callable[[dict[str, Any]], Answer]
@@ -341,6 +343,8 @@ chat(
     fails("ended in the middle", again=True),
     streamed=events(HEL, {"choices": [], "usage": USAGE}, done=False),
 )
+chat("a connection that breaks", "report 14", fails("the connection broke off", again=True), streamed=Answer(events(HEL, done=False).body, EVENTS, torn=True), whole=Answer(b"{", torn=True))
+chat("the same behind the reason", "kin of report 14", Out(), streamed=Answer(events(HEL, LO, STOP, done=False).body, EVENTS, torn=True))
 chat("half an event", "oh-my-pi#8563", fails("no JSON", again=True), streamed=Answer(events(HEL).body[:40], EVENTS))
 chat("`error` as a reason", "gethouston/houston#1211", fails("broke off (error)", again=True), streamed=events(HEL, delta("error")))
 both("`network_error` of z.ai", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="network_error")
@@ -368,6 +372,7 @@ error(
     fails("slow down", RateLimited, again=True),
     {"error": {"message": "slow down", "code": 429}},
 )
+chat("Retry-After of an error in status 200", "kin of inspect_ai#1534", fails("slow", RateLimited, again=True, retry_after_seconds=4.0), streamed=Answer(events(HEL, {"error": {"message": "slow", "code": 429}}).body, EVENTS, headers={"retry-after": "4"}), whole=body({"error": {"message": "slow", "code": 429}}, retry_after="4"))
 error("the same as a text", "kin of inspect_ai#1534", fails("slow down", RateLimited, again=True), {"error": {"message": "slow down", "code": "429"}})
 error(
     "`rate_limit_exceeded`",

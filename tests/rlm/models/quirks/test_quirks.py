@@ -10,9 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from quirks import PAGE, ROWS, TOO_LONG, Answer, Row, page_with, table
+from quirks import PAGE, ROWS, STOP, TOO_LONG, Answer, Row, delta, events, page_with, table
 
-from rlm import AnthropicLM, OpenAILM
+from rlm import AnthropicLM, Budget, BudgetSpent, LLMError, OpenAILM, Usage
+from rlm.calls.gateway import Gateway
+from rlm.models.said import Asked
+from rlm.models.wire import read_body
 
 ASK = [{"role": "user", "content": "hi"}]
 PIECES = (1, 3, 0)
@@ -49,7 +52,8 @@ class _Handler(BaseHTTPRequestHandler):
         size = self.server.piece or len(answer.body) or 1
         pieces = [answer.body[at : at + size] for at in range(0, len(answer.body), size)]
         chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-        self.wfile.write(chunks + b"0\r\n\r\n")
+        self.wfile.write(chunks + (b"" if answer.torn else b"0\r\n\r\n"))
+        self.close_connection = answer.torn
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +119,25 @@ def test_the_table_is_long_enough_and_its_names_differ() -> None:
 
 def test_the_page_has_the_table() -> None:
     assert PAGE.read_text("utf-8") == page_with(table())
+
+
+def test_nothing_but_signs_of_life_is_a_timeout() -> None:
+    pieces = [b": ping\n\n" * 3, b"data: [DONE]\n\n"]
+    with pytest.raises(LLMError, match="gave no answer within 1e-09 seconds") as caught:
+        list(read_body(pieces, Asked("m", "http://x/v1"), timeout_seconds=1e-9))
+    assert caught.value.transient
+    assert len(list(read_body(pieces, Asked("m", "http://x/v1"), timeout_seconds=60))) == 4
+
+
+@pytest.mark.parametrize("sign", [delta(reasoning_content="hm"), ": ping"])
+def test_a_run_out_of_time_ends_a_call_that_only_thinks(server: Server, models: dict[str, Any], sign: Any) -> None:
+    server.piece = 0
+    gate = Gateway(Usage(), Budget(iterations=None, seconds=60))
+
+    def answer(request: dict[str, Any]) -> Answer:
+        gate.began -= 61  # the time runs out while the model thinks
+        return events(sign, sign, STOP)
+
+    server.sent = answer
+    with pytest.raises(BudgetSpent, match="broken off: max_seconds"):
+        gate.ask(models["chat"], ASK)
