@@ -29,7 +29,7 @@ _REFUSAL = re.compile(
     r"|not allowed|not available|not accept|only the default|only supports?|deprecated|not compatible|incompatible"
     r"|cannot (?:both )?be (?:used|specified|set)|can't be used|must (?:be|use) (?:set to |the default|1\b|false"
     r"|omitted|unset|verified)|may only be set|no such (?:field|parameter)|invalid (?:argument|field|parameter)"
-    r"|extra (?:inputs|fields?)"
+    r"|extra (?:inputs|fields?)|only .{0,30}(?:is|are) (?:allowed|supported)"
     r"|disabled|is not enabled|not implemented|verif\w+ your organization|remove|use '?max",
     re.IGNORECASE,
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 from rlm.models.retry_after import retry_after_seconds
 from rlm.models.too_long import sizes_of_too_long
@@ -28,9 +29,13 @@ _STATUS_OF_CODE = {
 
 _DECLINED = (
     r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
-    r"|content exists risk|invalid_prompt|prohibited_content|flagged (?:as|for|by)|\bwas flagged\b"
+    r"|content exists risk|invalid_prompt|prohibited_content|\bmoderation\b|flagged (?:as|for|by)|\bwas flagged\b"
 )
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
+
+
+_WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "title", "reason")
+"""Names of the words of an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ def find_error(value: object) -> Said | None:
     if isinstance(base, dict) and base.get("status_code") not in (0, None):
         return Said(one_line(base.get("status_msg") or base), str(base["status_code"]))
     if not any(name in value for name in ("choices", "output", "content", "id", "object", "usage", "type")):
-        return read_error(value) if any(value.get(name) for name in ("message", "msg", "detail")) else None
+        return read_error(value) if any(value.get(name) for name in _WORDS) else None
     return None
 
 
@@ -83,8 +88,12 @@ def read_error(value: object, depth: int = 0) -> Said:
         return _fill(read_error(inner, depth + 1), value)
     said = inner if isinstance(inner, str) else None
     words = _words(value, depth) or said or value
-    codes = (value.get("code"), value.get("type"), value.get("status"), said if words is not said else None,
-             _inner(value, "innererror", "code"), _inner(value, "metadata", "error_type"))  # fmt: skip
+    codes = (
+        *(value.get(name) for name in ("code", "error_code", "type", "status")),
+        said if said and (words is not said or said.isidentifier()) else None,
+        _inner(value, "innererror", "code"),
+        _inner(value, "metadata", "error_type"),
+    )
     named = [str(each).lower() for each in codes if isinstance(each, (str, int)) and each not in ("", "error")]
     place = _location(value)
     field = value.get("param") or value.get("parameter") or place
@@ -155,7 +164,7 @@ def is_transient_status(status: int) -> bool:
 
 def one_line(message: object) -> str:
     """What an endpoint says, as one line of at most 300 characters."""
-    return " ".join(str(message).split())[:_SAID_CHARACTERS]
+    return make_printable(" ".join(str(message).split())[:_SAID_CHARACTERS], terminal=False)
 
 
 def _fill(found: Said, outer: Mapping[str, Any]) -> Said:
@@ -168,7 +177,7 @@ def _fill(found: Said, outer: Mapping[str, Any]) -> Said:
 def _words(value: Mapping[str, Any], depth: int) -> object:
     """The words of an error, with those of the provider behind a router."""
     words: object = None
-    for name in ("message", "msg", "detail", "error_description", "title", "reason"):
+    for name in _WORDS:
         if (said := value.get(name)) not in (None, "", [], {}):
             words = read_error(said, depth + 1).message if isinstance(said, (dict, list)) else said
             break
