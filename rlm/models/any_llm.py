@@ -118,8 +118,9 @@ def install(provider: str) -> str:
 
 
 def _missing(provider: str, error: ImportError) -> LLMError:
-    lacking = f" ({error.name} is missing)" if error.name else f" ({one_line(error)})"
-    return LLMError(f"{provider} needs packages that are not installed: {install(provider)}{lacking}")
+    found = re.search(r"No module named '([^']+)'", str(error))
+    lacking = error.name or (found[1] if found else one_line(error))
+    return LLMError(f"{provider} needs packages that are not installed: {install(provider)} ({lacking} is missing)")
 
 
 def _plain(answer: Any) -> Any:
