@@ -165,14 +165,16 @@ class Loop:
             return Cell(block.code, CellResult(stderr=prompts.CUT_NOT_RUN), start_seconds=self.gate.elapsed())
         started, waited = self.gate.elapsed(), self.subcalls.waited_seconds
         before, (mark, _) = protocol.reading_cost(self.context), protocol.reads_since(self.context)
+        handed_mark, _ = protocol.handed_since(self.context)
         ahead = protocol.read_ahead_cost(self.context)
         result = self.runner.run(block.code)
         if block.cut:
             result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
         io = protocol.cost_between(before, protocol.reading_cost(self.context))
         _, ranges = protocol.reads_since(self.context, mark)
+        _, handed = protocol.handed_since(self.context, handed_mark)
         ahead = protocol.cost_between(ahead, protocol.read_ahead_cost(self.context))
-        return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited, ahead)
+        return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited, ahead, handed)
 
     def _text_answer(self, final: TextFinal | None) -> tuple[str | None, str | None]:
         """The answer of a reply without code, or a notice for the model."""

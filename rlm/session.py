@@ -28,12 +28,12 @@ from rlm.prompts import messages as prompts
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools, split_by_place
 from rlm.trajectory.completion import Completion
+from rlm.trajectory.evidence import find_sources
 from rlm.trajectory.recording import Recording, count_lines
 from rlm.trajectory.source import Source
 from rlm.trajectory.step import Step
 from rlm.trajectory.telemetry import Telemetry, of_run
 from rlm.trajectory.trajectory import Trajectory, iteration
-from rlm.view.sources import find_sources
 
 # The largest context that a trajectory holds itself, so that small runs can be resumed from it alone.
 _COPIED_CHARACTERS = 100_000

@@ -1,4 +1,4 @@
-"""Record which characters were read, and since when, for a map of a run. Pure, safe for many threads."""
+"""Record which characters were read or handed to code, and since when. Pure, safe for many threads."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections import deque
 
 MOST_RANGES = 10_000
 """Between two marks; more are merged over ever larger gaps, so that the map errs towards more, never less."""
+MOST_PIECES = 1_000
+MOST_PIECE_CHARACTERS = 20_000
+"""A longer piece is a part of a pass: that code was given it says nothing of what it used."""
 KEPT_MARKS = 1_000
 """A mark that is older than so many others gives what has been kept since."""
 
@@ -17,7 +20,8 @@ marks_made = 0
 class ReadLog:
     """Half-open ranges of characters in the order of reading, neighbours as one."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_RANGES) -> None:
+        self._most = most
         self._lock = threading.Lock()
         self._settled: deque[list[tuple[int, int]]] = deque(maxlen=KEPT_MARKS)
         self._now: list[tuple[int, int]] = []
@@ -31,25 +35,36 @@ class ReadLog:
                 now[-1] = (now[-1][0], max(now[-1][1], stop))
                 return
             now.append((start, stop))
-            if len(now) > MOST_RANGES:
-                self._now = _merge(now, MOST_RANGES // 2)
+            if len(now) > self._most:
+                self._now = _merge(now, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
         """The mark for the next question, and the ranges read since `mark`, sorted and merged; none for None."""
         global marks_made
         with self._lock:
-            self._settled.append(_merge(self._now, MOST_RANGES))
+            self._settled.append(_merge(self._now, self._most))
             self._now = []
             self._marks += 1
             marks_made += 1
             asked = 0 if mark is None else min(self._marks - mark, len(self._settled))
             ranges = [one for settled in list(self._settled)[len(self._settled) - asked :] for one in settled]
-            return self._marks, _merge(ranges, MOST_RANGES)
+            return self._marks, _merge(ranges, self._most)
 
     def kept(self) -> list[tuple[int, int]]:
         """The ranges read since the log began, or as far back as it is kept, sorted and merged; makes no mark."""
         with self._lock:
-            return _merge([*(one for settled in self._settled for one in settled), *self._now], MOST_RANGES)
+            return _merge([*(one for settled in self._settled for one in settled), *self._now], self._most)
+
+
+class PieceLog(ReadLog):
+    """The pieces that code was given, each of at most `MOST_PIECE_CHARACTERS`."""
+
+    def __init__(self) -> None:
+        super().__init__(MOST_PIECES)
+
+    def add(self, start: int, stop: int) -> None:
+        if stop - start <= MOST_PIECE_CHARACTERS:
+            super().add(start, stop)
 
 
 def _merge(ranges: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_it
 from monocontext.engine.prefetch import Prefetch, Read
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.routes import Routes
-from monocontext.engine.read_log import ReadLog
+from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import Stats
 from monocontext.engine.text_in_root import Ends, TextInRoot
 from monocontext.format.filters.query import Literal
@@ -117,6 +117,8 @@ class Reader:
         fetcher.listeners.add(self.ahead)
         self.log: ReadLog | None = None
         """What is read is written down here, once somebody has asked for it."""
+        self.handed: PieceLog | None = None
+        """The same of the pieces that code was given: slices, lines of hits, matches, passages."""
         self._last_hit = range(0)
         self._last_query: Query | None = None
         self._repeats = 0

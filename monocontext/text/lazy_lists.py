@@ -335,7 +335,9 @@ class LineSplit(SeparatorSplit):
             first, items = self._at_hand.block
             self._block = first, items, read_log.marks_made
         else:
-            found = span.read(span.line_start(index), span.line_start(index + 1) - 1 if index + 1 < size else len(span))
+            start, stop = span.line_start(index), span.line_start(index + 1) - 1 if index + 1 < size else len(span)
+            span.hand(start, stop)
+            found = span.read(start, stop)
         return found
 
     def _blocks_from(self, item: int) -> Iterator[tuple[int, list[Any]]]:

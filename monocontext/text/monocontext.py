@@ -16,7 +16,7 @@ from monocontext.engine.fetch.hedging import Hedge
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.open import Opened, OriginalOptions, check_place
 from monocontext.engine.prefetch import Prefetch
-from monocontext.engine.read_log import ReadLog
+from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.errors import NotAContext, NotPicklable
@@ -314,6 +314,8 @@ class Monocontext(StrLike, Sequence[str]):
         if stop <= start:
             return ""
         source = self._source
+        if isinstance(source, Stored) and source.reader.handed is not None:
+            source.reader.handed.add(self._start + start, self._start + stop)
         if not isinstance(source, Stored) or stop - start > 1 << 20:
             return source.read(self._start + start, self._start + stop)
         text = source.reader.within(self._start + start, self._start + stop)
@@ -506,9 +508,10 @@ class Monocontext(StrLike, Sequence[str]):
             max_bytes = whole("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
         if rerank is None:
-            return search(
+            found = search(
                 self.span, query, most, max_bytes, max_seconds, documents=documents, per_document=per_document
             )
+            return self._hand_passages(found)
         from monocontext.text.search.reranking import RERANKED, prompt_for, reorder
 
         many = max(most, RERANKED)
@@ -516,6 +519,11 @@ class Monocontext(StrLike, Sequence[str]):
         if len(found) > 1:
             found[:] = reorder(found, rerank(prompt_for(query, [one.text for one in found])))
         del found[most:]
+        return self._hand_passages(found)
+
+    def _hand_passages(self, found: Passages) -> Passages:
+        for one in found:
+            self.span.hand(one.start, one.stop)
         return found
 
     def outline(self) -> Outline:
@@ -639,9 +647,24 @@ class Monocontext(StrLike, Sequence[str]):
         if reader is None:
             return 0, []
         if reader.log is None:
-            reader.log, self._hot = ReadLog(), _COLD
+            reader.log, reader.handed, self._hot = ReadLog(), PieceLog(), _COLD
         mark, ranges = reader.log.since(mark)
         return mark, self._clip(ranges)
+
+    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        """A mark, and the pieces [start, stop) that code was given since an earlier one (no GET).
+
+        Slices, items of `lines` by number, lines of hits, matches and passages: what a search looked at on its way, or
+        a pass over lines or chunks went through, is not among them. None starts the log, as in `reads_since`.
+        """
+        reader = self._reader
+        if reader is None:
+            return 0, []
+        if reader.handed is None:
+            self.reads_since()
+        assert reader.handed is not None
+        mark, pieces = reader.handed.since(mark)
+        return mark, self._clip(pieces)
 
     def _clip(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Ranges of the source as those of this text."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from monocontext.engine.candidates import Candidates
 from monocontext.engine.frame import FrameText
-from monocontext.engine.read_log import ReadLog
+from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.format.filters.query import Literal, Query
 from monocontext.format.index import Frame
 from monocontext.records import dataclass
@@ -78,6 +78,16 @@ class Span:
 
     def read(self, start: int, stop: int) -> str:
         return self.source.read(self.start + start, self.start + stop)
+
+    def hand(self, start: int, stop: int) -> None:
+        """Write down that code is given characters [start, stop), where somebody has asked for that."""
+        if isinstance(self.source, Stored) and (handed := self.source.reader.handed) is not None:
+            handed.add(self.start + start, self.start + stop)
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether `hand` writes anything down."""
+        return isinstance(self.source, Stored) and self.source.reader.handed is not None
 
     def windows(
         self,
@@ -218,6 +228,9 @@ class FrameReader(Protocol):
 
     @property
     def log(self) -> ReadLog | None: ...
+
+    @property
+    def handed(self) -> PieceLog | None: ...
 
     @property
     def characters(self) -> int: ...

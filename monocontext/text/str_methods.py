@@ -75,12 +75,14 @@ class StrLike(LazyText):
         """The text as one `str`, for the operation `what`; above the limit the error says what to write `instead`."""
         if self._length_up_to(self._limit + 1) > self._limit:
             raise self._too_large(what, self._known_length, instead)
+        self.span.hand(0, len(self))
         return self.span.read(0, len(self))
 
     def _materialize(self) -> str | None:
         """The text as one `str` for a foreign function, counted in `stats.real`; None above the limit."""
         if self._length_up_to(self._limit + 1) > self._limit:
             return None
+        self.span.hand(0, len(self))
         real = self.span.read(0, len(self))
         self._count_real(len(real) if real.isascii() else len(real.encode("utf-8", "surrogatepass")))
         return real

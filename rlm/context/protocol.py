@@ -22,6 +22,8 @@ A context may offer any of these. A `str`, a list or a dict offers none, and wor
     reads_since(mark)   gives `(mark, ranges)`: the half-open character ranges `(start, stop)` that were read since an
                         earlier `mark`, and the mark for the next question; `reads_since(None)` gives the mark alone,
                         with no ranges. For the map of what was read; adjacent and repeated ranges may be merged
+    handed_since(mark)  the same of the pieces that code was given: slices, lines of hits, matches, passages; not what
+                        a search looked at on its way or a pass went through. For the sources of an answer
     outline()           gives what prints as an overview of a few dozen lines, for the opening message
     view(start, stop)   gives a part with `.lines`, whose length is known without reading: for the lines of sources
     documents           `.at(character)` gives the document there, with its `.name` and `.start`, or None; raises
@@ -123,7 +125,16 @@ def read_ahead_cost(context: object) -> dict[str, float] | None:
 
 def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
     """A mark, and the character ranges read since the one given; None for the ranges where the context has none."""
-    ask = getattr(context, "reads_since", None)
+    return _since(context, "reads_since", mark)
+
+
+def handed_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
+    """A mark, and the pieces that code was given since the one given; None for them where the context has none."""
+    return _since(context, "handed_since", mark)
+
+
+def _since(context: object, method: str, mark: object) -> tuple[object, list[list[int]] | None]:
+    ask = getattr(context, method, None)
     if not callable(ask):
         return None, None
     mark, ranges = ask(mark)

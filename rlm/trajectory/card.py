@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from rlm.trajectory.source import Source
+from rlm.trajectory.source import NONE_RECORDED, Source
 
 _ANSWER_CHARACTERS = 4_000
 _SOURCES = 20
@@ -29,7 +29,7 @@ def _table(sources: Sequence[Source]) -> str:
     )
     left = len(sources) - _SOURCES
     more = _faint(f"{left:,} more sources") if left > 0 else ""
-    return f"<table>{''.join(rows)}</table>{more}" if sources else _faint("No sources.")
+    return f"<table>{''.join(rows)}</table>{more}" if sources else _faint(NONE_RECORDED)
 
 
 def _faint(text: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 _WORDS_CHARACTERS = 100
+NONE_RECORDED = "No sources were recorded for this answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Source:
 def format_sources(sources: Sequence[Source]) -> str:
     """A line for each: place, how, reference, and how it begins."""
     lines = [f"{each.place}  {each.how}  {each.reference}  {_first_words(each.text)}" for each in sources]
-    return "\n".join(["Sources:", *lines]) if lines else "Sources: none; the answer is the model's own."
+    return "\n".join(["Sources:", *lines]) if lines else NONE_RECORDED
 
 
 def _first_words(text: str) -> str:

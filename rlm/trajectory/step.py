@@ -26,6 +26,8 @@ class Cell:
     """The part of its execution during which at least one sub-call was under way."""
     ahead: dict[str, float] | None = None
     """The cost of reading ahead meanwhile: gets, bytes. None where the context does not count."""
+    handed: Sequence[Sequence[int]] | None = None
+    """The pieces of the context that its code was given, as ranges. None where the context does not say."""
 
 
 @dataclass(frozen=True, slots=True)

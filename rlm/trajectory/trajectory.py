@@ -174,6 +174,7 @@ def _result(cell: Cell) -> dict[str, Any]:
         },
         "ahead": None if cell.ahead is None else dict(cell.ahead),
         "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
+        "handed": None if cell.handed is None else [list(pair) for pair in cell.handed],
     }
     if cell.io is not None:
         result["io"] = dict(cell.io)

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rlm.errors import TrajectoryError
+from rlm.trajectory import fields
+from rlm.trajectory.ranges import Range, size, union
+from rlm.trajectory.rests import find_evidence, scans
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
-from rlm.view.ranges import Range, shares_read, size, union
-from rlm.view.rests import find_evidence, scans
+from rlm.view.ranges import shares_read
 
 QUIET_SECONDS = 60
 """A run that has written nothing for so long may have been broken off; most replies take less."""
@@ -78,7 +80,7 @@ class RowFeed:
             records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
         calls = [rows.call(record) for record in records if record.get("type") != "reply"]
-        return {"response": rows.text(reply.get("response")), "calls": calls, "under_way": True}
+        return {"response": fields.text(reply.get("response")), "calls": calls, "under_way": True}
 
     def prompt(self, number: int) -> list[dict[str, str]]:
         """The messages of turn `number`, from 0; none for a turn under way."""
@@ -129,9 +131,9 @@ class RowFeed:
     def _add(self, line: dict[str, Any]) -> None:
         self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, self._chars()))
         turn = len(self._rows) - 1
-        blocks = [rows.mapping(block) for block in rows.items(line.get("code_blocks"))]
-        for i, (code, printed) in enumerate(rows.codes(line)):
-            ranges = rows.ranges(blocks[i]) if blocks else None
+        blocks = [fields.mapping(block) for block in fields.items(line.get("code_blocks"))]
+        for i, (code, printed) in enumerate(fields.codes(line)):
+            ranges = fields.ranges(blocks[i]) if blocks else None
             self._cells.append(_CellReads(turn, i, code, printed, ranges))
             if ranges is not None:
                 self._read = self._read or []

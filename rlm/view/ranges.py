@@ -1,10 +1,10 @@
-"""Merge half-open ranges of characters, and reduce them to a map of bounded size."""
+"""Reduce ranges of characters to a map of bounded size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-Range = tuple[int, int]
+from rlm.trajectory.ranges import Range, union
 
 MAP_STEPS = 4096
 """A map of one cell has about so many steps: more than a screen has columns, so nothing is lost to the eye."""
@@ -12,25 +12,9 @@ MAP_COLUMNS = 1000
 """Steps of the map of all cells, which says how much of each step was read."""
 
 
-def union(ranges: Iterable[Range], gap: int = 0) -> list[Range]:
-    """The same characters in order and without overlap; ranges with at most `gap` between them become one."""
-    merged: list[Range] = []
-    for start, stop in sorted(ranges):
-        if merged and start <= merged[-1][1] + gap:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
-        elif stop > start:
-            merged.append((start, stop))
-    return merged
-
-
 def simplify_for_map(ranges: Iterable[Range], chars: int) -> list[Range]:
     """At most `MAP_STEPS` ranges: gaps that no map of a text of `chars` characters could show are closed."""
     return union(ranges, chars // MAP_STEPS)
-
-
-def size(ranges: Iterable[Range]) -> int:
-    """Characters in ranges without overlap."""
-    return sum(stop - start for start, stop in ranges)
 
 
 def shares_read(ranges: Iterable[Range], chars: int, steps: int = MAP_COLUMNS) -> list[int]:

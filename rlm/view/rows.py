@@ -6,17 +6,14 @@ where a text belongs becomes its JSON. So the page gets one shape, and valid JSO
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from rlm.view.ranges import Range, simplify_for_map, union
+from rlm.trajectory.fields import count, items, mapping, number, ranges, text
+from rlm.view.ranges import simplify_for_map
 
 _LINE_CHARACTERS = 160
 """Of the first line of code, as a list shows it."""
-_FINAL_VAR = re.compile(r"""FINAL_VAR\(\s*["']?(\w+)""")
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,26 +102,6 @@ def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    """The code of each cell, and whether it printed; for a turn without cells, the variable that its reply names."""
-    found = []
-    for block in map(mapping, items(line.get("code_blocks"))):
-        found.append((text(block.get("code")), bool(mapping(block.get("result")).get("stdout"))))
-    if not found:
-        named = _FINAL_VAR.search(text(line.get("response")))
-        found.append((named[1] if named and line.get("final_answer") is not None else "", False))
-    return found
-
-
-def ranges(block: Mapping[str, Any]) -> list[Range] | None:
-    """The ranges that a cell read, without overlap; None where its context reports none."""
-    recorded = mapping(block.get("result")).get("ranges")
-    if not isinstance(recorded, list):
-        return None
-    pairs = [(count(pair[0]), count(pair[1])) for pair in recorded if isinstance(pair, list) and len(pair) == 2]
-    return union((start, stop) for start, stop in pairs if start is not None and stop is not None)
-
-
 def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A sub-call, and the turns of a child run."""
     into, out = _tokens(record)
@@ -141,39 +118,6 @@ def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         # Deeper than any run goes: a file that nests without end must not exhaust the stack.
         "turns": [_child(mapping(line), depth + 1) for line in items(record.get("iterations"))] if depth < 20 else [],
     }
-
-
-def number(value: object) -> float | None:
-    """A finite number, else None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
-
-
-def count(value: object) -> int | None:
-    """A number that counts something: whole, not negative, exact in a browser."""
-    found = number(value)
-    return None if found is None or not 0 <= found < 2**53 else int(found)
-
-
-def text(value: object) -> str:
-    """A text as it is, an empty one for None, JSON for anything else."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value)
-
-
-def items(value: object) -> list[Any]:
-    """A list, or an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """An object, or an empty one."""
-    return value if isinstance(value, dict) else {}
 
 
 def first_line(code: str) -> str:

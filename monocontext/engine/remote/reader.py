@@ -16,7 +16,7 @@ from monocontext import errors
 from monocontext.engine.candidates import Candidates
 from monocontext.engine.documents import DocumentTable
 from monocontext.engine.frame import FrameText
-from monocontext.engine.read_log import ReadLog
+from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.remote import wire
 from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.engine.remote.variables import plain_values
@@ -63,6 +63,9 @@ class ServedReader:
         self.log = ReadLog()
         """What code here has looked at; the host, which sees whole frames pass, hears of it after each cell."""
         self._reported: int | None = self.log.since(None)[0]
+        self.handed = PieceLog()
+        """The pieces that code here was given; the host hears of them too."""
+        self._reported_handed: int | None = self.handed.since(None)[0]
         described, _ = self._ask("open")
         self.described: dict[str, Any] = described
         """What the host says of the text: its place in the source, its limit."""
@@ -325,11 +328,15 @@ class ServedReader:
         """A cell is about to run; what it will read, the host has told from the reply that it came in."""
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """A cell has run: tell the host what names hold and what was looked at (a message, 1 for 1,000 ranges)."""
+        """A cell has run: tell the host what names hold, what was looked at and what code was given (a message, 1 for
+        1,000 ranges, and 1 for pieces)."""
         self._ask("ran", known=plain_values(known))
         self._reported, ranges = self.log.since(self._reported)
         for i in range(0, len(ranges), REPORTED_AT_ONCE):
             self._ask("looked", ranges=ranges[i : i + REPORTED_AT_ONCE])
+        self._reported_handed, pieces = self.handed.since(self._reported_handed)
+        if pieces:
+            self._ask("handed", ranges=pieces)
 
     # -- lifetime --------------------------------------------------------------------------------------------------
 

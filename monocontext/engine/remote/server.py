@@ -16,6 +16,7 @@ from typing import Any
 
 from monocontext.engine.candidates import Candidates
 from monocontext.engine.frame import FrameText
+from monocontext.engine.read_log import ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.remote import wire
 from monocontext.engine.remote.variables import CodeFollower
@@ -92,7 +93,7 @@ class ReaderServer:
         """Whether an answer takes no request to storage."""
         fields = wire.parse(request)
         match fields["op"]:
-            case "open" | "stats" | "looked" | "ran":
+            case "open" | "stats" | "looked" | "handed" | "ran":
                 return True
             case "read":
                 start, stop = self._range(fields, MAX_READ)
@@ -258,7 +259,14 @@ class ReaderServer:
 
     def _looked(self, fields: dict[str, Any]) -> bytes:
         """What the worker has looked at: what passes here is whole frames, some ahead of its code."""
-        ranges, log = fields.get("ranges"), self._reader.log
+        return self._note(fields, self._reader.log)
+
+    def _handed(self, fields: dict[str, Any]) -> bytes:
+        """The pieces that the worker's code was given."""
+        return self._note(fields, self._reader.handed)
+
+    def _note(self, fields: dict[str, Any], log: ReadLog | None) -> bytes:
+        ranges = fields.get("ranges")
         if not isinstance(ranges, list) or len(ranges) > MAX_LOOKED:
             raise BadRequest(f"ranges are a list of up to {MAX_LOOKED:,}")
         for one in ranges:
@@ -404,5 +412,6 @@ _OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
     "document_page": ReaderServer._document_page,
     "document_named": ReaderServer._document_named,
     "looked": ReaderServer._looked,
+    "handed": ReaderServer._handed,
     "ran": ReaderServer._ran,
 }

@@ -51,6 +51,8 @@ class WholeText(Protocol):
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]: ...
 
+    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]: ...
+
     def serve(self) -> ReaderServer: ...
 
     def close(self) -> None: ...
@@ -86,6 +88,10 @@ class _OfContext:
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         """As `Monocontext.reads_since`: in characters of the whole text."""
         return self.text.reads_since(mark)
+
+    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        """As `Monocontext.handed_since`: in characters of the whole text."""
+        return self.text.handed_since(mark)
 
     def repl_namespace(self) -> Kit:
         """A kit by which code in a REPL cannot tell this from a real one (no GET). See `monocontext.namespace`."""

@@ -160,7 +160,9 @@ def make_match(found: re.Match[str], base: int, subject: Subject) -> Match:
         start, stop = _group_range(spans, subject.pattern.groups)
         match._piece = found.string[start:stop]
     else:
+        start, stop = spans[0]
         match._piece = found[0]
+    subject.text.span.hand(base + start, base + stop)
     return match
 
 

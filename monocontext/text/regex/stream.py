@@ -162,6 +162,8 @@ class Scan:
         `replay`: this pass continues another, whose last match was empty and ended at `pos`.
         """
         self._plan = plan
+        self.span = span
+        """The text, to note what is handed to code."""
         only = span.candidates(plan.query, pos, end, plan.within_line) if narrow else None
         self._only = None if only and only.runs and not plan.streams else only
         self._shift = span.start

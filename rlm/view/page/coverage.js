@@ -60,7 +60,7 @@ class Coverage {
       lanes.read.note(pen, this.run.rows.length ? 'not recorded: this context does not say which characters were read' : 'nothing yet', colour.muted);
       return;
     }
-    if (lanes.rests.empty) lanes.rests.note(pen, this.run.last.answer === null ? 'no answer yet' : 'no cell that read a part of the text', colour.muted);
+    if (lanes.rests.empty) lanes.rests.note(pen, this.run.last.answer === null ? 'no answer yet' : 'no sources were recorded for this answer', colour.muted);
     axis(pen, width, LANE * 3, ticks(0, this.chars, width, 110), (at) => at * width / this.chars, (at) => short(at), colour);
   }
 

@@ -38,8 +38,23 @@ def scans(code: str) -> bool:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    is_read = any(isinstance(node, ast.Name) and node.id in _SUB_CALLS for node in nodes)
+    is_read = calls_sub_model(code)
     return any(_searches(node) or (_passes(node) and not is_read) for node in nodes)
+
+
+def calls_sub_model(code: str) -> bool:
+    """Whether code names a function that asks a sub-model."""
+    try:
+        nodes = ast.walk(ast.parse(code))
+        return any(isinstance(node, ast.Name) and node.id in _SUB_CALLS for node in nodes)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def assigned_names(code: str) -> set[str]:
+    """The names that code assigns or changes."""
+    assigned, changed, _ = _names(code)
+    return assigned | changed
 
 
 def _is_context(node: ast.AST) -> bool:

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from rlm.view.ranges import shares_read, simplify_for_map, size, union
-from rlm.view.rests import find_evidence, scans
+from rlm.trajectory.ranges import size, union
+from rlm.trajectory.rests import find_evidence, scans
+from rlm.view.ranges import shares_read, simplify_for_map
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from monocontext import Monocontext, append, publish
 from monocontext.cli.commands import app as storage
 from rlm import RLM, Completion, ScriptedLM, Source
 from rlm.cli.commands import app
-from rlm.trajectory.source import format_sources
+from rlm.trajectory.evidence import find_sources
+from rlm.trajectory.source import NONE_RECORDED, format_sources
 from rlm.view.feed import RowFeed
-from rlm.view.sources import find_sources
 
 cli = CliRunner()
 TEXT = "".join(f"line {i}: the value of item {i} is {i * 37 % 1009}\n" for i in range(20_000))
@@ -193,6 +193,6 @@ def test_run_cite_prints_them_and_cite_tells_whether_they_stand(
     start, _, rest = source["reference"].partition("-")
     moved = cli.invoke(storage, ["cite", str(context), f"{int(start) + 1}-{rest}"])
     assert moved.exit_code != 0
-    assert format_sources([]) == "Sources: none; the answer is the model's own."
+    assert format_sources([]) == NONE_RECORDED
     for bad in ("nonsense", "5-5", "0-9999999", "1-2#zz"):
         assert cli.invoke(storage, ["cite", str(context), bad]).exit_code != 0

@@ -1,0 +1,217 @@
+"""Find what an answer rests on: what the model cites, read back from the context, and what its cells were given.
+
+A claim is believed as far as the context bears it out: a range must lie in it, a quote must stand where the run has
+read. What does not is left out, and a note says so.
+
+Of what its cells were given, the pieces that fit the answer are its sources:
+
+1. slices, lines of hits, matches and passages, which the context has written down for each cell;
+2. where code went through all of the text, or the context writes nothing down, the places of what a cell has printed or
+   kept, found by what it says (`shown.py`);
+3. in recordings without such pieces, what a cell read that went not through all of it.
+
+Pieces with telling words of the answer go before all others, then those that a cell showed. The cells are those that
+made the answer's values (`rests.py`); where none of theirs has a word of it, every cell before it may.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.context import protocol
+from rlm.context.excerpt import join_ends
+from rlm.runners.claims import Claim
+from rlm.trajectory import fields
+from rlm.trajectory.ranges import Range, union
+from rlm.trajectory.rests import assigned_names, calls_sub_model, find_evidence, scans
+from rlm.trajectory.shown import MOST_SEARCHED, MOST_SHOWN, find_shown
+from rlm.trajectory.source import Source
+from rlm.trajectory.words import Words
+
+MOST_CHARACTERS = 1_000_000
+"""Of a source; a longer one says nothing."""
+_SHOWN = 1_000
+_MOST_READ = 20
+_MOST_PIECES = 1_000
+"""Pieces that are compared with the answer; together at most `MOST_CHARACTERS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    code: str
+    printed: bool
+    shown: str
+    """What it printed, and the values of the names that it assigned, as they are recorded."""
+    ranges: list[Range] | None
+    handed: list[Range] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    place: Range
+    score: int
+    """How much of the answer stands in it."""
+    was_shown: bool
+
+
+def find_sources(
+    context: object, claims: Sequence[Claim], lines: Sequence[Mapping[str, Any]]
+) -> tuple[list[Source], list[str]]:
+    """Cited sources, then those that were read, best first, and notes on claims that were left out.
+
+    `lines` of the question in its trajectory, the last of which gave the answer. Costs one GET for each source that is
+    not in the cache, and the search for each quote and for what cells showed.
+    """
+    if not (isinstance(context, str) or protocol.passes_for_str(context)):
+        return [], ["sources of a context that is no text are not checked: none is shown"] if claims else []
+    text: Any = context
+    found: list[Source] = []
+    notes: list[str] = []
+    cells = [cell for line in lines for cell in _cells(line)]
+    rests = _rests_on(text, cells, fields.text(lines[-1].get("final_answer")) if lines else "")
+    for number, claim in enumerate(claims, 1):
+        place, why = _place_of(text, claim, rests, cells)
+        if place is None:
+            notes.append(f"source {number} of the answer is left out: {why}")
+        else:
+            found.append(_read(text, place, "cited"))
+    cited = [(source.start, source.stop) for source in found]
+    read = [part for part in rests if part not in cited]
+    found += [_read(text, part, "read") for part in read[:_MOST_READ]]
+    if len(read) > _MOST_READ:
+        notes.append(f"{len(read) - _MOST_READ} more places were read for the answer")
+    return found, notes
+
+
+def _place_of(text: Any, claim: Claim, rests: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
+    if claim is None:
+        return None, "it is no pair of characters and no quote"
+    if isinstance(claim, str):
+        return _find_quote(text, claim, rests, cells)
+    start, stop = claim
+    if stop > len(text):
+        return None, f"{start}:{stop} lies behind the end of the text, {len(text)}"
+    if stop - start > MOST_CHARACTERS:
+        return None, f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters"
+    return claim, ""
+
+
+def _find_quote(text: Any, quote: str, rests: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
+    """Where a quote stands: where the run has read, the answer's places first; anywhere, where that is not known."""
+    parts = [*rests, *(part for cell in reversed(cells) for part in cell.ranges or ())]
+    known = any(cell.ranges is not None for cell in cells)
+    wanted = quote.strip()
+    left = MOST_SEARCHED
+    for start, stop in parts if known else [(0, len(text))]:
+        if left <= 0:
+            break
+        left -= stop - start
+        at = text.find(wanted, start, min(stop, len(text)))
+        if at >= 0:
+            return (at, at + len(wanted)), ""
+    where = "where the run has read" if known else "there"
+    return None, f"{quote[:80]!r} does not stand {where}"
+
+
+def _cells(line: Mapping[str, Any]) -> Iterator[_Cell]:
+    blocks = [fields.mapping(block) for block in fields.items(line.get("code_blocks"))]
+    for (code, printed), block in zip(fields.codes(line), blocks or [{}], strict=True):
+        result = fields.mapping(block.get("result"))
+        kept, names = fields.mapping(result.get("locals")), assigned_names(code)
+        values = [fields.text(value) for name, value in kept.items() if name in names and name != "context"]
+        shown = "\n".join([fields.text(result.get("stdout")), *values])
+        yield _Cell(code, printed, shown, fields.ranges(block), fields.ranges(block, "handed"))
+
+
+def _rests_on(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
+    """The places that the answer rests on, best first."""
+    words = Words(answer)
+    makers = [cells[i] for i in find_evidence([(cell.code, cell.printed) for cell in cells])]
+    ways: list[tuple[Callable[[Any, Sequence[_Cell], Words], list[_Piece]], Sequence[_Cell]]]
+    ways = [(_handed, makers), (_shown, makers)]
+    if words.are_telling:
+        others = [cell for cell in cells if cell not in makers and words.score(cell.shown)]
+        ways += [(_handed, others), (_shown, others)]
+    seen: list[_Piece] = []
+    for look, among in ways:
+        found = look(text, among, words)
+        if any(piece.score for piece in found) or (found and not words.are_telling):
+            return _choose(found)
+        seen += found if among is makers else []
+    return _choose(seen) or _read_by(makers, len(text))
+
+
+def _choose(pieces: Sequence[_Piece]) -> list[Range]:
+    """Those with words of the answer, at least half as many as the best has; else those that were shown, else all."""
+    best = max((piece.score for piece in pieces), default=0)
+    if best:
+        kept = [piece for piece in pieces if 2 * piece.score >= best]
+    else:
+        kept = [piece for piece in pieces if piece.was_shown] or list(pieces)
+    kept.sort(key=lambda piece: (-piece.score, not piece.was_shown, piece.place))
+    return list(dict.fromkeys(piece.place for piece in kept))
+
+
+def _handed(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
+    """The pieces that cells were given, of the last cell first as far as they are compared."""
+    found: list[_Piece] = []
+    left = MOST_CHARACTERS
+    for cell in reversed(cells):
+        for start, stop in cell.handed or ():
+            if stop - start > MOST_SHOWN or stop > len(text):
+                continue
+            left -= stop - start
+            if left < 0 or len(found) == _MOST_PIECES:
+                return found
+            piece = str(text[start:stop])
+            found.append(_Piece((start, stop), words.score(piece), _is_in(piece, cell.shown)))
+    return found
+
+
+def _is_in(piece: str, shown: str) -> bool:
+    """Whether a piece was shown, or a line of it: as text, or inside of a literal."""
+    lines = [line for part in piece.splitlines() if len(line := part.strip()) >= 8] or [piece.strip()]
+    return any(line in shown or repr(line)[1:-1] in shown for line in lines)
+
+
+def _shown(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
+    """The places of what cells showed, in what they went through; in all of a `str`."""
+    found: list[_Piece] = []
+    for cell in reversed(cells):
+        ranges = cell.ranges
+        if ranges is None and isinstance(text, str):
+            ranges = [(0, len(text))]
+        ranges = [(start, min(stop, len(text))) for start, stop in ranges or () if start < len(text)]
+        for start, stop in find_shown(text, cell.shown, ranges, words):
+            found.append(_Piece((start, stop), words.score(str(text[start:stop])), was_shown=True))
+        if any(piece.score for piece in found):
+            break
+    return found
+
+
+def _read_by(cells: Sequence[_Cell], characters: int) -> list[Range]:
+    """What cells read that went not through all of it: where no pieces are recorded, and where a sub-model read."""
+    kept = [
+        cell.ranges or () for cell in cells
+        if not scans(cell.code) and (cell.handed is None or calls_sub_model(cell.code))
+    ]  # fmt: skip
+    found = union(part for ranges in kept for part in ranges)
+    return [part for part in found if part[1] - part[0] <= MOST_CHARACTERS and part[1] <= characters]
+
+
+def _read(text: Any, place: Range, how: Any) -> Source:
+    start, stop = place
+    whole = str(text[start:stop])
+    half = _SHOWN // 2
+    shown = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
+    first, last = protocol.line_of(text, start), protocol.line_of(text, stop - 1)
+    document = protocol.document_at(text, start)
+    before = (protocol.line_of(text, document[1]) or 1) - 1 if document else 0
+    return Source(
+        start, stop, None if first is None or last is None else (first - before, last - before),
+        document[0] if document else None, shown, how, protocol.generation(text),
+        hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(),
+    )  # fmt: skip

@@ -1,0 +1,69 @@
+"""Read fields of a trajectory's lines, which may come from other writers, or from an enemy.
+
+Every value is checked: an invalid number becomes None, a non-text where a text belongs becomes its JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rlm.trajectory.ranges import Range, union
+
+_FINAL_VAR = re.compile(r"""FINAL_VAR\(\s*["']?(\w+)""")
+
+
+def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """The code of each cell, and whether it printed; for a turn without cells, the variable that its reply names."""
+    found = []
+    for block in map(mapping, items(line.get("code_blocks"))):
+        found.append((text(block.get("code")), bool(mapping(block.get("result")).get("stdout"))))
+    if not found:
+        named = _FINAL_VAR.search(text(line.get("response")))
+        found.append((named[1] if named and line.get("final_answer") is not None else "", False))
+    return found
+
+
+def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
+    """The ranges that a cell read, or was `handed`, without overlap; None where its context reports none."""
+    recorded = mapping(block.get("result")).get(name)
+    if not isinstance(recorded, list):
+        return None
+    pairs = [(count(pair[0]), count(pair[1])) for pair in recorded if isinstance(pair, list) and len(pair) == 2]
+    return union((start, stop) for start, stop in pairs if start is not None and stop is not None)
+
+
+def number(value: object) -> float | None:
+    """A finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def count(value: object) -> int | None:
+    """A number that counts something: whole, not negative, exact in a browser."""
+    found = number(value)
+    return None if found is None or not 0 <= found < 2**53 else int(found)
+
+
+def text(value: object) -> str:
+    """A text as it is, an empty one for None, JSON for anything else."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)
+
+
+def items(value: object) -> list[Any]:
+    """A list, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object, or an empty one."""
+    return value if isinstance(value, dict) else {}

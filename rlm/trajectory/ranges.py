@@ -1,0 +1,23 @@
+"""Merge half-open ranges of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+Range = tuple[int, int]
+
+
+def union(ranges: Iterable[Range], gap: int = 0) -> list[Range]:
+    """The same characters in order and without overlap; ranges with at most `gap` between them become one."""
+    merged: list[Range] = []
+    for start, stop in sorted(ranges):
+        if merged and start <= merged[-1][1] + gap:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+        elif stop > start:
+            merged.append((start, stop))
+    return merged
+
+
+def size(ranges: Iterable[Range]) -> int:
+    """Characters in ranges without overlap."""
+    return sum(stop - start for start, stop in ranges)

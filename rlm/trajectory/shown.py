@@ -1,0 +1,120 @@
+"""Find where in a context the text stands that a cell showed: for code that went through all of it, line by line.
+
+What a pass gave to code is everything, and says nothing. What the code printed or kept of that is text, which stands
+somewhere in what it read. Lines are looked for as they were printed, else the part of them around the answer's words,
+since code writes numbers, names and quotes around them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rlm.trajectory.ranges import Range, size
+from rlm.trajectory.words import Words
+
+MOST_SEARCHED = 256_000_000
+"""Characters of ranges; where more was read it is not looked up, since it is no longer in a cache."""
+MOST_SHOWN = 20_000
+"""Characters of one place, at most."""
+_MOST_LINES = 12
+_SEED_CHARACTERS = 200
+_LEAST = 12
+"""Characters of a part of a line that tells something by itself; a shorter one has to stand at one place alone."""
+_AROUND = (24, 8)
+"""Characters before and behind the answer's words that are looked for."""
+_LINE = 500
+"""Characters to both sides of a short find that are shown, as far as its line goes."""
+_LITERAL = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
+
+
+def find_shown(text: Any, shown: str, ranges: Sequence[Range], words: Words) -> list[Range]:
+    """The places in `ranges` of what was shown: with telling words of the answer, of lines that have some.
+
+    Costs searches of `ranges`, together at most four times `MOST_SEARCHED`, and no GET for what is in the cache.
+    """
+    if not ranges or size(ranges) > MOST_SEARCHED:
+        return []
+    lines = _lines(shown)
+    if words.are_telling:
+        lines = [line for line in lines if words.score(line)]
+    lines = sorted(dict.fromkeys(lines), key=lambda line: (-words.score(line), -len(line)))[:_MOST_LINES]
+    search = _Search(text, ranges)
+    for way in _ways(lines, words):
+        found = [(line, seed, search.find(seed)) for line, seed in way]
+        places = [_extend(text, shown, line, seed, at) for line, seed, at in found if at >= 0]
+        if places:
+            return list(dict.fromkeys(places))
+    return []
+
+
+def _lines(shown: str) -> list[str]:
+    """Lines that were printed, and those in literals: what stands in a list, or in the repr of a hit."""
+    found = shown.splitlines()
+    for literal in _LITERAL.findall(shown):
+        try:
+            found += str(ast.literal_eval(literal)).splitlines()
+        except (ValueError, SyntaxError):  # an apostrophe of prose
+            continue
+    return [line.strip() for line in found if line.strip()]
+
+
+def _ways(lines: Sequence[str], words: Words) -> Iterator[list[tuple[str, str]]]:
+    """What to look for of each line, the surest way first; a line is known by parts of it, see `_extend`."""
+    for around in _AROUND:
+        places = ((line, place) for line in lines for place in words.places(line)[:1])
+        way = [(line, line[max(0, start - around) : stop + around].strip()) for line, (start, stop) in places]
+        yield [(line, seed) for line, seed in way if len(seed) >= _LEAST]
+    yield [(line, line[:_SEED_CHARACTERS]) for line in lines if len(line) >= _LEAST]
+    yield [(line, line) for line in lines if len(line) < _LEAST and words.score(line)]
+
+
+class _Search:
+    """Looks for seeds in ranges of a text, until it has looked at too much of it."""
+
+    def __init__(self, text: Any, ranges: Sequence[Range]) -> None:
+        self._text, self._ranges = text, ranges
+        self._left = 4 * MOST_SEARCHED
+
+    def find(self, seed: str) -> int:
+        """The first place, or -1; of a short seed the only one."""
+        at = self._next(seed, 0)
+        return -1 if at >= 0 and len(seed) < _LEAST and self._next(seed, at + 1) >= 0 else at
+
+    def _next(self, seed: str, after: int) -> int:
+        for start, stop in self._ranges:
+            if stop <= after:
+                continue
+            if self._left <= 0:
+                break
+            at: int = self._text.find(seed, max(start, after), stop)
+            self._left -= (stop if at < 0 else at) - max(start, after)
+            if at >= 0:
+                return at
+        return -1
+
+
+def _extend(text: Any, shown: str, line: str, seed: str, at: int) -> Range:
+    """As much around a find as was shown of it; of a few characters their line."""
+    half = (MOST_SHOWN - len(seed)) // 2
+    low = max(0, at - half)
+    around = str(text[low : at + len(seed) + half])
+    there = shown if seed in shown else line
+    start, stop = at - low, at - low + len(seed)
+    first = there.find(seed)
+    last = first + len(seed)
+    while start > 0 and first > 0 and around[start - 1] == there[first - 1]:
+        start, first = start - 1, first - 1
+    while stop < len(around) and last < len(there) and around[stop] == there[last]:
+        stop, last = stop + 1, last + 1
+    if stop - start < 2 * _AROUND[0]:
+        start = max(around.rfind("\n", 0, start) + 1, start - _LINE)
+        end = around.find("\n", stop)
+        stop = min(len(around) if end < 0 else end, stop + _LINE)
+    while start < stop and around[start].isspace():
+        start += 1
+    while stop > start and around[stop - 1].isspace():
+        stop -= 1
+    return low + start, low + stop
