@@ -44,7 +44,9 @@ class _Cell:
     code: str
     printed: bool
     shown: str
-    """What it printed, and the values of the names that it assigned, as they are recorded."""
+    """What it printed."""
+    kept: str
+    """The values of the names that it assigned, as they are recorded: cut."""
     ranges: list[Range] | None
     handed: list[Range] | None
 
@@ -122,8 +124,8 @@ def _cells(line: Mapping[str, Any]) -> Iterator[_Cell]:
         result = fields.mapping(block.get("result"))
         kept, names = fields.mapping(result.get("locals")), assigned_names(code)
         values = [fields.text(value) for name, value in kept.items() if name in names and name != "context"]
-        shown = "\n".join([fields.text(result.get("stdout")), *values])
-        yield _Cell(code, printed, shown, fields.ranges(block), fields.ranges(block, "handed"))
+        shown = fields.text(result.get("stdout"))
+        yield _Cell(code, printed, shown, "\n".join(values), fields.ranges(block), fields.ranges(block, "handed"))
 
 
 def _rests_on(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
@@ -133,7 +135,7 @@ def _rests_on(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
     ways: list[tuple[Callable[[Any, Sequence[_Cell], Words], list[_Piece]], Sequence[_Cell]]]
     ways = [(_handed, makers), (_shown, makers)]
     if words.are_telling:
-        others = [cell for cell in cells if cell not in makers and words.score(cell.shown)]
+        others = [cell for cell in cells if cell not in makers and words.score(cell.shown + "\n" + cell.kept)]
         ways += [(_handed, others), (_shown, others)]
     seen: list[_Piece] = []
     for look, among in ways:
@@ -185,10 +187,12 @@ def _shown(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
         if ranges is None and isinstance(text, str):
             ranges = [(0, len(text))]
         ranges = [(start, min(stop, len(text))) for start, stop in ranges or () if start < len(text)]
-        for start, stop in find_shown(text, cell.shown, ranges, words):
-            found.append(_Piece((start, stop), words.score(str(text[start:stop])), was_shown=True))
-        if any(piece.score for piece in found):
-            break
+        for said in (cell.shown, cell.kept):
+            places = find_shown(text, said, ranges, words)
+            pieces = [_Piece(one, words.score(str(text[slice(*one)])), said is cell.shown) for one in places]
+            if any(piece.score for piece in pieces):
+                return pieces
+            found += pieces
     return found
 
 

@@ -36,6 +36,14 @@ def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None
     return union((start, stop) for start, stop in pairs if start is not None and stop is not None)
 
 
+def sources(line: Mapping[str, Any]) -> list[Range]:
+    """The places of the sources of an answer, in order and without overlap."""
+    found = [
+        (count(source.get("start")), count(source.get("stop"))) for source in map(mapping, items(line.get("sources")))
+    ]
+    return union((start, stop) for start, stop in found if start is not None and stop is not None)
+
+
 def number(value: object) -> float | None:
     """A finite number, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):

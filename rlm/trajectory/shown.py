@@ -27,19 +27,20 @@ _AROUND = (24, 8)
 """Characters before and behind the answer's words that are looked for."""
 _LINE = 500
 """Characters to both sides of a short find that are shown, as far as its line goes."""
+_NUMBER = re.compile(r"[\d\s.,:%$+-]*")
+"""What was counted, more often than read: where such a number stands says nothing."""
 _LITERAL = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 
 
 def find_shown(text: Any, shown: str, ranges: Sequence[Range], words: Words) -> list[Range]:
-    """The places in `ranges` of what was shown: with telling words of the answer, of lines that have some.
+    """The places in `ranges` of what was shown: of lines with words of the answer, where some have any.
 
     Costs searches of `ranges`, together at most four times `MOST_SEARCHED`, and no GET for what is in the cache.
     """
     if not ranges or size(ranges) > MOST_SEARCHED:
         return []
     lines = _lines(shown)
-    if words.are_telling:
-        lines = [line for line in lines if words.score(line)]
+    lines = [line for line in lines if words.score(line)] or lines
     lines = sorted(dict.fromkeys(lines), key=lambda line: (-words.score(line), -len(line)))[:_MOST_LINES]
     search = _Search(text, ranges)
     for way in _ways(lines, words):
@@ -68,7 +69,9 @@ def _ways(lines: Sequence[str], words: Words) -> Iterator[list[tuple[str, str]]]
         way = [(line, line[max(0, start - around) : stop + around].strip()) for line, (start, stop) in places]
         yield [(line, seed) for line, seed in way if len(seed) >= _LEAST]
     yield [(line, line[:_SEED_CHARACTERS]) for line in lines if len(line) >= _LEAST]
-    yield [(line, line) for line in lines if len(line) < _LEAST and words.score(line)]
+    middles = ((line, line[len(line) // 4 : -len(line) // 4][:_SEED_CHARACTERS].strip()) for line in lines)
+    yield [(line, seed) for line, seed in middles if len(seed) >= _LEAST]
+    yield [(line, line) for line in lines if len(line) < _LEAST and words.score(line) and not _NUMBER.fullmatch(line)]
 
 
 class _Search:
@@ -109,7 +112,7 @@ def _extend(text: Any, shown: str, line: str, seed: str, at: int) -> Range:
         start, first = start - 1, first - 1
     while stop < len(around) and last < len(there) and around[stop] == there[last]:
         stop, last = stop + 1, last + 1
-    if stop - start < 2 * _AROUND[0]:
+    if stop - start < 2 * _LEAST:
         start = max(around.rfind("\n", 0, start) + 1, start - _LINE)
         end = around.find("\n", stop)
         stop = min(len(around) if end < 0 else end, stop + _LINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,16 @@ class _CellReads:
     code: str
     printed: bool
     ranges: list[Range] | None
+    tells_pieces: bool
+    """Its recording says what the code was given, so that the sources of the answer are all that it rests on."""
+
+
+def _evidence(line: dict[str, Any], makers: list[_CellReads]) -> Iterator[list[Range]]:
+    """What an answer rests on: its sources; in recordings that say none, what cells read that were no scan."""
+    sources = fields.sources(line)
+    yield sources
+    if not sources:
+        yield from (cell.ranges for cell in makers if cell.ranges and not cell.tells_pieces and not scans(cell.code))
 
 
 class RowFeed:
@@ -134,16 +145,17 @@ class RowFeed:
         blocks = [fields.mapping(block) for block in fields.items(line.get("code_blocks"))]
         for i, (code, printed) in enumerate(fields.codes(line)):
             ranges = fields.ranges(blocks[i]) if blocks else None
-            self._cells.append(_CellReads(turn, i, code, printed, ranges))
+            tells_pieces = bool(blocks) and fields.ranges(blocks[i], "handed") is not None
+            self._cells.append(_CellReads(turn, i, code, printed, ranges, tells_pieces))
             if ranges is not None:
                 self._read = self._read or []
                 self._read += ranges
         if line.get("final_answer") is not None:
             makers = [self._cells[i] for i in find_evidence([(cell.code, cell.printed) for cell in self._cells])]
             self._rests = sorted({*self._rests, *((cell.turn, cell.number) for cell in makers)})
-            evidence = [cell.ranges for cell in makers if cell.ranges is not None and not scans(cell.code)]
+            evidence = [pair for pairs in _evidence(line, makers) for pair in pairs]
             if evidence:
-                self._rests_read = union([*(self._rests_read or ()), *(pair for ranges in evidence for pair in ranges)])
+                self._rests_read = union([*(self._rests_read or ()), *evidence])
 
     def _parse(self, raw: bytes, place: str) -> dict[str, Any]:
         try:

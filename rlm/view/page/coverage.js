@@ -35,7 +35,7 @@ class Coverage {
       this.key = key;
       this.told = run.rows.filter((row) => row.cell && row.cell.ranges);
       const ends = this.told.map((row) => (row.cell.ranges.length ? row.cell.ranges[row.cell.ranges.length - 1][1] : 0));
-      this.chars = this.told.length ? run.metadata.context.chars || ends.reduce((a, b) => Math.max(a, b), 0) : 0;
+      this.chars = this.told.length || run.restsRead ? run.metadata.context.chars || ends.reduce((a, b) => Math.max(a, b), 0) : 0;
     }
     paint(this.canvas, key, (pen, width, colour) => this.lanes(pen, width, colour), (pen, width, colour) => {
       if (!this.chars || !selected || !selected.cell || !selected.cell.ranges) return;
@@ -60,6 +60,7 @@ class Coverage {
       lanes.read.note(pen, this.run.rows.length ? 'not recorded: this context does not say which characters were read' : 'nothing yet', colour.muted);
       return;
     }
+    if (!this.told.length) lanes.read.note(pen, 'not recorded: this context does not say which characters were read', colour.muted);
     if (lanes.rests.empty) lanes.rests.note(pen, this.run.last.answer === null ? 'no answer yet' : 'no sources were recorded for this answer', colour.muted);
     axis(pen, width, LANE * 3, ticks(0, this.chars, width, 110), (at) => at * width / this.chars, (at) => short(at), colour);
   }
