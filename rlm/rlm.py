@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -14,12 +15,12 @@ from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
 from rlm.calls.cache import SubCache
 from rlm.calls.gateway import Gateway
-from rlm.calls.prices import check_prices
+from rlm.calls.prices import check_prices, dollars
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import TrajectoryError, takes
 from rlm.models import registry as backends
-from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, strip_url
+from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
 from rlm.options import RLMOptions
 from rlm.runners import check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
@@ -180,6 +181,20 @@ class RLM(_Shaped):
         self._persistent_session: Session | None = None
         self._lock = threading.Lock()
         self._setup = replace(self._setup, metadata=self._metadata())
+        self._warn_of_prices()
+
+    def _warn_of_prices(self) -> None:
+        """Say before the first call that a limit of dollars does not hold for a model."""
+        setup = self._setup
+        if setup.budget.dollars is None:
+            return
+        names = dict.fromkeys((self._model, setup.sub_model or str(getattr(setup.sub_lm, "model", self._model))))
+        unpriced = [name for name in names if dollars(Reply("", 1, 1, name), setup.prices) is None]
+        if unpriced:
+            warnings.warn(
+                f"no price is known for {', '.join(unpriced)}: max_dollars counts only what its endpoint reports; pass "
+                "prices=", stacklevel=4,
+            )  # fmt: skip
 
     def __repr__(self) -> str:
         turns = self._setup.budget.iterations
@@ -200,6 +215,12 @@ class RLM(_Shaped):
         for lm in self._made:
             if callable(close := getattr(lm, "close", None)):
                 close()
+
+    @property
+    def models(self) -> tuple[LM, ...]:
+        """Who answers: the root model, and that of sub-calls where it is another."""
+        root, sub = self._setup.root, self._setup.sub_lm
+        return (root,) if sub is root else (root, sub)
 
     @property
     def budget(self) -> Budget:

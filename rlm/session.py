@@ -173,7 +173,8 @@ class Session:
             return self._finish(query, 0)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
-        """Continue an interrupted run, or return the completion of an ended one; recorded calls are not paid again.
+        """Continue an interrupted run, or one that met a limit which is higher now; return the completion of any other.
+        Recorded calls are not paid again.
 
         Raises TrajectoryError for a recording over another context.
         """
@@ -184,6 +185,8 @@ class Session:
                     f"this run is about {recorded} (length), the context given holds {self._description.length}"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
+            if recording.limit and self._is_raised(recording.limit, recording.metadata):
+                recording.reopen()
             if recording.iterations and not recording.open:
                 return self._completion_of_ended(recording)
             self.gate.paid = recording
@@ -200,6 +203,11 @@ class Session:
             self._turns = len(steps) - len(recording.open)
             self._messages = prompts.history(steps[-1])
             return self._finish(str(recording.open[0].get("question", query)), len(recording.open), steps[-1])
+
+    def _is_raised(self, limit: str, metadata: Mapping[str, Any]) -> bool:
+        """Whether the budget allows more than the recorded one did."""
+        now, recorded = getattr(self._setup.budget, limit, None), (metadata.get("budget") or {}).get(limit)
+        return now is None or (recorded is not None and now > recorded)
 
     def _finish(self, query: str, turns: int, previous: Step | None = None) -> Completion:
         """Run the turns of a question, of which `turns` ran earlier, the last of them `previous`."""

@@ -211,9 +211,8 @@ class Gateway:
                 seconds = None if own_wait is None else self._backoff.wait(exc, own_wait)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
-                kind = type(exc).__name__
-            name = model or getattr(lm, "model", None) or "unknown"
-            log(INFO, "%s: %s; asked again in %.2f s, try %d", name, kind, seconds, number + 1)
+                said = str(exc)
+            log(INFO, "asked again in %.1f s (try %d of %d): %s", seconds, number + 1, self._backoff.retries + 1, said)
             time.sleep(seconds)
         raise AssertionError("the last try either returns or raises")
 

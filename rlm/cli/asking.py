@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Annotated, Any
@@ -73,10 +74,10 @@ def with_settings(who: ModelChoice) -> ModelChoice:
     """Fill in what the command line leaves open. Models of the file are those of one maker, a base_url is its own's."""
     model, sub_model = from_file("models.model"), from_file("models.sub_model")
     theirs = _maker(model) or "openai"
-    maker = _root_maker(who) if who["model"] else who["backend"]
+    maker = maker_of(who) if who["model"] else who["backend"]
     if not who["preset"] and who["base_url"] is None and maker in (None, theirs):
         who |= {"model": who["model"] or model, "sub_model": who["sub_model"] or sub_model}
-    root = _root_maker(who)
+    root = maker_of(who)
     return who | {
         "base_url": _base_url(root) if who["base_url"] is None else who["base_url"],  # an empty one is an error
         "sub_base_url": _base_url(_maker(who["sub_model"]) or root),
@@ -93,24 +94,28 @@ def _maker(model: str | None) -> str | None:
     return backends.split_maker(model)[0] if model else None
 
 
-def _root_maker(who: ModelChoice) -> str:
+def maker_of(who: ModelChoice) -> str:
+    """The maker of the root model."""
     return _maker(who["model"]) or who["backend"] or who["preset"] or "openai"
 
 
-def choose_models(who: ModelChoice) -> dict[str, Any]:
-    """The keywords of `RLM` that say who answers. Raises UnknownOption."""
+def choose_models(
+    who: ModelChoice, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The keywords of `RLM` that say who answers; `sampling` and `sub_sampling` below what the options say. Raises
+    UnknownOption."""
     said = {**who}
-    sampling = {} if said["temperature"] is None else {"temperature": said["temperature"]}
-    ours = sampling | _parse_fields(said["option"])
-    theirs = _parse_fields(said["sub_option"])
-    maker = _root_maker(said)
+    temperature = {} if said["temperature"] is None else {"temperature": said["temperature"]}
+    ours = {**(sampling or {})} | temperature | _parse_fields(said["option"])
+    theirs = {**(sub_sampling or {})} | _parse_fields(said["sub_option"])
+    maker = maker_of(said)
     is_other = _maker(said["sub_model"]) not in (None, maker)
     base_url = said["base_url"]
     if base_url is None and maker == "openai":
         base_url = os.environ.get("OPENAI_BASE_URL") or None
     chosen = backends.choose(
         said["model"], said["sub_model"], backend=said["backend"], preset=said["preset"], sampling=ours,
-        sub_sampling=sampling | theirs if is_other else theirs, sub_base_url=said["sub_base_url"],
+        sub_sampling=temperature | theirs if is_other else theirs, sub_base_url=said["sub_base_url"],
         headers=_parse_headers(said["header"]),
         base_url=base_url,
     )  # fmt: skip

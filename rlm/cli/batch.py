@@ -17,6 +17,7 @@ from monocontext.cli.printing import remark, say
 from monocontext.cli.progress import shows_progress
 from rlm.cli.asking import Limits, ModelChoice, choose_models, with_limits, with_models
 from rlm.cli.context_argument import open_argument
+from rlm.cli.keys import check_keys
 
 if TYPE_CHECKING:
     from rlm.batch import BatchCost, OnProgress
@@ -44,14 +45,18 @@ def batch_command(
     """Answer many questions over CONTEXT. Limits of calls, tokens and dollars are for all; goes on after a kill."""
     from rlm.batch import BadQuestions, read_questions, run_batch
 
-    found, broken = read_questions(Path(questions))
+    try:
+        found, broken = read_questions(Path(questions))
+    except OSError as error:
+        raise BadQuestions(f"the questions, {questions}, cannot be read: {error.strerror}") from None
     for line in broken:
         say(f"rlm: {line}", err=True)
     if not found:
         raise BadQuestions(f"{questions} holds no question")
     budget = limits["budget"]
     make_rlm, open_context = partial(_make_rlm, who, limits), partial(open_argument, context, s3)
-    make_rlm().close()  # what is misspelt is said before anything is asked
+    with make_rlm() as first:  # what is misspelt or missing is said before anything is asked
+        check_keys(first.models)
     with open_context(), workers(dask) as executor, _bar(len(found)) as on_progress:
         try:
             result = run_batch(
@@ -62,10 +67,10 @@ def batch_command(
             raise KeyboardInterrupt("interrupted; the same command goes on") from None
     rows, spent = result.rows, result.spent
     failed = sum(bool(row.get("error")) for row in rows)
-    early = sum(str(row.get("reason", "")).startswith("max_") for row in rows)
-    is_incomplete = bool(failed or broken or len(rows) < len(found))
+    early = sum(row.get("finished") is False for row in rows)
+    is_incomplete = bool(failed or early or broken or len(rows) < len(found))
     (partial(say, err=True) if is_incomplete else remark)(
-        f"{len(rows) - failed} of {len(found)} questions answered, {early} of them at a limit; {failed} failed, "
+        f"{len(rows) - failed} of {len(found)} questions answered, {early} of them unfinished; {failed} failed, "
         f"{len(found) - len(rows)} left by the budget, {len(broken)} lines broken; {spent.calls:,} calls, "
         f"{spent.tokens:,} tokens, ${spent.dollars:.4f} known"
     )

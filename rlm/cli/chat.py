@@ -24,8 +24,10 @@ Type a question. Variables that the model makes persist, and it remembers what w
 Ctrl-C  stop the question; twice within two seconds: leave"""
 
 
-def chat(rlm: RLM, context: object, display: Display, *, source: str | None = None) -> None:
+def chat(rlm: RLM, context: object, display: Display, *, source: str | None = None) -> bool:
     """Read questions from stdin until it ends; answers go to stdout, costs to stderr. A failed call ends no chat.
+
+    Returns whether each question was answered by a run that finished.
 
     Ctrl-C stops the question, or empties the line; a second within two seconds is raised as KeyboardInterrupt, and so
     is one while nothing is asked and the input is no terminal.
@@ -41,7 +43,7 @@ def chat(rlm: RLM, context: object, display: Display, *, source: str | None = No
                 line = _read_line()
                 is_asked = True
                 if line is None or not talk.take(line.strip()):
-                    return
+                    return talk.is_whole
             except KeyboardInterrupt:
                 now = time.monotonic()
                 if now - last_interrupt < _TWICE_SECONDS or not (is_asked or sys.stdin.isatty()):
@@ -60,6 +62,8 @@ class _Chat:
         self._rlm, self._context, self._display, self._source = rlm, context, display, source
         self._calls = self._tokens = 0
         self._dollars: float | None = 0.0
+        self.is_whole = True
+        """Each question so far was answered by a run that finished."""
         self.session = rlm.session(context, source=source)
 
     def take(self, line: str) -> bool:
@@ -89,6 +93,7 @@ class _Chat:
 
     def _ask(self, question: str) -> None:
         self._display.watch(self.session.gate)
+        was_whole, self.is_whole = self.is_whole, False
         try:
             with self._display:
                 completion = self.session.ask(question)
@@ -100,7 +105,9 @@ class _Chat:
             self._calls, self._tokens = self._calls + usage.calls, self._tokens + usage.tokens
             cost = usage.dollars
             self._dollars = None if self._dollars is None or cost is None else self._dollars + cost
-        print(make_printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)
+        self.is_whole = was_whole and completion.finished
+        if completion.finished or completion.answer:
+            print(make_printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)
         print_summary(completion)
 
 

@@ -29,6 +29,8 @@ from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, wit
 from rlm.cli.batch import batch_command
 from rlm.cli.compile import compile_command
 from rlm.cli.context_argument import UsageError, open_argument
+from rlm.cli.keys import check_keys
+from rlm.cli.retries import saying_retries
 from rlm.errors import LLMError, RLMError
 from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
@@ -72,6 +74,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 @with_limits
 @storing.with_s3_options
 def run(
+    asked: typer.Context,
     context: Annotated[str | None, typer.Argument(help="A context's URL or directory, a text file, or - for stdin."
                                                   )] = None,
     question: Annotated[str | None, typer.Argument(help="What to answer.")] = None,
@@ -85,8 +88,12 @@ def run(
     limits: Limits,
     s3: storing.S3,
 ) -> None:  # fmt: skip
-    """Answer QUESTION from CONTEXT. The answer goes to stdout, the steps to stderr."""
-    from rlm.rlm import RLM, recorded_options
+    """Answer QUESTION from CONTEXT. The answer goes to stdout, the steps to stderr; exit 1 where it did not finish.
+
+    With --resume the options that are given go before the recorded ones.
+    """
+    from rlm.cli.resuming import absolute_place, given_options, recorded_place, resumed_options
+    from rlm.rlm import RLM
     from rlm.trajectory.display import Display
     from rlm.trajectory.recording import Recording
     from rlm.trajectory.source import format_sources
@@ -98,8 +105,8 @@ def run(
             **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
         }  # fmt: skip
         if recording:
-            place = context or recording.metadata.get("source")
-            options |= recorded_options(recording.metadata)
+            place = context or recorded_place(recording.metadata, Path(str(resume)))
+            options |= resumed_options(recording.metadata, given_options(asked), who, limits)
         elif context is None or question is None:
             raise UsageError("a run needs a CONTEXT and a QUESTION, or --resume with a trajectory")
         else:
@@ -107,6 +114,7 @@ def run(
             options |= choose_models(who)
         typer.echo(describe_rights(options["runner"]), err=True)
         with RLM(**options) as rlm, display:
+            check_keys(rlm.models)
             if recording and resume:
                 if place is None or ("context_value" in recording.metadata and not context):
                     with _say_how_to_resume(Path(resume), s3, shape):
@@ -115,14 +123,23 @@ def run(
                     with open_argument(place, s3, shape) as text, _say_how_to_resume(Path(resume), s3, shape):
                         completion = rlm.resume(resume, text)
             else:
-                with open_argument(str(place), s3, shape) as text, rlm.session(text, source=place) as session:
+                with (
+                    open_argument(str(place), s3, shape) as text,
+                    rlm.session(text, source=absolute_place(str(place))) as session,
+                ):
                     display.watch(session.gate)
                     with _say_how_to_resume(session.path, s3, shape):
                         completion = session.ask(str(question))
         display.summary(completion)
-        _say(json.dumps(_as_json(completion)) if as_json else completion.answer)
+        if as_json:
+            _say(json.dumps(_as_json(completion)))
+        elif completion.finished or completion.answer:
+            _say(completion.answer)
         if cite and not as_json:
             _say("\n" + format_sources(completion.sources))
+        if not completion.finished:
+            say(f"rlm: {_say_how_to_finish(completion, s3, shape)}", err=True)
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -140,6 +157,7 @@ def chat(
 ) -> None:
     """Ask questions in a row over CONTEXT. They share a namespace, each has the whole limits; /help says more."""
     from rlm.cli.chat import chat as talk
+    from rlm.cli.resuming import absolute_place
     from rlm.rlm import RLM
     from rlm.trajectory.display import Display
 
@@ -149,8 +167,11 @@ def chat(
         rlm = RLM(
             **choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
         )  # fmt: skip
+        check_keys(rlm.models)
         with rlm, open_argument(context, s3, shape) as text:
-            talk(rlm, text, display, source=context)
+            is_whole = talk(rlm, text, display, source=absolute_place(context))
+        if not is_whole and not sys.stdin.isatty():
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -181,6 +202,7 @@ def summarize(
         budget = within(Budget(calls=max_calls, dollars=max_dollars))
         budget = replace(budget, calls=budget.calls or 200)
         rlm = RLM(**choose_models(who), budget=budget, cache_dir=cache_folder(cache_dir))
+        check_keys(rlm.models)
         with rlm, open_argument(source, s3) as text:
             summary = summarize_text(rlm, text, chunk_characters=chunk_characters, focus=focus)
         _say(json.dumps(summary.to_dict()) if as_json else summary.text)
@@ -298,20 +320,39 @@ def _say_how_to_resume(path: Path | None, stored: Mapping[str, Any], shape: str)
     except (LLMError, KeyboardInterrupt) as exc:
         if path is None or not path.exists():
             raise
-        flags = "".join(f" --{name}" if value is True else f" --{name} {shlex.quote(value)}"
-                        for name, value in stored.items())  # fmt: skip
-        flags += "" if shape == "text" else f" --shape {shape}"
-        later = f"(go on later: rlm run --resume {shlex.quote(str(path))}{flags})"
+        later = f"(go on later: {_resuming(path, stored, shape)})"
         if isinstance(exc, KeyboardInterrupt):
             raise KeyboardInterrupt(f"interrupted {later}") from None
         raise LLMError(f"{exc} {later}") from exc
+
+
+def _resuming(path: Path, stored: Mapping[str, Any], shape: str) -> str:
+    """The command that goes on with a recorded run."""
+    flags = "".join(f" --{name}" if value is True else f" --{name} {shlex.quote(value)}"
+                    for name, value in stored.items())  # fmt: skip
+    flags += "" if shape == "text" else f" --shape {shape}"
+    return f"rlm run --resume {shlex.quote(str(path))}{flags}"
+
+
+def _say_how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
+    """Why a run did not finish, and what to do about it."""
+    from rlm.trajectory.display import why_unfinished
+
+    flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""
+    why, path = why_unfinished(completion).removesuffix("."), completion.trajectory_path
+    if not flag:
+        return f"{why}. Ask in other words, or another --model"
+    if path is None:
+        return f"{why}. Raise {flag}; with --trajectory FILE a run can go on from where it ended"
+    return f"{why}. Go on with a higher limit: {_resuming(path, stored, shape)} {flag} N"
 
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """Print an error that a user can mend as one line, exit 2; a bug keeps its traceback; Ctrl-C is exit 130."""
     try:
-        yield
+        with saying_retries():
+            yield
     except (RLMError, MonocontextError, OSError) as exc:
         _fail(str(exc))
     except KeyboardInterrupt as exc:

@@ -114,21 +114,25 @@ def print_summary(completion: Completion, console: Console | None = None) -> Non
         f"{usage.output_tokens:,} out, {cost}, {completion.seconds:.1f} s{_format_storage(completion.io)}"
     )
     console.print(Text(make_printable(line, terminal=True), style="dim"))
-    if completion.reason == "max_iterations":
-        console.print(Text("The model did not finish: this answer was forced after its last turn.", style="yellow"))
-    elif completion.reason == "repetition":
-        console.print(
-            Text("The model repeated itself until the run ended: this is the best that it had.", style="yellow")
-        )
-    elif completion.reason in ("refusal", "content_filter"):
-        console.print(
-            Text("The model declined, or a filter of its maker did: this is the best it had.", style="yellow")
-        )
-    elif not completion.finished:
-        line = in_flags(f"The model did not finish: {completion.reason} is reached; this is the best that it had.")
-        console.print(Text(make_printable(line, terminal=True), style="yellow"))
+    if not completion.finished:
+        console.print(Text(make_printable(why_unfinished(completion), terminal=True), style="yellow"))
     for note in completion.notes:
         console.print(Text(make_printable(in_flags(note), terminal=True), style="dim"))
+
+
+def why_unfinished(completion: Completion) -> str:
+    """A sentence on a run that did not finish, with limits as flags of a command."""
+    reason = completion.reason
+    if reason == "max_iterations":
+        forced = "this answer was forced after its last turn" if completion.answer else "no answer after its last turn"
+        return f"The model did not finish: {forced}."
+    best = "this is the best that it had" if completion.answer else "it had no answer yet"
+    if reason == "repetition":
+        return f"The model repeated itself until the run ended: {best}."
+    if reason in ("refusal", "content_filter"):
+        return f"The model declined, or a filter of its maker did: {best}."
+    why = f"{reason} is reached" if reason.startswith("max_") else reason
+    return in_flags(f"The model did not finish: {why}; {best}.")
 
 
 def _format_cell_cost(seconds: float, calls: int, io: dict[str, float] | None) -> str:

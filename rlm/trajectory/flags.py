@@ -14,7 +14,9 @@ _IN_FLAGS = (
     ("anonymous=True", "--anonymous"),
     ("raise max_calls, or the chunks", "raise --max-calls, or --chunk-characters"),
 )
-_LIMIT = re.compile(r"\bmax_(calls|dollars_per_day|dollars|tokens|seconds|iterations|depth)(?= is reached| must )")
+_LIMIT = re.compile(
+    r"\bmax_(calls|dollars_per_day|dollars|tokens|seconds|iterations|depth)(?= is reached| must | counts )"
+)
 """Matches in sentences of ours alone: a provider's error may name a parameter that is called the same."""
 
 

@@ -95,6 +95,21 @@ class Recording:
                 usage.add(_reply(record))
 
     @property
+    def limit(self) -> str | None:
+        """The limit that ended the last question, such as `calls`; None where it is open, or ended otherwise."""
+        reason = str(self.iterations[-1].get("reason")) if self.iterations and not self.open else ""
+        return reason.removeprefix("max_") if reason.startswith("max_") else None
+
+    def reopen(self) -> None:
+        """Take the last question as open, which a limit had ended."""
+        ends = [
+            i for i, line in enumerate(self.iterations, 1)
+            if line["final_answer"] is not None and not str(line.get("reason")).startswith("max_")
+        ]  # fmt: skip
+        begins = [i for i, line in enumerate(self.iterations) if line.get("question")]
+        self.open = self.iterations[max([0, *ends[-1:], *begins[-1:]]) :]
+
+    @property
     def seconds(self) -> float:
         """The duration of the turns of the open question."""
         return sum(line.get("iteration_time") or 0.0 for line in self.open)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -224,3 +226,32 @@ def test_a_long_line_is_no_source_as_a_whole(context: Monocontext, tmp_path_fact
 )  # fmt: skip
 def test_the_words_of_an_answer(answer: str, text: str, score: int) -> None:
     assert Words(answer).score(text) == score
+
+
+@pytest.mark.slow
+def test_six_ways_over_a_text_of_100_mb(tmp_path: Path) -> None:
+    """The sources cost few GETs more than the cells: what was read is in the cache."""
+    with (tmp_path / "large.log").open("w") as file:
+        for i in range(1_950_000):
+            file.write(
+                f"{FACT}\n" if i == 1_234_567 else f"2026-03-04 INFO worker {i}: job {i * 37 % 9973} done in time\n"
+            )
+    place = (1_234_567, FACT)
+    publish(tmp_path / "large.log", tmp_path / "context")
+    with Monocontext.open(tmp_path / "context") as text:
+        assert len(text) > 100_000_000
+        for name in ("grep, printed", "search", "re.search", "find and a slice", "lines", "chunks and a slice of one"):
+            gets = [0, 0]
+
+            def note(step: Any, gets: list[int] = gets) -> None:
+                gets[:] = gets[1], text.stats.gets
+
+            began = time.process_time()
+            completion = ask(text, repl(SIX[name]), DONE, on_step=note)
+            took = time.process_time() - began
+            first = completion.sources[0]
+            print(f"{name}: {first.place} [{first.start}:{first.stop}], {gets[1] - gets[0]} GETs more, {took:.1f} s")
+            assert CODE in str(text[first.start : first.stop])
+            assert first.stop - first.start < 20_000
+            assert first.lines is not None
+            assert first.lines[0] <= place[0] + 1 <= first.lines[1]

@@ -1,0 +1,37 @@
+"""Tell that a key is missing before a sandbox and an SDK start, which takes seconds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from rlm.errors import LLMError
+from rlm.models.lm import LM
+
+
+def check_keys(models: Iterable[LM]) -> None:
+    """Raise LLMError where a model of OpenAI or Anthropic has no key. Other makers tell at their first call.
+
+    The same places are looked at as their SDKs look at, so that nothing is refused that would work.
+    """
+    for lm in models:
+        backend, has_url = getattr(lm, "backend", ""), getattr(lm, "base_url", None) is not None
+        if getattr(lm, "secrets", ()):  # a key or a header was given
+            continue
+        if backend == "openai" and not has_url and not _is_set("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL"):
+            raise LLMError("no API key: set OPENAI_API_KEY, or pass api_key= or base_url=")
+        if backend == "anthropic" and not has_url and not _has_anthropic_credentials():
+            raise LLMError("no API key: set ANTHROPIC_API_KEY, or pass api_key=")
+
+
+def _has_anthropic_credentials() -> bool:
+    """A variable of Anthropic, of whatever kind, or a folder with a login."""
+    if any(name.startswith("ANTHROPIC_") and value for name, value in os.environ.items()):
+        return True
+    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return (Path(config) / "anthropic").exists()
+
+
+def _is_set(*names: str) -> bool:
+    return any(os.environ.get(name) for name in names)

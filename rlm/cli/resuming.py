@@ -1,0 +1,91 @@
+"""Go on with a recorded run by the options of the command line: those given are heeded, or refused by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rlm.calls.budget import Budget
+from rlm.cli.asking import Limits, ModelChoice, choose_models, maker_of
+from rlm.cli.context_argument import UsageError
+from rlm.rlm import recorded_options
+
+_MODELS = (
+    "model", "sub_model", "preset", "backend", "base_url", "temperature", "option", "sub_option", "header",
+)  # fmt: skip
+_BUDGET = ("iterations", "calls", "tokens", "dollars", "seconds")
+_OTHER = ("runner", "max_depth", "models")
+_FIXED = {
+    "question": "the QUESTION is in the recording",
+    "trajectory": "it writes on into the file that it goes on from: leave out --trajectory",
+    "outline": "the opening message is written already: leave out --outline",
+}
+"""What a resumed run cannot change, and why."""
+
+
+def given_options(context: typer.Context) -> set[str]:
+    """The names of the parameters that stand on the command line."""
+    return {
+        name for name in context.params
+        if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"
+    }  # fmt: skip
+
+
+def resumed_options(
+    metadata: Mapping[str, Any], given: Collection[str], who: ModelChoice, limits: Limits
+) -> dict[str, Any]:
+    """The keywords of `RLM`: as recorded, but for what is given. Raises UsageError for what cannot be changed."""
+    for name, why in _FIXED.items():
+        if name in given:
+            raise UsageError(f"a resumed run: {why}")
+    options = {**limits, **recorded_options(metadata)}
+    options |= {name: limits[name] for name in _OTHER if name in given}
+    said: Budget = limits["budget"]
+    parts = {name: getattr(said, name) for name in _BUDGET if f"max_{name}" in given}
+    options["budget"] = replace(options["budget"], **parts)
+    if any(name in given for name in _MODELS):
+        options |= _choose_models(metadata, {name: who[name] if name in given else None for name in _MODELS})
+    return options
+
+
+def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, Any]:
+    """The models: those that are given, and for the rest the recorded ones, at their endpoints."""
+    recorded = recorded_options(metadata)
+    backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
+    if not (said["model"] or said["preset"]):
+        said["model"] = f"{said['backend'] or backend}:{name}"
+    is_same = maker_of(said) == backend
+    if said["base_url"] is None and is_same:
+        said["base_url"] = recorded.get("base_url")
+    if said["sub_model"] is None and not said["preset"]:
+        sub_backend = metadata.get("sub_backend")
+        sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
+        said["sub_model"] = sub if is_same and sub != name else None
+    said["sub_base_url"] = metadata.get("sub_base_url")
+    chosen = choose_models(
+        said, sampling=metadata.get("sampling") if is_same else None,
+        sub_sampling=metadata.get("sub_sampling") if is_same else None,
+    )  # fmt: skip
+    return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
+
+
+def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
+    """Where the context of a recorded run is: as it was recorded, or beside the recording. Raises UsageError."""
+    place = metadata.get("source")
+    if place is None or "://" in place or place == "-" or "context_value" in metadata or Path(place).exists():
+        return place
+    beside = path.resolve().parent / place
+    if beside.exists():
+        return str(beside)
+    where = "" if os.path.isabs(place) else f", nor at {beside}"
+    raise UsageError(f"the context of this run is not at {place} any more{where}: give CONTEXT before --resume")
+
+
+def absolute_place(place: str) -> str:
+    """A file or directory by its whole path, so that a resumed run finds it from any folder; a URL as it is."""
+    return place if place == "-" or "://" in place else os.path.abspath(place)
