@@ -67,10 +67,11 @@ def batch_command(
             raise KeyboardInterrupt("interrupted; the same command goes on") from None
     rows, spent = result.rows, result.spent
     failed = sum(bool(row.get("error")) for row in rows)
-    early = sum(row.get("finished") is False for row in rows)
-    is_incomplete = bool(failed or early or broken or len(rows) < len(found))
+    early = sum(str(row.get("reason", "")).startswith("max_") for row in rows)
+    unfinished = any(row.get("finished") is False for row in rows)
+    is_incomplete = bool(failed or unfinished or broken or len(rows) < len(found))
     (partial(say, err=True) if is_incomplete else remark)(
-        f"{len(rows) - failed} of {len(found)} questions answered, {early} of them unfinished; {failed} failed, "
+        f"{len(rows) - failed} of {len(found)} questions answered, {early} of them at a limit; {failed} failed, "
         f"{len(found) - len(rows)} left by the budget, {len(broken)} lines broken; {spent.calls:,} calls, "
         f"{spent.tokens:,} tokens, ${spent.dollars:.4f} known"
     )

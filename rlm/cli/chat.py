@@ -27,7 +27,7 @@ Ctrl-C  stop the question; twice within two seconds: leave"""
 def chat(rlm: RLM, context: object, display: Display, *, source: str | None = None) -> bool:
     """Read questions from stdin until it ends; answers go to stdout, costs to stderr. A failed call ends no chat.
 
-    Returns whether each question was answered by a run that finished.
+    Returns whether each run that ended had finished.
 
     Ctrl-C stops the question, or empties the line; a second within two seconds is raised as KeyboardInterrupt, and so
     is one while nothing is asked and the input is no terminal.
@@ -63,7 +63,7 @@ class _Chat:
         self._calls = self._tokens = 0
         self._dollars: float | None = 0.0
         self.is_whole = True
-        """Each question so far was answered by a run that finished."""
+        """Each run that ended so far had finished."""
         self.session = rlm.session(context, source=source)
 
     def take(self, line: str) -> bool:
@@ -93,7 +93,6 @@ class _Chat:
 
     def _ask(self, question: str) -> None:
         self._display.watch(self.session.gate)
-        was_whole, self.is_whole = self.is_whole, False
         try:
             with self._display:
                 completion = self.session.ask(question)
@@ -105,7 +104,7 @@ class _Chat:
             self._calls, self._tokens = self._calls + usage.calls, self._tokens + usage.tokens
             cost = usage.dollars
             self._dollars = None if self._dollars is None or cost is None else self._dollars + cost
-        self.is_whole = was_whole and completion.finished
+        self.is_whole = self.is_whole and completion.finished
         if completion.finished or completion.answer:
             print(make_printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)
         print_summary(completion)

@@ -57,9 +57,9 @@ class Display:
             print_step(step, self._console)
 
     def summary(self, completion: Completion) -> None:
-        """Print one line of costs if steps are shown; a second one when the answer was forced."""
+        """Print one line of costs if steps are shown; the command says itself why a run did not finish."""
         if self._shown:
-            print_summary(completion, self._console)
+            print_summary(completion, self._console, unfinished=False)
 
     def say(self, text: str) -> None:
         """Print a line of the command itself."""
@@ -104,8 +104,8 @@ def _shorten(text: str, console: Console) -> str:
     return shorten(make_printable(text, terminal=console.is_terminal), _SHOWN_CHARACTERS)
 
 
-def print_summary(completion: Completion, console: Console | None = None) -> None:
-    """Print one line of costs; a second one when the answer was forced. Names limits as flags of a command."""
+def print_summary(completion: Completion, console: Console | None = None, *, unfinished: bool = True) -> None:
+    """Print one line of costs, notes, and with `unfinished` why the run did not finish. Limits are named as flags."""
     console = console or Console(stderr=True)
     usage = completion.usage
     cost = "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}"
@@ -114,7 +114,7 @@ def print_summary(completion: Completion, console: Console | None = None) -> Non
         f"{usage.output_tokens:,} out, {cost}, {completion.seconds:.1f} s{_format_storage(completion.io)}"
     )
     console.print(Text(make_printable(line, terminal=True), style="dim"))
-    if not completion.finished:
+    if unfinished and not completion.finished:
         console.print(Text(make_printable(why_unfinished(completion), terminal=True), style="yellow"))
     for note in completion.notes:
         console.print(Text(make_printable(in_flags(note), terminal=True), style="dim"))

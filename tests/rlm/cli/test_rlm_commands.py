@@ -281,8 +281,14 @@ def test_an_endpoint_that_is_down_is_one_line(notes: Path, monkeypatch: pytest.M
     monkeypatch.setattr(rlm.calls.gateway.time, "sleep", lambda seconds: None)
     result = cli.invoke(app, ["run", str(notes), "q", "--base-url", "http://127.0.0.1:9/v1"])
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[1].startswith("rlm: cannot reach http://127.0.0.1:9/v1")
-    assert len(result.output.splitlines()) == 2
+    _, *retries, last = result.output.splitlines()
+    assert last.startswith("rlm: cannot reach http://127.0.0.1:9/v1")
+    assert len(retries) == 5
+    assert re.fullmatch(
+        r"rlm: asked again in [\d.]+ s \(try 2 of 6\): cannot reach http://127.0.0.1:9/v1.*", retries[0]
+    )
+    hushed = cli.invoke(app, ["run", str(notes), "q", "--base-url", "http://127.0.0.1:9/v1", "--quiet"])
+    assert "asked again" not in hushed.stderr
 
 
 # --- demo -----------------------------------------------------------------------------------------

@@ -1,0 +1,218 @@
+"""Runs that do not finish say so, retries are told, and a resumed run heeds what is said with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from monocontext import publish
+from rlm import RLM, ScriptedLM
+from rlm.cli import keys
+from rlm.cli.commands import app
+
+cli = CliRunner()
+
+
+def repl(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    path = tmp_path / "notes.txt"
+    path.write_text("one\ntwo\n")
+    return path
+
+
+def run(*args: object) -> Any:
+    return cli.invoke(app, ["run", *map(str, args), "--runner", "local"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (["--max-calls", "1"], "max-calls is reached; it had no answer yet. Raise --max-calls"),
+        (["--max-iterations", "1"], "no answer after its last turn. Raise --max-iterations"),
+    ],
+)
+def test_a_run_without_an_answer_is_one_line_and_no_empty_answer(
+    endpoint: Any, notes: Path, limit: list[str], told: str
+) -> None:
+    endpoint.reply = lambda body: repl("print(1)")
+    result = run(notes, "q", *limit)
+    assert (result.exit_code, result.stdout) == (1, "")
+    _, *lines = result.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("rlm: The model did not finish: ")
+    assert told in lines[0]
+    shown = run(notes, "q", *limit, "--json")
+    assert (shown.exit_code, json.loads(shown.stdout)["finished"]) == (1, False)
+    assert told in shown.stderr
+
+
+def test_the_command_that_is_named_goes_on(endpoint: Any, notes: Path, tmp_path: Path) -> None:
+    endpoint.reply = lambda body: repl("n = 41")
+    path = tmp_path / "run.jsonl"
+    result = run(notes, "q", "--trajectory", path, "--max-calls", "2")
+    assert f"Go on with a higher limit: rlm run --resume {path} --max-calls N" in result.stderr
+    asked = len(endpoint.requests)
+    same = run("--resume", path)
+    assert (same.exit_code, len(endpoint.requests)) == (1, asked)  # it has ended, and nothing is allowed
+    endpoint.reply = lambda body: repl("FINAL(n + 1)")
+    more = run("--resume", path, "--max-calls", "3")
+    assert (more.exit_code, more.stdout, len(endpoint.requests)) == (0, "42\n", asked + 1), more.output
+
+
+def test_turns_go_on_too(endpoint: Any, notes: Path, tmp_path: Path) -> None:
+    endpoint.reply = lambda body: repl("n = 41")
+    path = tmp_path / "run.jsonl"
+    assert run(notes, "q", "--trajectory", path, "--max-iterations", "2").exit_code == 1
+    endpoint.reply = lambda body: repl("FINAL(n + 1)")
+    more = run("--resume", path, "--max-iterations", "9")
+    assert (more.exit_code, more.stdout) == (0, "42\n"), more.output
+
+
+def test_a_chat_and_a_batch_say_it_too(endpoint: Any, notes: Path, tmp_path: Path) -> None:
+    endpoint.reply = lambda body: repl("print(1)")
+    talk = cli.invoke(app, ["chat", str(notes), "--max-calls", "1", "--runner", "local"], input="q\n")
+    assert (talk.exit_code, talk.stdout) == (1, "")
+    assert "The model did not finish: --max-calls is reached; it had no answer yet." in talk.stderr
+    questions, out = tmp_path / "q.jsonl", tmp_path / "out.jsonl"
+    questions.write_text('"one?"\n')
+    args = ["batch", str(questions), str(notes), "--out", str(out), "--max-iterations", "1", "--runner", "local"]
+    assert cli.invoke(app, args).exit_code == 1
+    assert json.loads(out.read_text())["finished"] is False
+    nowhere = cli.invoke(app, ["batch", "nosuch.jsonl", str(notes), "--out", str(out)])
+    assert nowhere.exit_code == 2
+    assert nowhere.stderr.splitlines()[-1] == (
+        "rlm: the questions, nosuch.jsonl, cannot be read: No such file or directory"
+    )
+
+
+def break_off(endpoint: Any, tmp_path: Path, *args: object) -> Path:
+    """A run that a call ended, and its recording."""
+    path = tmp_path / "run.jsonl"
+    endpoint.reply = lambda body: (400, "not now")
+    assert run(*args, "q", "--trajectory", path).exit_code == 2
+    return path
+
+
+def test_resume_heeds_the_endpoint_the_model_and_the_limits(endpoint: Any, notes: Path, tmp_path: Path) -> None:
+    path = break_off(endpoint, tmp_path, notes, "--base-url", endpoint.url, "--model", "old", "--temperature", "0.5")
+    lines = path.read_text().replace(endpoint.url.rstrip("/"), "http://127.0.0.1:9/v1")
+    path.write_text(lines)
+    asked: list[dict[str, Any]] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        asked.append(body)
+        return repl("FINAL(1)") if len(asked) > 1 else repl("x = 1")
+
+    endpoint.reply = reply
+    result = run("--resume", path, "--base-url", endpoint.url, "--model", "new", "--max-iterations", "7")
+    assert (result.exit_code, result.stdout) == (0, "1\n"), result.output
+    assert {body["model"] for body in asked} == {"new"}
+    assert {body["temperature"] for body in asked} == {0.5}
+    assert "7" in str(asked[0]["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--trajectory", "other.jsonl"], "leave out --trajectory"), (["--outline"], "leave out --outline"),
+        (["NOTES", "another question"], "the QUESTION is in the recording"),
+    ],
+)  # fmt: skip
+def test_resume_refuses_by_name_what_cannot_change(
+    endpoint: Any, notes: Path, tmp_path: Path, args: list[str], told: str
+) -> None:
+    path = break_off(endpoint, tmp_path, notes)
+    result = run(*[str(notes) if arg == "NOTES" else arg for arg in args], "--resume", path)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_the_context_is_found_from_any_folder(endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    publish("needle\n" * 50_000, tmp_path / "ctx")
+    monkeypatch.chdir(tmp_path)
+    path = break_off(endpoint, tmp_path, "ctx")
+    assert json.loads(path.read_text().splitlines()[0])["source"] == str(tmp_path / "ctx")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    endpoint.reply = lambda body: repl("FINAL(context[:6])")
+    assert run("--resume", path).stdout == "needle\n"
+
+
+def test_an_old_recording_looks_beside_itself(endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    publish("needle\n" * 50_000, tmp_path / "ctx")
+    path = break_off(endpoint, tmp_path, tmp_path / "ctx")
+    path.write_text(path.read_text().replace(json.dumps(str(tmp_path / "ctx")), '"ctx"'))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    endpoint.reply = lambda body: repl("FINAL(context[:6])")
+    moved = tmp_path / "elsewhere" / "run.jsonl"
+    moved.write_text(path.read_text())
+    lost = run("--resume", "run.jsonl")
+    assert lost.exit_code == 2
+    assert "the context of this run is not at ctx any more, nor at " in lost.stderr
+    assert "give CONTEXT before --resume" in lost.stderr
+    assert run("--resume", path).stdout == "needle\n"
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "anthropic:claude-opus-5-5"])
+def test_a_missing_key_is_told_before_anything_starts(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    code = (
+        "import sys\nfrom rlm.cli.commands import main\nsys.argv = ['rlm', 'run', sys.argv[1], 'q', '--model', "
+        "sys.argv[2]]\ntry:\n    main()\nfinally:\n    print(sorted({'openai', 'anthropic'} & set(sys.modules)), "
+        "'rlm.runners.remote' in sys.modules and bool(sys.modules['rlm.runners.remote'].__dict__.get('_places')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(notes), model], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no API key: set " in done.stderr.splitlines()[-1]
+    assert done.stdout.startswith("[] ")
+
+
+def test_a_key_that_an_sdk_would_find_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rlm.models.anthropic import AnthropicLM
+
+    for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with pytest.raises(Exception, match="ANTHROPIC_API_KEY"):
+        keys.check_keys([AnthropicLM("m")])
+    keys.check_keys([AnthropicLM("m", headers={"Authorization": "Bearer secret"}), ScriptedLM([])])
+    (tmp_path / "anthropic").mkdir()
+    keys.check_keys([AnthropicLM("m")])
+
+
+def test_a_limit_of_dollars_that_cannot_hold_is_told_first(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: "FINAL(1)"
+    result = run(notes, "q", "--model", "nobody-knows", "--max-dollars", "0.01")
+    told = "rlm: no price is known for nobody-knows: --max-dollars counts only what its endpoint reports"
+    assert result.stderr.splitlines().count(told) == 1
+    assert "nobody-knows" not in run(notes, "q", "--model", "gpt-5", "--max-dollars", "0.01").stderr
+    with pytest.warns(UserWarning, match="no price is known for secret-model: max_dollars"):
+        RLM(lm=ScriptedLM([], model="secret-model"), max_dollars=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RLM(lm=ScriptedLM([], model="secret-model"), max_dollars=1, prices={"secret-model": (1, 2)})
+        RLM(lm=ScriptedLM([], model="secret-model"))
