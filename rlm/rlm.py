@@ -217,7 +217,7 @@ class RLM(_Shaped):
                 close()
 
     @property
-    def models(self) -> tuple[LM, ...]:
+    def lms(self) -> tuple[LM, ...]:
         """Who answers: the root model, and that of sub-calls where it is another."""
         root, sub = self._setup.root, self._setup.sub_lm
         return (root,) if sub is root else (root, sub)

@@ -56,7 +56,7 @@ def batch_command(
     budget = limits["budget"]
     make_rlm, open_context = partial(_make_rlm, who, limits), partial(open_argument, context, s3)
     with make_rlm() as first:  # what is misspelt or missing is said before anything is asked
-        check_keys(first.models)
+        check_keys(first.lms)
     with open_context(), workers(dask) as executor, _bar(len(found)) as on_progress:
         try:
             result = run_batch(

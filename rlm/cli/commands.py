@@ -114,7 +114,7 @@ def run(
             options |= choose_models(who)
         typer.echo(describe_rights(options["runner"]), err=True)
         with RLM(**options) as rlm, display:
-            check_keys(rlm.models)
+            check_keys(rlm.lms)
             if recording and resume:
                 if place is None or ("context_value" in recording.metadata and not context):
                     with _say_how_to_resume(Path(resume), s3, shape):
@@ -167,7 +167,7 @@ def chat(
         rlm = RLM(
             **choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
         )  # fmt: skip
-        check_keys(rlm.models)
+        check_keys(rlm.lms)
         with rlm, open_argument(context, s3, shape) as text:
             is_whole = talk(rlm, text, display, source=absolute_place(context))
         if not is_whole and not sys.stdin.isatty():
@@ -202,7 +202,7 @@ def summarize(
         budget = within(Budget(calls=max_calls, dollars=max_dollars))
         budget = replace(budget, calls=budget.calls or 200)
         rlm = RLM(**choose_models(who), budget=budget, cache_dir=cache_folder(cache_dir))
-        check_keys(rlm.models)
+        check_keys(rlm.lms)
         with rlm, open_argument(source, s3) as text:
             summary = summarize_text(rlm, text, chunk_characters=chunk_characters, focus=focus)
         _say(json.dumps(summary.to_dict()) if as_json else summary.text)

@@ -13,6 +13,7 @@ from monocontext.options import StoreOptions
 from rlm import __version__
 from rlm.errors import RLMError
 from rlm.rlm import RLM
+from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
 
 ALIAS = "chat_rlm_query"
@@ -39,8 +40,13 @@ def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Call
                 completion = rlm.completion(query, text)
         except RLMError as error:
             raise ToolRefusal(str(error)) from None
+        answer = completion.answer
+        if not completion.finished:
+            if not answer:
+                raise ToolRefusal(why_unfinished(completion))
+            answer += f"\n\n[{why_unfinished(completion)}]"
         sources = f"\n\n{format_sources(completion.sources)}" if completion.sources else ""
-        return _cut_to_reply(completion.answer + sources)
+        return _cut_to_reply(answer + sources)
 
     def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> str:
         """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""

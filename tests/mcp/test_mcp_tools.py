@@ -250,6 +250,21 @@ def test_ask(tmp_path: Path) -> None:
     assert tools["chat_rlm_query"]("What is it?", thread_id="t") == told
     with pytest.raises(ToolRefusal):
         tools["ask"]("  ")
+    found = ScriptedLM(["```repl\nprint(context.grep('answer'))\n```", "FINAL('It is 42.')"])
+    shown = make_ask_tools(served, {"lm": found, "runner": "local"})["ask"]("What is it?")
+    assert shown.startswith("It is 42.\n\nSources:\nline:1  read  0-16@1#")
+
+
+def test_ask_tells_of_a_run_that_did_not_finish(tmp_path: Path) -> None:
+    publish("the answer is 42", tmp_path)
+    served = Served({"t": str(tmp_path)})
+    forced = {"lm": ScriptedLM(["```repl\n1\n```", "maybe 42"]), "runner": "local", "max_iterations": 1}
+    assert make_ask_tools(served, forced)["ask"]("q") == (
+        "maybe 42\n\n[The model did not finish: this answer was forced after its last turn.]"
+    )
+    nothing = {"lm": ScriptedLM(["```repl\n1\n```"]), "runner": "local", "max_calls": 1}
+    with pytest.raises(ToolRefusal, match="max-calls is reached; it had no answer yet"):
+        make_ask_tools(served, nothing)["ask"]("q")
 
 
 def test_no_token_only_on_this_machine() -> None:

@@ -59,6 +59,20 @@ def test_what_the_answer_rests_on_counts_no_scan(tmp_path: Path) -> None:
     assert state["rests"] == [(0, 0), (0, 1), (0, 2)]  # the cell that searched still made a value
 
 
+def test_what_the_answer_rests_on_are_its_sources(tmp_path: Path) -> None:
+    result = {"stdout": "", "stderr": "", "locals": {}, "ranges": [[0, 9_000]], "handed": [[40, 60]]}
+    line = {
+        "type": "iteration", "iteration": 1, "response": "", "final_answer": "x",
+        "code_blocks": [{"code": "part = context[40:60]\nFINAL(part)", "result": result}],
+    }  # fmt: skip
+    sources = [{"start": 40, "stop": 60}, {"start": 50, "stop": 70}, {"start": "?"}]
+    for told, expected in ((sources, 30), ([], None)):
+        path = tmp_path / f"{len(told)}.jsonl"
+        lines = [{"type": "metadata", "context": {"chars": 10_000}}, {**line, "sources": told}]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert RowFeed(path).state()["rests_read"] == expected
+
+
 def test_a_turn_holds_what_the_line_holds(recorded: Path) -> None:
     feed = RowFeed(recorded)
     turn = feed.turn(1)
