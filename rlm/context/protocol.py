@@ -28,6 +28,7 @@ A context may offer any of these. A `str`, a list or a dict offers none, and wor
     view(start, stop)   gives a part with `.lines`, whose length is known without reading: for the lines of sources
     documents           `.at(character)` gives the document there, with its `.name` and `.start`, or None; raises
                         ValueError where the text is a part of a context
+    text                of a list or mapping of documents: all of them as one text, for sources
     generation          the number of the text's generation, for sources
 """
 
@@ -91,6 +92,14 @@ def namespace_kit(context: object) -> NamespaceKit | None:
 def passes_for_str(value: object) -> bool:
     """Whether code in a cell takes this for a `str`: it has its methods, and a namespace kit that makes it pass."""
     return callable(getattr(type(value), "encode", None)) and callable(getattr(type(value), "repl_namespace", None))
+
+
+def whole_text(context: object) -> Any:
+    """The text that a context is, or of which its documents are parts; None where it has none."""
+    for text in (context, getattr(context, "text", None)):
+        if isinstance(text, str) or passes_for_str(text):
+            return text
+    return None
 
 
 def repl_tools(context: object) -> Mapping[str, Callable[..., object]]:

@@ -26,7 +26,7 @@ from rlm.context.excerpt import join_ends
 from rlm.runners.claims import Claim
 from rlm.trajectory import fields
 from rlm.trajectory.ranges import Range, union
-from rlm.trajectory.rests import assigned_names, calls_sub_model, find_evidence, scans
+from rlm.trajectory.rests import assigned_names, calls_sub_model, counts, find_evidence, scans
 from rlm.trajectory.shown import MOST_SEARCHED, MOST_SHOWN, find_shown
 from rlm.trajectory.source import Source
 from rlm.trajectory.words import Words
@@ -67,15 +67,18 @@ def find_sources(
     `lines` of the question in its trajectory, the last of which gave the answer. Costs one GET for each source that is
     not in the cache, and the search for each quote and for what cells showed.
     """
-    if not (isinstance(context, str) or protocol.passes_for_str(context)):
+    text = protocol.whole_text(context)
+    if text is None:
         return [], ["sources of a context that is no text are not checked: none is shown"] if claims else []
-    text: Any = context
     found: list[Source] = []
     notes: list[str] = []
     cells = [cell for line in lines for cell in _cells(line)]
     rests = _rests_on(text, cells, fields.text(lines[-1].get("final_answer")) if lines else "")
     for number, claim in enumerate(claims, 1):
-        place, why = _place_of(text, claim, rests, cells)
+        if text is context or isinstance(claim, str):
+            place, why = _place_of(text, claim, rests, cells)
+        else:
+            place, why = None, "of documents a quote can be looked for, no pair of characters"
         if place is None:
             notes.append(f"source {number} of the answer is left out: {why}")
         else:
@@ -188,7 +191,7 @@ def _shown(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
             ranges = [(0, len(text))]
         ranges = [(start, min(stop, len(text))) for start, stop in ranges or () if start < len(text)]
         for said in (cell.shown, cell.kept):
-            places = find_shown(text, said, ranges, words)
+            places = find_shown(text, said, ranges, words, has_numbers=not counts(cell.code))
             pieces = [_Piece(one, words.score(str(text[slice(*one)])), said is cell.shown) for one in places]
             if any(piece.score for piece in pieces):
                 return pieces

@@ -51,6 +51,21 @@ def calls_sub_model(code: str) -> bool:
         return False
 
 
+def counts(code: str) -> bool:
+    """Whether code may have counted or added up what it gives: a number of its own."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    for node in nodes:
+        match node:
+            case ast.AugAssign() | ast.Call(func=ast.Name(id="len" | "sum" | "Counter" | "enumerate" | "round")):
+                return True
+            case ast.Attribute(attr="count" | "Counter" | "most_common" | "sum" | "mean"):
+                return True
+    return False
+
+
 def assigned_names(code: str) -> set[str]:
     """The names that code assigns or changes."""
     assigned, changed, _ = _names(code)

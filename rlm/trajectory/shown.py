@@ -27,13 +27,18 @@ _AROUND = (24, 8)
 """Characters before and behind the answer's words that are looked for."""
 _LINE = 500
 """Characters to both sides of a short find that are shown, as far as its line goes."""
-_NUMBER = re.compile(r"[\d\s.,:%$+-]*")
-"""What was counted, more often than read: where such a number stands says nothing."""
+_NUMBER = re.compile(r"[\d.,:%$+-]*")
+_ATOM_BEFORE = re.compile(r"[\w./@:-]*\w[-./@:]?$")
+_ATOM_BEHIND = re.compile(r"[-./@:]?\w[\w./@:-]*(?<=\w)")
 _LITERAL = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 
 
-def find_shown(text: Any, shown: str, ranges: Sequence[Range], words: Words) -> list[Range]:
+def find_shown(
+    text: Any, shown: str, ranges: Sequence[Range], words: Words, *, has_numbers: bool = True
+) -> list[Range]:
     """The places in `ranges` of what was shown: of lines with words of the answer, where some have any.
+
+    `has_numbers`: a number that stands alone was read; else it may have been counted, and is not looked for.
 
     Costs searches of `ranges`, together at most four times `MOST_SEARCHED`, and no GET for what is in the cache.
     """
@@ -43,7 +48,7 @@ def find_shown(text: Any, shown: str, ranges: Sequence[Range], words: Words) -> 
     lines = [line for line in lines if words.score(line)] or lines
     lines = sorted(dict.fromkeys(lines), key=lambda line: (-words.score(line), -len(line)))[:_MOST_LINES]
     search = _Search(text, ranges)
-    for way in _ways(lines, words):
+    for way in _ways(lines, words, has_numbers):
         found = [(line, seed, search.find(seed)) for line, seed in way]
         places = [_extend(text, shown, line, seed, at) for line, seed, at in found if at >= 0]
         if places:
@@ -62,7 +67,7 @@ def _lines(shown: str) -> list[str]:
     return [line.strip() for line in found if line.strip()]
 
 
-def _ways(lines: Sequence[str], words: Words) -> Iterator[list[tuple[str, str]]]:
+def _ways(lines: Sequence[str], words: Words, has_numbers: bool) -> Iterator[list[tuple[str, str]]]:
     """What to look for of each line, the surest way first; a line is known by parts of it, see `_extend`."""
     for around in _AROUND:
         places = ((line, place) for line in lines for place in words.places(line)[:1])
@@ -71,7 +76,15 @@ def _ways(lines: Sequence[str], words: Words) -> Iterator[list[tuple[str, str]]]
     yield [(line, line[:_SEED_CHARACTERS]) for line in lines if len(line) >= _LEAST]
     middles = ((line, line[len(line) // 4 : -len(line) // 4][:_SEED_CHARACTERS].strip()) for line in lines)
     yield [(line, seed) for line, seed in middles if len(seed) >= _LEAST]
-    yield [(line, line) for line in lines if len(line) < _LEAST and words.score(line) and not _NUMBER.fullmatch(line)]
+    atoms = ((line, _atom(line, place)) for line in lines for place in words.places(line)[:1])
+    yield [(line, atom) for line, atom in atoms if has_numbers or not _NUMBER.fullmatch(atom)]
+
+
+def _atom(line: str, place: Range) -> str:
+    """The word at a place with what is joined to it, such as `QX-7741`."""
+    start, stop = place
+    before, behind = _ATOM_BEFORE.search(line[:start]), _ATOM_BEHIND.match(line[stop:])
+    return (before[0] if before else "") + line[start:stop] + (behind[0] if behind else "")
 
 
 class _Search:

@@ -228,6 +228,33 @@ def test_the_words_of_an_answer(answer: str, text: str, score: int) -> None:
     assert Words(answer).score(text) == score
 
 
+@pytest.mark.parametrize("shape", ["text", "list", "dict"])
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_the_document_of_a_source_is_named(tmp_path: Path, shape: Any, runner: str) -> None:
+    (tmp_path / "docs").mkdir()
+    for i in range(40):
+        said = FACT if i == 23 else "nothing of note"
+        (tmp_path / "docs" / f"note-{i:02d}.md").write_text(f"# Note {i}\n\n{said}\nand more\n")
+    publish(tmp_path / "docs", tmp_path / "context", frame_bytes=4_096)
+    code = {
+        "text": "print(list(context.grep('INV-88213'))[0])",
+        "list": "for text in context:\n    if 'INV-88213' in text: print(text[text.find('INV'):][:60])",
+        "dict": "for name, text in context.items():\n    if 'INV-88213' in text: print(name, text.split('\\n')[2])",
+    }[shape]
+    with Monocontext.open(tmp_path / "context", shape=shape) as documents:
+        found = ask(documents, repl(code), repl(f"FINAL('QX-7741', sources=[(0, 4), {FACT[:30]!r}])"), runner=runner)
+    assert {source.document for source in found.sources if source.how == "read"} == {"note-23.md"}
+    assert all(source.lines and source.lines[0] == 3 for source in found.sources if CODE in source.text)
+    if shape != "text":
+        assert [source.text for source in found.sources if source.how == "cited"] == [FACT[:30]]
+        assert any("no pair of characters" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("code", ["print(line.split()[-3])", "print(line.upper())", "print(sorted(line.split()))"])
+def test_what_was_changed_on_its_way_is_found_by_its_number(context: Monocontext, code: str) -> None:
+    check(ask(context, repl(f"for line in context.lines:\n    if 'INV-88213' in line:\n        {code}"), DONE))
+
+
 @pytest.mark.slow
 def test_six_ways_over_a_text_of_100_mb(tmp_path: Path) -> None:
     """The sources cost few GETs more than the cells: what was read is in the cache."""
