@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rlm.context import protocol
 from rlm.trajectory.ranges import Range, size
 from rlm.trajectory.words import Words
 
@@ -20,6 +21,8 @@ MOST_SEARCHED = 256_000_000
 MOST_SHOWN = 20_000
 """Characters of one place, at most."""
 _MOST_LINES = 12
+_MOST_GETS = 16
+"""After so many no other search begins."""
 _SEED_CHARACTERS = 200
 _LEAST = 12
 """Characters of a part of a line that tells something by itself; a shorter one has to stand at one place alone."""
@@ -40,7 +43,8 @@ def find_shown(
 
     `has_numbers`: a number that stands alone was read; else it may have been counted, and is not looked for.
 
-    Costs searches of `ranges`, together at most four times `MOST_SEARCHED`, and no GET for what is in the cache.
+    Costs searches of `ranges`, together at most twice `MOST_SEARCHED`, and no GET for what is in the cache; where it is
+    not, the search ends soon.
     """
     if not ranges or size(ranges) > MOST_SEARCHED:
         return []
@@ -92,7 +96,8 @@ class _Search:
 
     def __init__(self, text: Any, ranges: Sequence[Range]) -> None:
         self._text, self._ranges = text, ranges
-        self._left = 4 * MOST_SEARCHED
+        self._left = 2 * MOST_SEARCHED
+        self._gets = self._count_gets()
 
     def find(self, seed: str) -> int:
         """The first place, or -1; of a short seed the only one."""
@@ -103,13 +108,16 @@ class _Search:
         for start, stop in self._ranges:
             if stop <= after:
                 continue
-            if self._left <= 0:
+            if self._left <= 0 or self._count_gets() - self._gets > _MOST_GETS:
                 break
             at: int = self._text.find(seed, max(start, after), stop)
             self._left -= (stop if at < 0 else at) - max(start, after)
             if at >= 0:
                 return at
         return -1
+
+    def _count_gets(self) -> float:
+        return (protocol.reading_cost(self._text) or {}).get("gets", 0)
 
 
 def _extend(text: Any, shown: str, line: str, seed: str, at: int) -> Range:

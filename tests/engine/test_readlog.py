@@ -118,6 +118,50 @@ def test_what_a_cell_found_is_an_address_of_the_next_reply(context: Monocontext,
     assert (at, 11, 1) in [(one.start, one.width, one.count) for one in told if isinstance(one, Ranges)]
 
 
+PIECES = {
+    "context[96:107]": ["line 000008"],
+    "list(context.grep('line 000900'))": ["line 000900"],
+    "re.search('0009(..)', context)": ["000900"],
+    "list(re.finditer('line 00[12]000', context))": ["line 001000", "line 002000"],
+    "re.findall('00300(.)', context)": [f"00300{i}" for i in range(10)],
+    "context.lines[50]": ["line 000050\n"],
+    "context.search('000901', k=1)[0]": None,
+    "context.find('line 000777')": [],
+    "context.count('line')": [],
+    "[line for line in context.lines if '77' in line]": [],
+    "[part for part in context.chunks(900) if '77' in part]": [],
+    "context[:30_000]": [],
+}
+"""Code, and the pieces that it is given; None: one that holds what was asked for."""
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_a_run_records_the_pieces_that_code_was_given(context: Monocontext, runner: str) -> None:
+    from rlm import RLM, ScriptedLM
+
+    replies = [f"```repl\nimport re\nx = {code}\n```" for code in PIECES]
+    run = RLM(lm=ScriptedLM([*replies, "FINAL(done)"]), runner=runner).completion("?", context)
+    blocks = [block for line in run.trajectory for block in line.get("code_blocks", [])]
+    assert len(blocks) == len(PIECES)
+    for block, (code, expected) in zip(blocks, PIECES.items(), strict=True):
+        pieces = [TEXT[start:stop] for start, stop in block["result"]["handed"]]
+        if expected is None:
+            assert len(pieces) == 1
+            assert "line 000901\n" in pieces[0] + "\n"
+        else:
+            assert pieces == expected, code
+
+
+def test_a_view_speaks_of_pieces_in_its_own_characters(context: Monocontext) -> None:
+    view = context.view(1200, 2400)
+    mark, none = view.handed_since()
+    assert none == []
+    assert [hit.line for hit in view.grep("line 000150")] == ["line 000150"]
+    assert view.handed_since(mark)[1] == [(600, 611)]
+    assert str(context.view(12, 23)) == "line 000001"
+    assert context.handed_since(mark)[1] == [(12, 23), (1800, 1811)]
+
+
 def test_what_is_said_of_names_is_bounded() -> None:
     class Odd(int):
         pass
