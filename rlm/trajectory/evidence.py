@@ -17,8 +17,9 @@ made the answer's values (`rests.py`); where none of theirs has a word of it, ev
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rlm.context import protocol
@@ -134,19 +135,29 @@ def _cells(line: Mapping[str, Any]) -> Iterator[_Cell]:
 def _rests_on(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
     """The places that the answer rests on, best first."""
     words = Words(answer)
-    makers = [cells[i] for i in find_evidence([(cell.code, cell.printed) for cell in cells])]
-    ways: list[tuple[Callable[[Any, Sequence[_Cell], Words], list[_Piece]], Sequence[_Cell]]]
-    ways = [(_handed, makers), (_shown, makers)]
-    if words.are_telling:
-        others = [cell for cell in cells if cell not in makers and words.score(cell.shown + "\n" + cell.kept)]
-        ways += [(_handed, others), (_shown, others)]
+    chosen = find_evidence([(cell.code, cell.printed) for cell in cells])
+    makers = [cells[i] for i in chosen]
+    others = [
+        cell for i, cell in enumerate(cells)
+        if i not in chosen and words.are_telling and words.score(cell.shown + "\n" + cell.kept)
+    ]  # fmt: skip
+    read = _read_ranges(text, cells)
     seen: list[_Piece] = []
-    for look, among in ways:
-        found = look(text, among, words)
-        if any(piece.score for piece in found) or (found and not words.are_telling):
-            return _choose(found)
-        seen += found if among is makers else []
+    for among in (makers, others):
+        for look in (_handed, partial(_shown, ranges=read)):
+            found = look(text, among, words)
+            seen += [piece for piece in found if piece.score or among is makers]
+            if seen and 2 * max(piece.score for piece in seen) >= words.total:
+                return _choose(seen)
     return _choose(seen) or _read_by(makers, len(text))
+
+
+def _read_ranges(text: Any, cells: Sequence[_Cell]) -> list[Range]:
+    """What the cells have read: what one shows may have been read by one before it. All of a `str`."""
+    if isinstance(text, str) and all(cell.ranges is None for cell in cells):
+        return [(0, len(text))]
+    size = len(text)
+    return [(start, min(stop, size)) for start, stop in union(p for c in cells for p in c.ranges or ()) if start < size]
 
 
 def _choose(pieces: Sequence[_Piece]) -> list[Range]:
@@ -182,14 +193,10 @@ def _is_in(piece: str, shown: str) -> bool:
     return any(line in shown or repr(line)[1:-1] in shown for line in lines)
 
 
-def _shown(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
-    """The places of what cells showed, in what they went through; in all of a `str`."""
+def _shown(text: Any, cells: Sequence[_Cell], words: Words, ranges: Sequence[Range]) -> list[_Piece]:
+    """The places of what cells showed, of the last that shows words of the answer."""
     found: list[_Piece] = []
     for cell in reversed(cells):
-        ranges = cell.ranges
-        if ranges is None and isinstance(text, str):
-            ranges = [(0, len(text))]
-        ranges = [(start, min(stop, len(text))) for start, stop in ranges or () if start < len(text)]
         for said in (cell.shown, cell.kept):
             places = find_shown(text, said, ranges, words, has_numbers=not counts(cell.code))
             pieces = [_Piece(one, words.score(str(text[slice(*one)])), said is cell.shown) for one in places]

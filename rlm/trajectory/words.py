@@ -30,6 +30,11 @@ class Words:
         """Whether there are any; else nothing can be told from where they stand."""
         return bool(self._weights)
 
+    @property
+    def total(self) -> int:
+        """The score of a text that holds all of them."""
+        return sum(self._weights.values())
+
     def score(self, text: str) -> int:
         """How much of the answer stands in the text: a number counts as three words."""
         return sum(self._weights.get(word, 0) for word in {word for word, _, _ in _words(text)})

@@ -170,13 +170,23 @@ def test_the_places_are_exact(context: Monocontext) -> None:
         ("import re\nFINAL(re.search(r'code is (\\S+)', context)[1])",),
         ("FINAL(next(context.grep('INV-88213')).line[-20:-13])",),
         ("code = [line for line in context.lines if 'INV-88213' in line][0][69:76]", "FINAL(code)"),
+        (
+            "parts = list(context.chunks(9_000))",
+            "for p in parts:\n    if 'INV-88213' in p: print(p[p.find('INV'):][:70])",
+            DONE,
+        ),
+        (
+            "print(context[:300], context.find('code'))",
+            SIX["lines"] + "\nprint(context[:200])",
+            "FINAL('The code is QX-7741')",
+        ),
         (SIX["grep, printed"], "print('checked', 7 * 6)", "FINAL('It is QX-7741, as the ledger has it.')"),
         (SIX["lines"], "print('all well')", "FINAL('qx-7741')"),
         (SIX["find and a slice"], "x = 5", "print(x)", "FINAL('The retry code of the invoice is QX-7741.')"),
     ],
 )
 def test_however_the_answer_is_given(context: Monocontext, replies: tuple[str, ...]) -> None:
-    check(ask(context, *map(repl, replies)))
+    check(ask(context, *(reply if reply.startswith("```") else repl(reply) for reply in replies)))
 
 
 def test_of_many_hits_those_with_the_answer_come_alone(context: Monocontext) -> None:
