@@ -199,10 +199,10 @@ def _shown(text: Any, cells: Sequence[_Cell], words: Words, ranges: Sequence[Ran
     for cell in reversed(cells):
         for said in (cell.shown, cell.kept):
             places = find_shown(text, said, ranges, words, has_numbers=not counts(cell.code))
-            pieces = [_Piece(one, words.score(str(text[slice(*one)])), said is cell.shown) for one in places]
+            pieces = [_Piece(one, words.score(str(text[slice(*one)])), was_shown=True) for one in places]
             if any(piece.score for piece in pieces):
                 return pieces
-            found += pieces
+            found += pieces if said is cell.shown else []  # names keep much, such as the last line of a loop
     return found
 
 

@@ -169,7 +169,7 @@ def test_the_places_are_exact(context: Monocontext) -> None:
         ("import re\nanswer_text = re.search(r'code is (\\S+)', context)[1]", "FINAL_VAR('answer_text')"),
         ("import re\nFINAL(re.search(r'code is (\\S+)', context)[1])",),
         ("FINAL(next(context.grep('INV-88213')).line[-20:-13])",),
-        ("code = [line for line in context.lines if 'INV-88213' in line][0][69:76]", "FINAL(code)"),
+        ("code = [line for line in context.lines if 'INV-88213' in line][0][70:77]", "FINAL(code)"),
         (
             "parts = list(context.chunks(9_000))",
             "for p in parts:\n    if 'INV-88213' in p: print(p[p.find('INV'):][:70])",
