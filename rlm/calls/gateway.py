@@ -211,8 +211,12 @@ class Gateway:
                 seconds = None if own_wait is None else self._backoff.wait(exc, own_wait)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
-                said = str(exc)
-            log(INFO, "asked again in %.1f s (try %d of %d): %s", seconds, number + 1, self._backoff.retries + 1, said)
+                kind, said = type(exc).__name__, str(exc)
+            name = model or getattr(lm, "model", None) or "unknown"
+            tries = self._backoff.retries + 1
+            log(
+                INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, number + 1, tries, said=said
+            )  # fmt: skip
             time.sleep(seconds)
         raise AssertionError("the last try either returns or raises")
 

@@ -27,7 +27,7 @@ Limits = dict[str, Any]
 
 def model_flags(
     model: Annotated[
-        str | None, typer.Option(help="The root model, as MAKER:NAME or NAME; else gpt-5, or that of the preset.")
+        str | None, typer.Option(help="The root model, as MAKER:NAME or NAME; else gpt-5.6, or that of the preset.")
     ] = None,
     sub_model: Annotated[
         str | None, typer.Option(help="The model of sub-calls, also of another maker; by default the root model.")

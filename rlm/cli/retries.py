@@ -16,7 +16,8 @@ from rlm.trajectory.flags import in_flags
 
 class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        say(f"rlm: {' '.join(record.getMessage().split())}", err=True)
+        words = (record.getMessage(), getattr(record, "said", ""))
+        say(f"rlm: {' '.join(': '.join(filter(None, words)).split())}", err=True)
 
 
 @contextmanager

@@ -7,10 +7,11 @@ import sys
 INFO, WARNING = 20, 30
 
 
-def log(level: int, message: str, *arguments: object) -> None:
-    """Hand one message to `logging`. A program that has not imported it pays nothing: nobody can have asked for it.
+def log(level: int, message: str, *arguments: object, said: str = "") -> None:
+    """Hand one message to `logging`. A program that has not imported it pays nothing: it cannot have asked for it.
 
-    Messages name models and kinds of errors. What an endpoint said may hold names of accounts, and stays out.
+    Messages name models and kinds of errors. The words of an endpoint may hold names of accounts: `said` is an attribute
+    of the record, for the terminal of the person who runs the command.
     """
     if "logging" not in sys.modules:
         return
@@ -20,4 +21,4 @@ def log(level: int, message: str, *arguments: object) -> None:
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())  # else `logging` prints warnings to stderr that nobody asked for
     if logger.isEnabledFor(level):
-        logger.log(level, message, *arguments, stacklevel=2)
+        logger.log(level, message, *arguments, stacklevel=2, extra={"said": said})

@@ -68,7 +68,7 @@ def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) ->
     assert result.stdout == "1 8\n2 8\n1 8\n"
     said = result.stderr
     assert said.splitlines()[0] == RIGHTS
-    assert said.count("1 turns, 1 calls, 11 tokens in, 7 out, $0.0001") == 3
+    assert len(re.findall(r"1 turns, 1 calls, 11 tokens in, 7 out, \$0\.000\d", said)) == 3
     assert "n  int: 2" in said
     assert "2 calls, 36 tokens, $0.0002" in said
     assert "There is no /nonsense" in said
@@ -82,7 +82,7 @@ def test_a_failed_call_ends_no_chat_and_quit_does(endpoint: Any, notes: Path) ->
     result = cli.invoke(app, ["chat", str(notes)], input="first\nsecond\n/quit\nthird\n")
     assert result.exit_code == 0, result.output
     assert result.stdout == "fine\n"
-    assert "rlm: model 'gpt-5'" in result.stderr
+    assert "rlm: model 'gpt-5" in result.stderr
 
 
 # --- summarize ------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_summarize_as_a_command(endpoint: Any, notes: Path, tmp_path: Path) -> N
     result = cli.invoke(app, ["summarize", str(tmp_path / "context"), "--json", "--chunk-characters", "5000"])
     found = json.loads(result.stdout)
     assert len(found["parts"]) == 4
-    assert found["usage"]["model_usage_summaries"]["gpt-5"]["total_calls"] >= 5
+    assert found["usage"]["model_usage_summaries"]["gpt-5.6"]["total_calls"] >= 5
 
 
 # --- run ------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_an_endpoint_that_is_down_is_one_line(notes: Path, monkeypatch: pytest.M
     assert last.startswith("rlm: cannot reach http://127.0.0.1:9/v1")
     assert len(retries) == 5
     assert re.fullmatch(
-        r"rlm: asked again in [\d.]+ s \(try 2 of 6\): cannot reach http://127.0.0.1:9/v1.*", retries[0]
+        r"rlm: \S+: LLMError; asked again in [\d.]+ s \(try 2 of 6\): cannot reach http://127.0.0.1:9/v1.*", retries[0]
     )
     hushed = cli.invoke(app, ["run", str(notes), "q", "--base-url", "http://127.0.0.1:9/v1", "--quiet"])
     assert "asked again" not in hushed.stderr
