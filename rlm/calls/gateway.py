@@ -1,7 +1,8 @@
 """Make every model call of a run: of the root, of cells and of child runs.
 
 The steps of a call: a recording may hold its reply, already paid; the cache may hold the reply of another run; the
-budget may refuse it; transient failures are tried again; the reply is counted and journaled before anybody sees it.
+budget may refuse it; transient failures are tried again; the reply is counted, its thinking is separated from its text,
+and it is journaled before anybody sees it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rlm.calls.usage import Usage
 from rlm.errors import BudgetSpent, LLMError
 from rlm.models.lm import LM, Message, Reply, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
+from rlm.models.thinking import SaidText, separate_thinking
 
 
 class PaidReplies(Protocol):
@@ -147,7 +149,7 @@ class Gateway:
         # A record knows a call by its messages; answers of other runs are the same only with the same options.
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
-            return reply
+            return separate_thinking(reply)
         about = {
             "key": key,
             "root_model": name,
@@ -184,14 +186,17 @@ class Gateway:
     ) -> Reply:
         for number, own_wait in enumerate((*self._backoff.waits(), None), 1):
             reserved = threading.Lock()
+            said = SaidText(on_delta) if on_delta else None
             try:
                 with reserved:
                     self._enter(reserved)
                     reply = with_counted_usage(
-                        lm.complete(messages, model=model, on_delta=self._watch(on_delta)), messages
+                        lm.complete(messages, model=model, on_delta=self._watch(said.push if said else None)), messages
                     )
                     self._leave(reserved, reply)
-                    return reply
+                    if said:
+                        said.end()
+                    return separate_thinking(reply)
             except LLMError as exc:
                 seconds = None if own_wait is None else self._backoff.wait(exc, own_wait)
                 if seconds is None or seconds >= self.seconds_left():

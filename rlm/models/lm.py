@@ -57,6 +57,8 @@ class Reply:
     estimated: bool = False
     """The endpoint reported no tokens; see `with_counted_usage`."""
     details: TokenDetails = field(default_factory=TokenDetails)
+    thinking: str = ""
+    """What the model thought before it wrote, as far as the endpoint sends it. Neither code nor answer."""
 
 
 class LM(Protocol):
@@ -96,9 +98,10 @@ def sum_tokens(*reported: object) -> int:
 
 
 def reply_notes(reply: Reply) -> dict[str, Any]:
-    """The fields of a record that only some calls have: `estimated`, `token_details`."""
+    """The fields of a record that only some calls have: `estimated`, `token_details`, `thinking`."""
     details = reply.details.to_dict()
-    return ({"estimated": True} if reply.estimated else {}) | ({"token_details": details} if details else {})
+    notes = {"estimated": reply.estimated, "token_details": details, "thinking": reply.thinking}
+    return {name: value for name, value in notes.items() if value}
 
 
 def read_details(
@@ -143,7 +146,7 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
     read, written = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
     estimated = reply.estimated or not read or not (written or (_is_count(reply.output_tokens) and not reply.text))
     read = read or sum(map(_bytes, (message["content"] for message in messages)))
-    written = written or _bytes(reply.text)
+    written = written or _bytes(reply.text) + _bytes(reply.thinking)
     dollars = reply.dollars if is_amount(reply.dollars) else None
     details = TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details
     return replace(

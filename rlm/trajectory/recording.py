@@ -168,7 +168,7 @@ def _reply(record: Mapping[str, Any]) -> Reply:
     return Reply(
         record["response"], _count(record.get("prompt_tokens")), _count(record.get("completion_tokens")),
         record.get("model") or record["root_model"], _amount(record.get("dollars")),
-        estimated=record.get("estimated") is True, details=_details(record),
+        estimated=record.get("estimated") is True, details=_details(record), thinking=record.get("thinking") or "",
     )  # fmt: skip
 
 
@@ -176,6 +176,7 @@ def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
     return Reply(
         line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
         line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line),
+        thinking=line.get("thinking") or "",
     )  # fmt: skip
 
 
