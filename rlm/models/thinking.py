@@ -140,7 +140,7 @@ class SaidText:
 
     def end(self) -> None:
         """The reply is complete."""
-        self._pass(split_thinking(self._text)[0] if self._is_tagged else self._text)
+        self._pass(split_thinking(self._text)[0] if self._is_tagged else self._text, sure=True)
 
     def _look(self, text: str) -> None:
         channels = _split_channels(text)
@@ -150,13 +150,11 @@ class SaidText:
             return
         found = _scan(text, whole=False, thought_before=self._thought)
         self._is_open = found.open_at is not None
-        self._pass(found.said)
-        if found.thought:
-            self._thought = True
-            self._is_fresh = found.open_at is None and found.begin == len(text)
-            self._is_tagged = found.open_at is not None
-            self._passed = text[found.begin :]
-            self._text = self._text[found.begin if found.open_at is None else found.open_at :]
+        self._pass(found.said, sure=bool(found.thought))
+        if found.thought and found.open_at is None:
+            self._thought, self._is_tagged = True, False
+            self._is_fresh = found.begin == len(text)
+            self._text, self._passed = self._text[found.begin :], text[found.begin :]
 
     def _sure(self) -> int:
         """Characters before a tag that may have begun on the last line: its end decides what it is."""
@@ -166,13 +164,13 @@ class SaidText:
         begun = _BEGUN.search(self._text, line)
         return begun.start() if begun else len(self._text)
 
-    def _pass(self, said: str) -> None:
+    def _pass(self, said: str, *, sure: bool = False) -> None:
         if said.startswith(self._passed):
             new, self._passed = said[len(self._passed) :], said
-        elif self._passed.startswith(said):
+        elif not sure and self._passed.startswith(said):
             return
         else:  # what was passed on was thinking
-            new, self._passed = "\n" + said, said
+            new, self._passed = "\n" + said if said else "", said
         if new:
             self._hear(new)
 
@@ -225,7 +223,7 @@ def _scan(text: str, *, whole: bool = True, thought_before: bool = False) -> _Sc
                 closing = closings[kind] = _closing(text, at, kind)
             if not _opens(text, event, begin, closing, whole):
                 continue
-            before = text[begin : event.start()].rstrip(" \t")
+            before = text[begin : event.start()]
             said.append(before if before[-1:] in ("", "\n") else before + "\n")
             thought.append(text[at : closing.start() if closing else len(text)])
             begin = at = _behind(text, closing.end()) if closing else len(text)
@@ -249,11 +247,11 @@ def _behind(text: str, at: int) -> int:
 def _opens(text: str, tag: re.Match[str], begin: int, closing: re.Match[str] | None, whole: bool) -> bool:
     """Whether an opening tag begins thinking; `begin` is where other thinking ended."""
     before = text[max(begin, text.rfind("\n", 0, tag.start()) + 1) : tag.start()]
-    if re.match(r"[ \t]*[:,)`'\"]", text[tag.end() :]) and not text[tag.end() :].lstrip().startswith(("```", '"')):
+    if re.match(r"[ \t]*[:,)]", text[tag.end() :]):
         return False
     if not text[begin : tag.start()].strip() or not before.strip():
         return len(before) < 4 or not text[begin : tag.start()].strip()
-    # In the middle of a line a tag is mostly a mention; one that ends its line, and is closed on one of its own, is not.
+    # In the middle of a line a tag is a mention, but where it ends its line and is closed on a line of its own.
     if not re.match(r"[ \t]*(?:\n|\Z)", text[tag.end() :]):
         return False
     if closing is None:

@@ -22,28 +22,22 @@ _BARE = re.compile(rf"\s*[`'\"*<\[]{{0,2}}({RUNS})[`'\"*>\]:]{{0,2}}\s*", re.IGN
 
 def explain(reply: str, fences: Sequence[Fence]) -> str:
     """What kept code or an answer of a reply from counting; empty where it has neither."""
-    for fence in fences:
-        tag = fence.tag or "nothing"
-        if re.search(r"^[ \t]*(?:FINAL|SUBMIT)", fence.block.code, re.MULTILINE):
-            return _nothing(
-                "your FINAL(...) stands in a block. Send it again without the fence, at the start of a line."
-            )
-        if not fence.tag:
-            return _nothing(
-                f"your block is no Python ({_mistake(fence.block.code)}). Mend that and send it as ```repl."
-            )
-        return _nothing(
-            f"your block is fenced as ```{tag[:30]}; only Python in ```repl is run. Send Python that does it."
-        )
     lines = reply.strip().split("\n")
+    code = "\n".join(line for line in lines if not OPENING.match(line))
     if bare := _BARE.fullmatch(lines[0]):
-        code = "\n".join(line for line in lines[1:] if not OPENING.match(line))
-        return _nothing(
-            f"the first line of your reply was `{lines[0].strip()[:30]}`; it must be ```{bare[1].lower()}. {_ask(code)}"
-        )
+        shown, rest = lines[0].strip()[:30], code.partition("\n")[2]
+        return _nothing(f"the first line of your reply was `{shown}`; it must be ```{bare[1].lower()}. {_ask(rest)}")
+    for fence in fences:
+        if re.search(r"^[ \t]*(?:FINAL|SUBMIT)", fence.block.code, re.MULTILINE):
+            return _nothing("your FINAL(...) stands in a block. Send it without the fence, at the start of a line.")
+        if fence.tag:
+            tag = fence.tag[:30]
+            return _nothing(f"your block is fenced as ```{tag}; only Python in ```repl is run. Say it in Python.")
+        if fence.block.code.strip():
+            mistake = _mistake(fence.block.code) or "nothing in it calls or assigns anything"
+            return _nothing(f"your block has no tag, and is no code ({mistake}). Mend that, and send it as ```repl.")
     looks = [line for line in lines if _CODE_LINE.match(line)]
     if looks and 2 * len(looks) > sum(1 for line in lines if line.strip()):
-        code = "\n".join(line for line in lines if not OPENING.match(line))
         return _nothing(f"your code has no line ```repl before it and no ``` behind it. {_ask(code)}")
     if _IN_LINE.search(reply):
         return _nothing("FINAL(...) counts at the start of a line only. Send it again there, and nothing else.")

@@ -1,9 +1,9 @@
-"""Find the answer that a reply gives as text: `FINAL(...)`, `FINAL_VAR(...)`, `SUBMIT(...)` at the start of a line. Pure.
+"""Find the answer that a reply gives as text, as `FINAL(...)` or its kin at the start of a line. Pure.
 
 Where its parenthesis closes, by the first rule that says so:
 - Python: the shortest text that parses as the arguments of a call, if it has a string, a bracket or a keyword in it;
-- balance: parentheses in pairs, but for smileys, for items of a list as in `1) one 2) two`, and for fenced blocks. Where
-  text goes on behind on the same line and closes one more, as in `FINAL(Use plan (a) or b) net)`, the last one counts;
+- balance: parentheses in pairs, but for smileys, for items of a list as in `1) one 2) two`, and for fenced blocks.
+  Where text goes on behind on the same line and closes one more, as in `FINAL(see step 3) and that)`, the last counts;
 - else the last parenthesis that ends a paragraph.
 What stands behind is prose, and no part of the answer.
 """
