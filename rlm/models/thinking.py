@@ -332,9 +332,9 @@ def _holds_end(inside: str) -> bool:
 
 def _split_channels(text: str) -> tuple[str, str] | None:
     """What the channel `final` says, and the other channels; None for a text without channels."""
-    marks = [mark for mark in _CHANNEL.finditer(text) if not _is_quoted(text, mark)]
+    marks = list(_CHANNEL.finditer(text))
     if marks and text[: marks[0].start()].strip():  # the template wrote the first mark, or the text speaks of them
-        marks = _outside_fences(text, marks)
+        marks = _outside_fences(text, [mark for mark in marks if not _is_quoted(text, mark)])
     if not marks:
         if _CHANNEL_OPEN.match(text.lstrip()):
             return "", text

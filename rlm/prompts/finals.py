@@ -133,7 +133,9 @@ def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> in
 
 def _items(text: str, start: int) -> set[int]:
     """The parentheses of list items: at least two whose numbers or letters follow each other."""
-    found = [(match[1].lower(), start + match.end() - 1) for match in _ITEM.finditer(text[start:])]
+    following = FINAL.search(text, start)
+    own = text[start : following.start() if following else len(text)]
+    found = [(match[1].lower(), start + match.end() - 1) for match in _ITEM.finditer(own)]
     marks = {mark for mark, _ in found}
     romans = {mark for mark in marks if set(mark) <= set("ivx")}
     if all(len(mark) == 1 for mark in romans):

@@ -89,7 +89,7 @@ def parse_reply(text: str) -> ParsedReply:
             words += lines[at : at + taken]
             at += taken
             continue
-        behind_code = fence.closed
+        behind_code = fence.closed and (fence.is_python or not fence.tag)
         if fence.is_python:
             blocks.append(fence.block)
         else:

@@ -51,6 +51,7 @@ CASES: dict[str, str | None] = {
     "FINAL(unclosed (see a\n\nmore text)": "unclosed (see a\n\nmore text",
     "FINAL(a :\nFINAL(42)": "42",
     "FINAL(42": None,
+    "FINAL(a\n\nb)\n\nFINAL(Use a) this)": "a\n\nb",
     # --- marks around it ---
     "**FINAL(42)**": "42",
     "`FINAL(42)`": "42",
