@@ -57,6 +57,7 @@ _CHANNEL = re.compile(
     r"<\|channel\|>\s*(?P<name>analysis|commentary|final)\b(?P<to>[^<\n]*)(?:<\|constrain\|>[^<\n]*)?<\|message\|>"
 )
 _CHANNEL_OPEN = re.compile(r"(?:<\|start\|>[\w.]*[^<\n]*)?<\|channel\|>\s*(?:analysis|commentary)?\b[^<\n]*\Z")
+_CALL = re.compile(r"^[ \t]*(?:FINAL|SUBMIT)[ \t]*\(", re.MULTILINE)
 _ENDS = re.compile(r"(?<![ \t])(?:\n*<\|(?:end|return|call)\|>)+\s*\Z")
 _GLUED = re.compile(r"(?<![\w\"'`/-])assistant(?P<name>analysis|commentary|final)(?=[A-Z0-9`{\[*#<\n]|\Z)")
 _GLUED_BEHIND_SENTENCE = re.compile(r"(?<![A-Za-z_\"'`/-])assistant(?P<name>analysis|commentary|final)(?![_(=.])")
@@ -311,7 +312,7 @@ def _end_of_call(text: str, at: int, whole: bool) -> int | None:
         depth += 1 if parenthesis[0] == "(" else -1
         if depth == 0:
             end = at + parenthesis.end()
-            return None if _holds_end(text[at:end]) else end
+            return None if _holds_end(text[at:end]) and _CALL.search(text, at, end) else end
     return None if whole else len(text)
 
 

@@ -96,7 +96,8 @@ def read_fence(reply: Sequence[str], at: int) -> Fence | None:
 def whole_code(text: str) -> CodeBlock | None:
     """The code of a text that is nothing else, but for a fence that closes what was never opened."""
     code = re.sub(r"\n[ \t]*(?:`+|~{3,})[ \t]*\Z", "", text.strip("\n").rstrip())
-    code = _dedent(code.split("\n"), 0)
+    first, _, rest = code.partition("\n")
+    code = _dedent((rest if _BARE.fullmatch(first) else code).strip("\n").split("\n"), 0)
     return CodeBlock(code) if acts(code) else None
 
 
@@ -148,7 +149,7 @@ def _read_bare(lines: Sequence[str]) -> Fence | None:
         return Fence(block, at + 1 + used, "bare", not block.cut) if acts(block.code) else None
     end = next((i for i, line in enumerate(lines) if i and re.search(r"(?:`{3,}|~{3,})[ \t]*$", line)), len(lines))
     last = [lines[end].rstrip().rstrip("`~")] if end < len(lines) else []
-    code = _dedent([*lines[1:end], *(line for line in last if line.strip())], 0)
+    code = _dedent([*lines[1:end], *(line for line in last if line.strip())], 0).strip("\n")
     return Fence(CodeBlock(code), min(end + 1, len(lines)), "bare", end < len(lines)) if acts(code) else None
 
 

@@ -9,7 +9,8 @@ _TURN = re.compile(
     r"|<\|(?:im_start|im_end|start_header_id|eot_id|end_of_turn)\|>|<start_of_turn>|<end_of_turn>"
 )
 _BEHIND_CODE = re.compile(
-    r"[ \t#*_>\[]*(?:(?:(?:repl|execution|code|console|expected|program|python) )?output(?: \(block \d+\))?[*_\]]*:|stdout:|observation:"
+    r"[ \t#*_>\[]*(?:(?:(?:repl|execution|code|console|expected|program|python) )?output(?: \(block \d+\))?[*_\]]*:"
+    r"|stdout:|observation:"
     r"|(?:user|human|assistant|system)[*_]*:)",
     re.IGNORECASE,
 )

@@ -117,11 +117,15 @@ def _code_without_fence(
     if not any(fence.tag for fence in others) and (block := whole_code(said)):
         return (block,)
     text = "\n".join(prose)
+    if final is None and len(others) == 1 and not (others[0].tag or others[0].closed):  # it closes what was not opened
+        before = re.split(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", said, maxsplit=1, flags=re.MULTILINE)[0]
+        if block := whole_code(before):
+            return (block,)
     if final is not None:
         match = FINAL.search(text)
         before = text[: match.start()] if match and not others else ""
         return (CodeBlock(before.strip("\n")),) if acts(before) else ()
-    return tuple(fence.block for fence in others if not fence.tag and acts(fence.block.code))
+    return tuple(block for fence in others if not fence.tag and (block := whole_code(fence.block.code)))
 
 
 def _lines_of_final(lines: Sequence[str], at: int) -> int:

@@ -48,7 +48,9 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "several": ("<think>a</think>\n```repl\nx\n```\n<think>b</think>\ny", "```repl\nx\n```\ny", "a\n\nb"),
     "several in a row": ("<think>a</think><think>b</think>42", "42", "a\n\nb"),
     "nested": ("<think>a <think>b</think> c</think>\n42", "42", "a <think>b\n\nc"),
-    "behind words, on lines of its own": ("Sure. <think>\nFINAL(41)\n</think>\nFINAL(42)", "Sure. \nFINAL(42)", "FINAL(41)"),
+    "behind words, on its own lines": (
+        "Sure. <think>\nFINAL(41)\n</think>\nFINAL(42)", "Sure. \nFINAL(42)", "FINAL(41)",
+    ),
     "its end quoted in it": ("<think>`</think>` ends\nFINAL(41)\n</think>\n42", "42", "`</think>` ends\nFINAL(41)"),
     "its end in a string of a draft": (
         "<think>\nprint('</think>')\nNo\n</think>\nFINAL(42)", "FINAL(42)", "print('</think>')\nNo",
@@ -82,6 +84,7 @@ SPOKEN_OF = [
     "~~~python\nprint('a </think> b')\n~~~",
     "FINAL(The tags:\n<think> opens\n</think> closes)",
     'FINAL("</think>")',
+    "FINAL(The template is\n</think>\nand so on)",
     'repl\nprint(context.count("a </think> b"))\n```',
     "x = context.find('<think>')\nprint(x)",
     "```repl\nx = message.assistantfinal\n```",

@@ -11,8 +11,10 @@ from rlm.prompts.replies import parse_reply
 REPLIES = int(os.environ.get("ASSEMBLED_REPLIES", "400"))
 
 PROSE = [
-    "I look first.", "Let me see (again).", "The `<think>` tag, or `FINAL(x)`, is spoken of here.", "- an item\n- another",
-    "Then I call FINAL(x) at the end.", "Hmm :)", "A sum: 1 + 1 = 2", "Der Text (日本) 🙂 — so", "It costs < 5 > 3 [see 1].",
+    "I look first.", "Let me see (again).", "The `<think>` tag, or `FINAL(x)`, is spoken of here.",
+    "- an item\n- another", "See https://x.y/z?a=(b)",
+    "Then I call FINAL(x) at the end.", "Hmm :)", "A sum: 1 + 1 = 2", "Der Text (日本) 🙂 — so",
+    "It costs < 5 > 3 [see 1].",
     "> quoted", "# A heading", "1. one\n2. two", "The tags <b> and </b> are bold.", "Why? Because f(x) = y.",
     "Step 3) is last", "a assistant final", "analysis: fine", "Turn to the end.", "the output: nothing",
 ]  # fmt: skip
@@ -34,12 +36,15 @@ FINALS = [
     ("os.path.join",) * 2, ("a\n\nb",) * 2, ("[1, (2), 'x)']",) * 2,
 ]  # fmt: skip
 THOUGHTS = [
-    "No.", "FINAL(41)\nNo.", "```python\nprint(41)\n```\nNo, better:", "```repl\nFINAL(41)\n", "The `</think>` tag ends it.",
+    "No.", "FINAL(41)\nNo.", "```python\nprint(41)\n```\nNo, better:", "```repl\nFINAL(41)\n",
+    "The `</think>` tag ends it.",
     "~~~\nx\n~~~", "SUBMIT(41)\n\n1) a\n2) b", "I should say FINAL(41) :(", "Turn 2/4: x\nOutput: 5", "def f(:\n  `",
 ]  # fmt: skip
 MARKS = [
-    ("<think>", "</think>"), ("<think>\n", "\n</think>"), ("<thinking>", "</thinking>"), ("<thought>\n", "\n</thought>\n"),
-    ("<reasoning a='b'>", "</reasoning>"), ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"), ("<THINK>\n", "\n</Think>"),
+    ("<think>", "</think>"), ("<think>\n", "\n</think>"), ("<thinking>", "</thinking>"), 
+    ("<thought>\n", "\n</thought>\n"),
+    ("<reasoning a='b'>", "</reasoning>"), ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"),
+    ("<THINK>\n", "\n</Think>"),
     ("<|channel>thought\n", "\n<channel|>"),
 ]  # fmt: skip
 TAGS = ["repl", "python", "py", "Python3", "{python}", "ipython", "repl x=1"]
@@ -66,7 +71,8 @@ class Assembled:
         self.text = "\n\n".join(self.parts)
         if opening == 1 and not any("<|" in part for part in self.parts):
             self.thoughts.insert(0, thought := rng.choice(THOUGHTS))
-            self.text = f"<|channel|>analysis<|message|>{thought}<|end|><|start|>assistant<|channel|>final<|message|>{self.text}"
+            start = f"<|channel|>analysis<|message|>{thought}<|end|>"
+            self.text = f"{start}<|start|>assistant<|channel|>final<|message|>{self.text}"
 
     def prose(self) -> None:
         self.parts.append(self.rng.choice(PROSE))

@@ -9,7 +9,8 @@ from monocontext.engine.hints.statements import BlockSource
 from rlm.prompts.replies import parse_reply
 
 TAGS = [
-    "repl", "python", "PYTHON", "py", "python3", "py3", "ipython", "{python}", "{.python .cell}", "python3.11", "py:a.py",
+    "repl", "python", "PYTHON", "py", "python3", "py3", "ipython", "{python}", "{.python .cell}", "python3.11",
+    "py:a.py",
     "python title=a.py", "tool_code", "",
 ]  # fmt: skip
 CODE = "at = context.find('x')\nprint(context[at:at + 9])"

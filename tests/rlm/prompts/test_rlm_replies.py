@@ -96,6 +96,8 @@ CASES: dict[str, tuple[str, list[str], tuple[str, bool] | None]] = {
     "no language, beside a block": ("```\nprint(1)\n```\n```repl\na\n```", ["a"], None),
     "no language, an answer": ("```\nFINAL(42)\n```", [], ("42", False)),
     "bare tag, closed": ("repl\nat = context.find('x')\nprint(at)\n```", ["at = context.find('x')\nprint(at)"], None),
+    "bare tag within a fence": ("```\nrepl\nprint(1)\n```", ["print(1)"], None),
+    "code, then a lone fence, then words": ("print(1)\n```\n\nThis prints.", ["print(1)"], None),
     "bare tag, open": ("python\nprint(1)", ["print(1)"], None),
     "bare tag, then a fence": ("repl\n```\nprint(1)\n```", ["print(1)"], None),
     "bare tag behind words": ("I look.\n\nrepl\nprint(1)\n```\nThen I see.", ["print(1)"], None),
