@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
-from textwrap import dedent
 
 from rlm.models.lm import Reply
 from rlm.models.syntax import compiles
@@ -284,6 +283,12 @@ def _is_mention(text: str, tag: re.Match[str], begin: int) -> bool:
     return bool(_MENTION_BEFORE.search(before) and _MENTION_BEHIND.match(behind))
 
 
+def _dedent(code: str) -> str:
+    from textwrap import dedent  # an import of rlm need not pay for it
+
+    return dedent(code)
+
+
 def _end_of_fence(text: str, opening: re.Match[str], whole: bool = True) -> int | None:
     """Where a fenced block ends that holds mentions only; None for a fence that may be part of thinking."""
     start = opening.end() + 1
@@ -292,9 +297,9 @@ def _end_of_fence(text: str, opening: re.Match[str], whole: bool = True) -> int 
     is_code = _CODE_INFO.match(opening["info"]) is not None
     if is_code or not opening["info"].strip():
         for end in ends:
-            if compiles(dedent(text[start : end.start()])):
+            if compiles(_dedent(text[start : end.start()])):
                 return end.end()
-        if compiles(dedent(text[start:])):
+        if compiles(_dedent(text[start:])):
             return len(text)
         if not whole and len(ends) < _FENCES_TRIED:
             return len(text)
@@ -370,7 +375,7 @@ def _outside_fences(text: str, marks: list[re.Match[str]]) -> list[re.Match[str]
         at = fence.end()
         if fence["fence"] is not None and (end := _end_of_fence(text, fence)):
             inside = text[fence.end() : end]
-            if _TAGGED_FENCE.search(inside) is None or compiles(dedent(inside.rsplit("\n", 1)[0])):
+            if _TAGGED_FENCE.search(inside) is None or compiles(_dedent(inside.rsplit("\n", 1)[0])):
                 spans.append((fence.start(), end))
                 at = end
     return [mark for mark in marks if not any(start <= mark.start() < end for start, end in spans)]
