@@ -13,6 +13,7 @@ from rlm.errors import AnswerRefused, BudgetSpent, ReplyRefused
 from rlm.models.lm import LM, Message, Reply, clean_messages
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import compact
+from rlm.prompts.expressions import is_code, may_be_code
 from rlm.prompts.repetition import MOST_REPEATS, count_repeats, raise_temperature
 from rlm.prompts.replies import CodeBlock, ParsedReply, TextFinal, find_final, parse_reply
 from rlm.runners.answers import check_written_answer
@@ -93,14 +94,25 @@ class Loop:
             protocol.cost_between(before, protocol.read_ahead_cost(self.context)),
         )
         parsed = parse_reply(reply.text)
+        invented = parsed.said != reply.text.replace("\r\n", "\n")
+        if invented:
+            reply = replace(reply, text=parsed.said.rstrip())
         if forced and reason is None:
             final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
             if reply.cut:
                 self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
-            self._run_all(parsed.blocks, cells)
             written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
-            final, notice = (cells[-1].result.final_answer, None) if cells else self._text_answer(written)
+            self._run_all(parsed.blocks or self._code_of(written), cells)
+            if cells:
+                final = cells[-1].result.final_answer
+            elif written is not None:
+                final, notice = self._text_answer(written)
+            else:
+                is_thought = reply.thinking and not reply.text.strip()
+                notice = prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
+            if final is None and invented:
+                notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
             reason = "answer" if final is not None else self.gate.spent
             if final is not None:
                 claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
@@ -176,10 +188,14 @@ class Loop:
         ahead = protocol.cost_between(ahead, protocol.read_ahead_cost(self.context))
         return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited, ahead, handed)
 
-    def _text_answer(self, final: TextFinal | None) -> tuple[str | None, str | None]:
+    def _code_of(self, final: TextFinal | None) -> tuple[CodeBlock, ...]:
+        """An answer that is an expression over names of the namespace, as the code that it is meant to be."""
+        if final is None or not may_be_code(final):
+            return ()
+        return (CodeBlock(final.call),) if is_code(final, self.runner.run("").variables) else ()
+
+    def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:
         """The answer of a reply without code, or a notice for the model."""
-        if final is None:
-            return None, prompts.NO_CODE
         try:
             if final.is_name:
                 return self.runner.variable(final.text), None
@@ -190,12 +206,12 @@ class Loop:
 
     def _find_forced_answer(self, parsed: ParsedReply, cells: list[Cell]) -> str | None:
         """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
-        self._run_all(parsed.answering, cells)
+        self._run_all(parsed.answering or self._code_of(parsed.final), cells)
         if cells and cells[-1].result.final_answer is not None:
             return cells[-1].result.final_answer
         broken = [find_final(block.code) for block in parsed.blocks if not compiles(block.code)]
         for final in (parsed.final, find_final(parsed.words), *broken):
-            if final and (answer := self._text_answer(final)[0]) is not None:
+            if final and not (final is parsed.final and cells) and (answer := self._text_answer(final)[0]) is not None:
                 return answer
         return _answer_words(parsed) or None
 

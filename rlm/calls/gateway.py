@@ -1,7 +1,8 @@
 """Make every model call of a run: of the root, of cells and of child runs.
 
 The steps of a call: a recording may hold its reply, already paid; the cache may hold the reply of another run; the
-budget may refuse it; transient failures are tried again; the reply is counted and journaled before anybody sees it.
+budget may refuse it; transient failures are tried again; the reply is counted, its thinking is separated from its text,
+and it is journaled before anybody sees it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rlm.errors import BudgetSpent, LLMError, ReplyRefused
 from rlm.models.listener import Listener
 from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
+from rlm.models.thinking import SaidText, separate_thinking
 
 
 class PaidReplies(Protocol):
@@ -155,7 +157,7 @@ class Gateway:
         # A record knows a call by its messages; answers of other runs are the same only with the same options.
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
-            return reply
+            return separate_thinking(reply)
         about = {
             "key": key,
             "root_model": name,
@@ -223,8 +225,10 @@ class Gateway:
     def _complete(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:
-        """One try. Whatever an `LM` raises is an LLMError; what `on_delta` raises is the caller's own."""
-        watch = self._watch(on_delta)
+        """One try, with thinking and text apart. Whatever an `LM` raises is an LLMError; what `on_delta` raises is the
+        caller's own."""
+        heard = SaidText(on_delta) if on_delta else None
+        watch = self._watch(heard.push if heard else None)
         listener = Listener(watch)
         try:
             reply = lm.complete(messages, model=model, on_delta=listener if watch else None)
@@ -238,7 +242,9 @@ class Gateway:
             raise LLMError(f"model {name!r}: {type(exc).__name__}: {said}") from exc
         for note in reply.notes:
             self.note(note)
-        return reply
+        if heard:
+            heard.end()
+        return separate_thinking(reply)
 
     def note(self, note: str) -> None:
         """Keep words for the notes of the run, once each."""

@@ -64,6 +64,8 @@ class SubCall:
     estimated: bool = False
     """The endpoint reported no tokens: one is counted for each byte."""
     details: TokenDetails = field(default_factory=TokenDetails)
+    thinking: str = ""
+    """What the model thought first, as far as its endpoint sends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ class SubCalls:
         self._record(
             SubCall(reply.model, prompt, reply.text, *used, seconds, None, cost, started, reply.cached, key, order,
                     estimated=reply.estimated and not reply.cached,
-                    details=TokenDetails() if reply.cached else reply.details)
+                    details=TokenDetails() if reply.cached else reply.details, thinking=reply.thinking)
         )  # fmt: skip
         return reply.text
 

@@ -63,7 +63,7 @@ class Reply:
     """The endpoint reported no tokens; see `with_counted_usage`."""
     details: TokenDetails = field(default_factory=TokenDetails)
     thinking: str = ""
-    """What the model thought, where its endpoint sends it apart from the text."""
+    """What the model thought before it wrote, as far as the endpoint sends it. Neither code nor answer."""
     cut: bool = False
     """A limit of tokens ended the text in the middle."""
     called: str = ""
@@ -114,9 +114,10 @@ def sum_tokens(*reported: object) -> int:
 
 
 def reply_notes(reply: Reply) -> dict[str, Any]:
-    """The fields of a record that only some calls have: `estimated`, `token_details`, `cut`, `called`."""
+    """The fields of a record that only some calls have: `estimated`, `token_details`, `cut`, `called`,
+    `thinking`."""
     fields = {"estimated": reply.estimated, "token_details": reply.details.to_dict(), "cut": reply.cut,
-              "called": reply.called}  # fmt: skip
+              "called": reply.called, "thinking": reply.thinking}  # fmt: skip
     return {name: value for name, value in fields.items() if value}
 
 
@@ -178,7 +179,7 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
     read, written = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
     estimated = reply.estimated or not read or not (written or (_is_count(reply.output_tokens) and not reply.text))
     read = read or sum(map(_bytes, (message["content"] for message in messages)))
-    written = written or _bytes(reply.text)
+    written = written or _bytes(reply.text) + _bytes(reply.thinking)
     dollars = reply.dollars if is_amount(reply.dollars) else None
     details = TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details
     return replace(

@@ -20,8 +20,16 @@ _QUERY_CHARACTERS = 300
 """Of the question in the line that opens a later turn; the whole stands at the beginning."""
 
 NO_CODE = (
-    "Nothing was run: your reply has no block fenced as ```repl and no final answer at the start of a line. Write one, "
-    "such as:\n\n```repl\nprint(context[:1000])\n```"
+    "Nothing was run: your reply has no block of Python between a line ```repl and a line ```, and no FINAL(...) at "
+    "the start of a line. Write one of them."
+)
+ONLY_THINKING = (
+    "Nothing was run: your reply ended inside its thinking. Think less, and write a block between a line ```repl and a "
+    "line ```, or FINAL(...)."
+)
+INVENTED = (
+    "Your reply went on to write the next turn itself. That part was left out: outputs come from the REPL alone. End "
+    "your reply behind a block."
 )
 NO_STATEMENT = "Nothing was run: this block holds comments only, or is empty. Write Python that looks at `context`."
 CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"

@@ -1,8 +1,8 @@
 """Notice a root model that says the same again and again, and get it out of that.
 
-A turn repeats the one before it where both the reply and what came of it are the same: code that goes on, as
-`next(pages)` does, prints something else each time. A repeated turn leaves nothing in the history, since the model
-would copy it again.
+A turn repeats the one before it where both its code and what came of it are the same, whatever words stand around:
+code that goes on, as `next(pages)` does, prints something else each time. A turn without code is known by its words. A
+repeated turn leaves nothing in the history, since the model would copy it again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from rlm.models.lm import LM
+from rlm.prompts.messages import CUT_AND_RUN
 from rlm.trajectory.step import Cell, Step
 
 MOST_REPEATS = 4
@@ -21,9 +22,12 @@ _MORE = 0.4
 
 def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notice: str | None) -> int:
     """How many turns in a row have repeated the one before them, with a turn of this reply, cells and notice."""
-    if previous is None or previous.reply.text.strip() != text.strip() or previous.notice != notice:
+    if previous is None:
         return 0
-    same = [_shown(cell) for cell in previous.cells] == [_shown(cell) for cell in cells]
+    if cells or previous.cells:
+        same = [_shown(cell) for cell in previous.cells] == [_shown(cell) for cell in cells]
+    else:
+        same = previous.reply.text.strip() == text.strip() and previous.notice == notice
     return previous.repeats + 1 if same else 0
 
 
@@ -36,5 +40,5 @@ def raise_temperature(lm: LM) -> LM:
     return cast(LM, change({"temperature": max(given, min(1.0, max(_WARM, given + _MORE)))}))
 
 
-def _shown(cell: Cell) -> tuple[str, str]:
-    return cell.result.stdout, cell.result.stderr
+def _shown(cell: Cell) -> tuple[str, str, str]:
+    return cell.code.strip(), cell.result.stdout.removesuffix(CUT_AND_RUN), cell.result.stderr

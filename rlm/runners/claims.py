@@ -39,11 +39,14 @@ def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return inside, ()
     match call:
-        case ast.Call(args=[ast.Constant(value=answer)], keywords=[ast.keyword(arg="sources", value=given)]):
+        case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=given)]):
+            answer = ast.get_source_segment(f"f({inside})", value) or ""
+            if isinstance(value, ast.Constant):
+                answer = str(value.value)
             try:
-                return str(answer), read_claims(ast.literal_eval(given))
+                return answer, read_claims(ast.literal_eval(given))
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                return str(answer), (None,)
+                return answer, (None,)
     return inside, ()
 
 

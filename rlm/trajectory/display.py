@@ -82,6 +82,8 @@ def print_step(step: Step, console: Console | None = None) -> None:
     console.rule(Text(f"turn {step.iteration}  thinking {step.thinking_seconds:.1f} s"), align="left")
     if step.compacted:
         console.print(Text(f"The history was long: {step.compacted} messages were shortened.", style="yellow"))
+    if step.reply.thinking:
+        console.print(Text(f"It thought first, {len(step.reply.thinking):,} characters.", style="dim"))
     if not step.cells:
         console.print(Text(_shorten(step.reply.text.strip(), console)))
     for cell in step.cells:

@@ -195,7 +195,12 @@ def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
 
 
 def _end(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {"cut": record.get("cut") is True, "called": str(record.get("called") or "")}
+    """The fields of a reply that say how it ended and what went before it."""
+    return {
+        "cut": record.get("cut") is True,
+        "called": str(record.get("called") or ""),
+        "thinking": str(record.get("thinking") or ""),
+    }
 
 
 def _details(record: Mapping[str, Any]) -> TokenDetails:

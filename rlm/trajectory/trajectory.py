@@ -207,6 +207,8 @@ def _call(call: SubCall) -> dict[str, Any]:
         record |= {"iterations": call.child["iterations"], "reason": call.child["reason"]}
     if details.to_dict():
         record["token_details"] = details.to_dict()
+    if call.thinking:
+        record["thinking"] = call.thinking
     return record | ({"error": call.error} if call.error else {})
 
 

@@ -91,7 +91,8 @@ class RowFeed:
             records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
         calls = [rows.call(record) for record in records if record.get("type") != "reply"]
-        return {"response": fields.text(reply.get("response")), "calls": calls, "under_way": True}
+        said = {name: fields.text(reply.get(name)) for name in ("response", "thinking")}
+        return {**said, "calls": calls, "under_way": True}
 
     def prompt(self, number: int) -> list[dict[str, str]]:
         """The messages of turn `number`, from 0; none for a turn under way."""

@@ -78,6 +78,7 @@ def detail(line: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "turn": count(line.get("iteration")) or 0,
         "response": text(line.get("response")),
+        "thinking": text(line.get("thinking")),
         "notice": text(line.get("notice")),
         "compacted": count(line.get("compacted")) or 0,
         "messages": len(items(line.get("prompt"))),
@@ -109,6 +110,7 @@ def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         "model": text(record.get("root_model")),
         "prompt": text(record.get("prompt")),
         "response": text(record.get("response")),
+        "thinking": text(record.get("thinking")),
         "error": text(record.get("error")),
         "cached": record.get("cached") is True,
         "start": number(record.get("start_seconds")),
@@ -198,5 +200,6 @@ def _cell_detail(block: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
 def _child(line: Mapping[str, Any], depth: int) -> dict[str, Any]:
     cells = [_cell_detail(mapping(block), depth) for block in items(line.get("code_blocks"))]
     answer = line.get("final_answer")
-    return {"turn": count(line.get("iteration")) or 0, "response": text(line.get("response")), "cells": cells,
+    return {"turn": count(line.get("iteration")) or 0, "response": text(line.get("response")),
+            "thinking": text(line.get("thinking")), "cells": cells,
             "answer": None if answer is None else text(answer)}  # fmt: skip

@@ -129,11 +129,73 @@ def test_the_models_own_reply_is_in_the_history_with_and_without_code() -> None:
     assert [m["content"] for m in lm.calls[-1] if m["role"] == "assistant"] == replies[:2]
 
 
-def test_plain_code_without_a_fence_gets_a_reminder() -> None:
-    lm = ScriptedLM(["print(len(context))", "FINAL(x)"])
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("I think that it is so.", "no block of Python between a line ```repl"),
+        ("repl\nat = context.find('x'\n```", "must be ```repl. Its code has a mistake (line 1: '(' was never closed)"),
+        ("```bash\nls\n```", "fenced as ```bash"),
+    ],
+)
+def test_what_is_no_code_gets_a_reminder_that_shows_no_other_code(reply: str, told: str) -> None:
+    lm = ScriptedLM([reply, "FINAL(x)"])
     completion = RLM(lm=lm).completion("q", "text")
-    assert "Nothing was run" in last_user(lm, 1)
+    assert told in last_user(lm, 1)
+    assert "print(" not in last_user(lm, 1)
     assert completion.trajectory[1]["code_blocks"] == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "FINAL(len(context))",
+        "FINAL(f'{len(context)}')",
+        "    FINAL(len(context))",
+        "SUBMIT(answer=len(context))",
+        "FINAL(context.count('t') * 2)",
+        "x = len(context)\nFINAL(x)",
+        "repl\nFINAL(len(context))\nprint(1)\n```",
+        "~~~python\nFINAL(len(context))\n~~~",
+        "```python3\nFINAL(len(context))\n```",
+        "````py\nFINAL(len(context))\n````",
+        "<code>\nFINAL(len(context))\n</code>",
+        "FINAL(four)",
+        "FINAL(four, sources=[(0, 4)])",
+        "FINAL_VAR(str(four))",
+        "**FINAL(four)**",
+    ],
+)
+@pytest.mark.parametrize("turns", [5, 1])
+def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
+    completion = RLM(lm=ScriptedLM([repl("four = 4"), reply]), max_iterations=turns).completion("q", "text")
+    assert completion.answer == "4"
+
+
+@pytest.mark.parametrize(
+    "answer", ["os.path.join", "print(x) prints x", "len", "five", "four or more", "f(x)", "four score", "a[0]"]
+)
+def test_words_that_look_like_code_are_an_answer(answer: str) -> None:
+    assert RLM(lm=ScriptedLM([repl("four = 4"), f"FINAL({answer})"])).completion("q", "text").answer == answer
+
+
+def test_an_answer_over_names_that_are_not_there_is_none() -> None:
+    lm = ScriptedLM(["FINAL(context[max(0, at - 500):at + 1500])", "FINAL(done)"])
+    assert RLM(lm=lm).completion("q", "text").answer == "done"
+    assert "NameError: name 'at' is not defined" in last_user(lm, 1)
+
+
+def test_an_answer_named_answer_is_the_draft() -> None:
+    lm = ScriptedLM(["FINAL(answer)", repl("answer['content'] = 'a draft'"), "FINAL(answer)"])
+    assert RLM(lm=lm).completion("q", "text").answer == "a draft"
+    assert "holds no content yet" in last_user(lm, 1)
+
+
+def test_an_invented_turn_is_left_out_and_the_model_is_told() -> None:
+    said = "```repl\nprint(1)\n```\nTurn 2/4: The output is 5.\n```repl\nFINAL(5)\n```"
+    lm = ScriptedLM([said, "FINAL(1)"])
+    assert RLM(lm=lm).completion("q", "text").answer == "1"
+    assert "output is 5" not in str(lm.calls[1])
+    assert "write the next turn itself" in last_user(lm, 1)
 
 
 def test_an_empty_output_hints_at_print_and_variables_are_named() -> None:

@@ -2,7 +2,7 @@
 
 - Fences are ``` or ~~~, tagged `python`, `py`, `repl` ... or not at all; also indented or after a list marker.
 - Code ends at a closing fence that stands outside of strings and comments, also at the end of a line of code.
-- A reply that begins as code and not with a sentence is code, until a fence comes.
+- A reply that begins as code and not with a sentence, or with a line that is a tag alone, is code until a fence comes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from monocontext.engine.hints.blocks import parse
 from monocontext.engine.hints.statements import BlockSource
 
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([^`]*)$")
-_TAGS = frozenset({"python", "python3", "py", "py3", "repl", "ipython"})
+_TAG = re.compile(r"[{\s]*\.?([^\s:{},;]*)")
+_TAGS = re.compile(r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?", re.IGNORECASE)
 _CODE_SO_FAR = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\s*[-+*/|]?=")
 _KEYWORD = re.compile(r"(?:import|from|for|while|if|with|def|class|try|async|assert|del)\b|@")
 _PLAIN = re.compile(r"[^\n\r`~]+\n?")
@@ -108,12 +109,16 @@ class Fences:
         if opening is not None:
             self._undecided = False
             margin, fence, info = opening.groups()
-            tag = info.strip(" \t{}").lower().split()[:1]
-            if tag[0] in _TAGS if tag else not just_closed:
+            found = _TAG.match(info)
+            tag = found[1] if found else ""
+            if _TAGS.fullmatch(tag) if tag else not just_closed:
                 self._mark, self._length = fence[0], len(fence)
                 self._open(len(margin))
             elif not just_closed:
                 self._mark, self._length, self._place = fence[0], len(fence), _Place.OTHER
+        elif self._undecided and _TAGS.fullmatch(line.strip()):  # code follows that lacks the marks of its fence
+            self._undecided = False
+            self._open(0)
         elif self._undecided and line.strip() and not line.lstrip().startswith("#"):
             whole = line if line.rstrip()[-1:] != ":" else line + " pass"
             self._line = list(line)

@@ -43,6 +43,7 @@ class Detail {
     ])));
     if (row.number === 0) {
       if (told.compacted) parts.push(el('p', 'notice', `The history was long: ${plural(told.compacted, 'message was', 'messages were')} shortened before this turn.`));
+      parts.push(...thinking(told));
       const said = prose(told.response, told.cells);
       if (said) parts.push(el('div', 'prose', said));
     }
@@ -104,10 +105,11 @@ class Detail {
     return folded(summary, (body) => {
       body.append(el('h3', '', `Prompt to ${call.model}`), block(call.prompt, 'out'));
       if (call.error) body.append(el('h3', '', 'Error'), block(call.error, 'bad'));
-      else body.append(el('h3', '', 'Response'), block(call.response, 'out'));
+      else body.append(...thinking(call), el('h3', '', 'Response'), block(call.response, 'out'));
       for (const turn of call.turns) {
         const said = prose(turn.response, turn.cells);
         body.append(folded(el('summary', '', el('span', 'line', `Turn ${turn.turn} of the child run`)), (inner) => {
+          inner.append(...thinking(turn));
           if (said) inner.append(el('div', 'prose', said));
           for (const held of turn.cells) inner.append(...this.ran(held));
           if (turn.answer !== null) inner.append(el('h3', '', 'Answer'), el('div', 'prose final', turn.answer));
@@ -132,10 +134,17 @@ class Detail {
     const parts = [el('div', 'title', el('h2', '', 'Under way'))];
     const calls = told.calls || [];
     if (!told.response && !calls.length) parts.push(el('p', 'note', 'The root model has been asked and has not replied yet.'));
+    parts.push(...thinking(told));
     if (told.response) parts.push(el('h3', '', 'Reply'), block(told.response, 'out'));
     if (calls.length) parts.push(el('h3', '', `${plural(calls.length, 'sub-call')} so far`), el('div', '', ...calls.slice(-200).map((call) => this.call(call))));
     return parts;
   }
+}
+
+// What a model thought before it wrote, folded: it is neither code nor answer.
+function thinking(said) {
+  if (!said.thinking) return [];
+  return [folded(el('summary', '', `Thinking: ${plural(said.thinking.length, 'character')}`), (body) => body.append(block(said.thinking, 'out')))];
 }
 
 // What a reply says apart from the blocks that are shown as cells.

@@ -46,6 +46,18 @@ def test_a_model_that_only_repeats_itself_ends_the_run(reply: str) -> None:
     assert len(lm.calls) == 1 + 1 + MOST_REPEATS
 
 
+@pytest.mark.parametrize("words", ["Turn {}/4: The output is 5.", "I look for the {}th time.", "REPL output:\n{}"])
+def test_the_same_code_in_other_words_is_a_repetition(words: str) -> None:
+    said = [f"{repl('print(1)')}\n{words.format(i)}" for i in range(2, 5)]
+    completion = RLM(lm=ScriptedLM([*said, "FINAL(done)"])).completion("q", "text")
+    assert [line.get("repeats", 0) for line in completion.trajectory[1:]] == [0, 1, 2, 0]
+
+
+def test_code_that_is_cut_and_code_that_is_not_repeat_each_other() -> None:
+    completion = RLM(lm=ScriptedLM([repl("print(1)"), "```repl\nprint(1)", "FINAL(done)"])).completion("q", "text")
+    assert [line.get("repeats", 0) for line in completion.trajectory[1:]] == [0, 1, 0]
+
+
 def test_a_child_that_repeats_itself_spends_no_budget_of_its_parent() -> None:
     def reply(messages: Sequence[Message]) -> str:
         if "which child?" in messages[1]["content"]:

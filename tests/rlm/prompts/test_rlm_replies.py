@@ -72,12 +72,69 @@ CASES: dict[str, tuple[str, list[str], tuple[str, bool] | None]] = {
     # --- other languages never run ---------------------------------------------------------------------------------
     "other language": ("```bash\nrm -rf /\n```", [], None),
     "json": ('```json\n{"a": 1}\n```', [], None),
-    "no language": ("```\nprint(1)\n```", [], None),
+    "no language, and no code": ("```\nout of it\n```", [], None),
+    "no language, beside words": ("I saw\n```\nx\n```\nFINAL(42)", [], ("42", False)),
+    "other fences that name Python": (
+        "".join(
+            f"```{tag}\n{i}\n```\n"
+            for i, tag in enumerate(
+                ["py", "python3", "ipython", "{python}", "{.python .cell}", "Python3.11", "py:a.py", "tool_code"]
+            )
+        ),
+        [*"01234567"],
+        None,
+    ),
+    "tildes": ("~~~python\nFINAL(len(context))\n~~~", ["FINAL(len(context))"], None),
+    "tildes around backticks": ("~~~repl\nx = '''\n```\n'''\n~~~", ["x = '''\n```\n'''"], None),
+    "tildes, cut": ("~~~repl\na = 1\n~~", ["CUT a = 1"], None),
+    "a tag of HTML": ("Look:\n<code>\nprint(1)\n</code>\nok", ["print(1)"], None),
+    "a tag of HTML, on one line": ("<code>FINAL(len(context))</code>", ["FINAL(len(context))"], None),
+    "a tag of HTML, no Python": ('<code class="language-sh">\nls = 1\n</code>', [], None),
+    "a tag of HTML around a fence": ("<code>\n```python\na\n```\n</code>", ["a"], None),
+    # --- code without a fence, or with half of one -----------------------------------------------------------------
+    "no language": ("```\nprint(1)\n```", ["print(1)"], None),
+    "no language, beside a block": ("```\nprint(1)\n```\n```repl\na\n```", ["a"], None),
+    "no language, an answer": ("```\nFINAL(42)\n```", [], ("42", False)),
+    "bare tag, closed": ("repl\nat = context.find('x')\nprint(at)\n```", ["at = context.find('x')\nprint(at)"], None),
+    "bare tag within a fence": ("```\nrepl\nprint(1)\n```", ["print(1)"], None),
+    "code, then a lone fence, then words": ("print(1)\n```\n\nThis prints.", ["print(1)"], None),
+    "bare tag, open": ("python\nprint(1)", ["print(1)"], None),
+    "bare tag, then a fence": ("repl\n```\nprint(1)\n```", ["print(1)"], None),
+    "bare tag behind words": ("I look.\n\nrepl\nprint(1)\n```\nThen I see.", ["print(1)"], None),
+    "bare tag in one backtick": ("`repl`\nprint(1)\n```", ["print(1)"], None),
+    "bare tag, broken code": ("repl\nprint(1\n```", [], None),
+    "code, then a lone fence": ("x = 1\nprint(x)\n```", ["x = 1\nprint(x)"], None),
+    "code that answers": ("x = context.count('a')\nFINAL(x)", ["x = context.count('a')\nFINAL(x)"], None),
+    "code, then an answer in words": (
+        "x = context.count('a')\n\nFINAL(The count is x)",
+        ["x = context.count('a')"],
+        None,
+    ),
+    "a word that compiles": ("Paris", [], None),
+    "a number": ("42", [], None),
+    "a name with its country": ("Paris (France)", [], None),
+    "a word before an answer": ("Done\nFINAL(42)", [], ("42", False)),
+    "a block within an answer": (
+        "FINAL(Run this:\n```python\nprint(1)\n```\nand wait)",
+        [],
+        ("Run this:\n```python\nprint(1)\n```\nand wait", False),
+    ),
+    # --- invented turns ----------------------------------------------------------------------------------------------
+    "an invented turn": ("```repl\na\n```\nTurn 2/4: The output is 5.\n```repl\nFINAL(5)\n```", ["a"], None),
+    "an invented output": ("```repl\na\n```\n\nOutput:\n```\n5\n```\n```repl\nFINAL(5)\n```", ["a"], None),
+    "REPL output": ("repl\nprint(1)\n```\nREPL output:\n5\nFINAL(5)", ["print(1)"], None),
+    "an invented turn behind an answer": ("FINAL(42)\nTurn 3/4: x\n```repl\nb\n```", [], ("42", False)),
+    "the turn said again": ("Turn 2/4. I look.\n```repl\na\n```", ["a"], None),
+    "an output in a string": (
+        "```repl\nx = '''\nREPL output:\n'''\n```\n```repl\nb\n```",
+        ["x = '''\nREPL output:\n'''", "b"],
+        None,
+    ),
     "tag that starts like ours": ("```python3-console\nx\n```\n```replay\ny\n```", [], None),
     "repl fence inside a text block": ("````text\n```repl\nx\n```\n````", [], None),
     "other language, then ours": ("```text\nout\n```\n```repl\na\n```", ["a"], None),
     "other language closed on its last line": ('```json\n{"a": 1}```\n```repl\na\n```', ["a"], None),
-    "no fence at all, reply is plain code": ("print(len(context))", [], None),
+    "no fence at all, reply is plain code": ("print(len(context))", ["print(len(context))"], None),
     "inline code": ("Use ```repl print(1)``` or `FINAL(1)` later.", [], None),
     "empty reply": ("", [], None),
     # --- FINAL in text --------------------------------------------------------------------------------------------
@@ -175,3 +232,30 @@ def test_a_reply_that_repeats_itself_costs_little() -> None:
     assert parse_reply("FINAL(\n" * 20_000).final is None
     assert parse_reply("FINAL([)\n" * 2_000).final is not None
     assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (
+            "repl\nprint(1\n```",
+            "first line of your reply was `repl`; it must be ```repl. Its code has a mistake (line 1",
+        ),
+        ("```bash\nls\n```", "fenced as ```bash"),
+        ("```\nx = (\n```", "no tag, and is no code (line 1"),
+        ("```text\nFINAL(42)\n```", "stands in a block"),
+        ("x = context.find('a'\nprint(x)", "no line ```repl before it"),
+        ("The answer: FINAL(42)", "at the start of a line only"),
+        ("I think that it is so.", ""),
+    ],
+)
+def test_what_did_not_count_is_told(reply: str, fault: str) -> None:
+    parsed = parse_reply(reply)
+    assert (parsed.blocks, parsed.final) == ((), None)
+    assert fault in parsed.fault
+    assert bool(fault) == bool(parsed.fault)
+
+
+def test_a_reply_is_cut_where_it_invents_a_turn() -> None:
+    assert parse_reply("```repl\na\n```\n\nTurn 2/4: x").said == "```repl\na\n```\n"
+    assert parse_reply("a\r\nb").said == "a\nb"

@@ -1,0 +1,226 @@
+"""Tell the code of a reply from its words: fences, and code without any. Pure.
+
+- A fence has three or more backticks or tildes; it may be indented, or stand behind a list marker. `<code>` is one too.
+- Tags that name Python run: `repl`, `python`, `py`, `python3`, `ipython`, `{python}` and their kin, in any case.
+- A block ends at the fence where its code is complete, so a fence inside a triple-quoted string does not end it;
+  the closing fence may stand at the end of the last line of code.
+- Code without a tag runs only where it acts: it compiles, and calls or assigns something.
+
+`monocontext/engine/hints/fences.py` reads the same fences as they stream; `tests/rlm/prompts/test_fences.py` holds both
+against one table.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rlm.runners.syntax import compiles, parse
+
+OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?:(`{3,})[ \t]*([^`]*)|(~{3,})[ \t]*(.*))$")
+RUNS = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
+_TAG = re.compile(r"[{\s]*\.?([^\s:{},;]*)")
+_RUNS = re.compile(RUNS, re.IGNORECASE)
+_BARE = re.compile(rf"[`'\"*<\[ \t]{{0,3}}{RUNS}[`'\"*>\]: \t]{{0,3}}", re.IGNORECASE)
+_MAY_OPEN = re.compile(rf"[ \t]*(?:[-*+]|\d+[.)])?[ \t]*(?:`{{3}}|~{{3}}|<)|{_BARE.pattern}$", re.IGNORECASE)
+_HTML = re.compile(r"[ \t]*<(code|python|repl)\b([^<>]*)>(.*)$", re.IGNORECASE)
+_WAYS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
+_KNOWN = frozenset(dir(builtins)) | {
+    "llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS",
+}  # fmt: skip
+
+# A string in a prompt holds a handful of fences; the bound keeps a reply of broken blocks from costing quadratic time.
+_FENCES_TRIED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """One code block, in the order of the reply."""
+
+    code: str
+    """Source, dedented, without its fences."""
+    cut: bool = False
+    """The reply ended before the closing fence."""
+
+    @property
+    def runs(self) -> bool:
+        """False for a cut block that is not complete source: half a program must not run."""
+        return not self.cut or compiles(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A fenced block, or code that lacks its fence."""
+
+    block: CodeBlock
+    used: int
+    """Lines of the reply that it takes."""
+    tag: str
+    """In lower case, empty for none; `code` for `<code>`, `bare` for code behind a line that is a tag and no fence."""
+    closed: bool
+
+    @property
+    def is_python(self) -> bool:
+        """Its tag says that it runs."""
+        return _RUNS.fullmatch(self.tag) is not None or self.tag in ("code", "bare")
+
+
+def may_open(line: str) -> bool:
+    """Whether a block may begin with a line."""
+    return _MAY_OPEN.match(line) is not None
+
+
+def read_fence(reply: Sequence[str], at: int) -> Fence | None:
+    """The block that begins with line `at` of a reply; None where none does."""
+    lines = reply[at:]
+    opening = OPENING.match(lines[0])
+    if opening is None:
+        return _read_html(lines) or _read_bare(lines)
+    margin, mark = opening[1], opening[2] or opening[4]
+    found = _TAG.match(opening[3] or opening[5] or "")
+    tag = found[1].lower() if found else ""
+    body = lines[1:]
+    if _RUNS.fullmatch(tag):
+        block, used = _read_block(body, len(margin), mark)
+        return Fence(block, 1 + used, tag, not block.cut)
+    end = next((i for i, line in enumerate(body) if line.rstrip().endswith(mark)), None)
+    if end is None:
+        return Fence(CodeBlock(_dedent(body, len(margin))), len(lines), tag, False)
+    last = body[end].rstrip().rstrip(mark[0])
+    return Fence(CodeBlock(_dedent([*body[:end], *([last] if last.strip() else [])], len(margin))), end + 2, tag, True)
+
+
+def whole_code(text: str) -> CodeBlock | None:
+    """The code of a text that is nothing else, but for a fence that closes what was never opened."""
+    code = re.sub(r"\n[ \t]*(?:`+|~{3,})[ \t]*\Z", "", text.strip("\n").rstrip())
+    first, _, rest = code.partition("\n")
+    code = _dedent((rest if _BARE.fullmatch(first) else code).strip("\n").split("\n"), 0)
+    return CodeBlock(code) if acts(code) else None
+
+
+def acts(code: str) -> bool:
+    """Whether it compiles and does something: a call of something known, an assignment, a look at `context`.
+
+    Calls that give an answer do not count: a reply of `FINAL(...)` alone is words.
+    """
+    try:
+        body = [statement for statement in parse(code).body if not _is_final(statement)]
+    except SyntaxError:
+        return False
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    for node in nodes:
+        match node:
+            case ast.Assign() | ast.AugAssign() | ast.NamedExpr() | ast.For() | ast.With():
+                return True
+            case ast.AnnAssign(value=ast.expr()) | ast.Call(func=ast.Attribute()):
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name in _KNOWN or name in bound or _calls_closely(code, node):
+                return True
+            case ast.Subscript(value=ast.Name(id="context")):
+                return True
+    return False
+
+
+def _calls_closely(code: str, call: ast.Call) -> bool:
+    """Whether a call of an unknown name is written as code is: `look_up(x)`, but not `Paris (France)`."""
+    source = ast.get_source_segment(code, call) or ""
+    return re.match(r"[a-z]\w*_\w+\(", source) is not None
+
+
+def _is_final(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
+            return name in _WAYS
+    return False
+
+
+def _read_bare(lines: Sequence[str]) -> Fence | None:
+    """Code behind a line `repl` that lacks the marks of a fence, up to the fence that closes it."""
+    if _BARE.fullmatch(lines[0]) is None:
+        return None
+    at = next((i for i, line in enumerate(lines) if i and line.strip()), len(lines))
+    if at < len(lines) and (inner := OPENING.match(lines[at])) and not (inner[3] or inner[5]):
+        block, used = _read_block(lines[at + 1 :], len(inner[1]), inner[2] or inner[4])
+        return Fence(block, at + 1 + used, "bare", not block.cut) if acts(block.code) else None
+    end = next((i for i, line in enumerate(lines) if i and re.search(r"(?:`{3,}|~{3,})[ \t]*$", line)), len(lines))
+    last = [lines[end].rstrip().rstrip("`~")] if end < len(lines) else []
+    code = _dedent([*lines[1:end], *(line for line in last if line.strip())], 0).strip("\n")
+    return Fence(CodeBlock(code), min(end + 1, len(lines)), "bare", end < len(lines)) if acts(code) else None
+
+
+def _read_html(lines: Sequence[str]) -> Fence | None:
+    """`<code>...</code>`, on lines of its own, if it is Python by its attributes and by its content."""
+    opening = _HTML.match(lines[0])
+    if opening is None or (opening[2].strip() and not re.search(RUNS, opening[2], re.IGNORECASE)):
+        return None
+    text = "\n".join([opening[3], *lines[1:]])
+    closing = re.search(rf"</{opening[1]}\s*>[ \t]*$", text, re.IGNORECASE | re.MULTILINE)
+    if closing is None:
+        return None
+    code = _dedent(text[: closing.start()].strip("\n").rstrip().split("\n"), 0)
+    if not acts(code) and not gives_answer(code):
+        return None
+    return Fence(CodeBlock(code), text.count("\n", 0, closing.end()) + 1, "code", True)
+
+
+def gives_answer(code: str) -> bool:
+    """Whether code of a cell may end the run: it uses one of the ways to answer."""
+    try:
+        names = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
+    except (SyntaxError, RecursionError):
+        return False
+    return not names.isdisjoint(_WAYS | {"answer"})
+
+
+def _read_block(body: Sequence[str], margin: int, fence: str) -> tuple[CodeBlock, int]:
+    """The block that starts at `body[0]`, and how many lines it takes with its closing fence.
+
+    Code that is complete before a fence cannot go on behind it, because a bare fence is no Python. So the first fence
+    that completes the code ends the longest prefix that compiles; only one behind a `#` may be followed by a later one.
+    """
+    first: tuple[CodeBlock, int] | None = None
+    in_comment: tuple[CodeBlock, int] | None = None
+    for used, code_lines, alone in _endings(body, fence):
+        code = _dedent(code_lines, margin)
+        first = first or (CodeBlock(code), used)
+        if compiles(code):
+            if alone or "#" not in code_lines[-1]:
+                return CodeBlock(code), used
+            in_comment = in_comment or (CodeBlock(code), used)
+        elif alone and in_comment:
+            return in_comment
+    rest = re.sub(rf"\n[ \t]*{fence[0]}{{1,2}}$", "", _dedent(body, margin))
+    if in_comment and not compiles(rest):
+        return in_comment
+    if first is None or compiles(rest):
+        return CodeBlock(rest, cut=True), len(body)
+    return first
+
+
+def _endings(body: Sequence[str], fence: str) -> Iterator[tuple[int, Sequence[str], bool]]:
+    """Places where a block may end: lines used, its lines of code, whether the fence stands alone on its line."""
+    found = 0
+    for i, line in enumerate(body):
+        stripped = line.strip()
+        if not stripped.endswith(fence):
+            continue
+        code = stripped.rstrip(fence[0])
+        yield i + 1, (body[:i] if not code else [*body[:i], line.rstrip().rstrip(fence[0])]), not code
+        found += 1
+        if found == _FENCES_TRIED:
+            return
+
+
+def _dedent(lines: Sequence[str], margin: int) -> str:
+    """The code without the margin of its fence; without the margin that all lines share, if only that compiles."""
+    stripped = [line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
+    code = "\n".join(stripped)
+    from textwrap import dedent
+
+    even = dedent(code)
+    return even if even != code and not compiles(code) and compiles(even) else code

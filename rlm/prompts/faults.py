@@ -1,0 +1,62 @@
+"""Tell a model what to mend in code, or in an answer, that was not heard. Pure.
+
+The hint names the fault in what the model wrote and asks for the same again: a model that is shown other code as an
+example copies that, and drops its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rlm.prompts.code import OPENING, RUNS, Fence
+from rlm.runners.syntax import parse
+
+_CODE_LINE = re.compile(
+    r"\s*(?:(?:import|from|for|while|if|elif|else|try|except|with|def|return|print)\b.*[:(\w]"
+    r"|[A-Za-z_][\w.\[\]'\", ]*\s*[-+*/|]?=[^=]|[A-Za-z_][\w.]*\()"
+)
+_IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(.+\)")
+_BARE = re.compile(rf"\s*[`'\"*<\[]{{0,2}}({RUNS})[`'\"*>\]:]{{0,2}}\s*", re.IGNORECASE)
+
+
+def explain(reply: str, fences: Sequence[Fence]) -> str:
+    """What kept code or an answer of a reply from counting; empty where it has neither."""
+    lines = reply.strip().split("\n")
+    code = "\n".join(line for line in lines if not OPENING.match(line))
+    if bare := _BARE.fullmatch(lines[0]):
+        shown, rest = lines[0].strip()[:30], code.partition("\n")[2]
+        return _nothing(f"the first line of your reply was `{shown}`; it must be ```{bare[1].lower()}. {_ask(rest)}")
+    for fence in fences:
+        if re.search(r"^[ \t]*(?:FINAL|SUBMIT)", fence.block.code, re.MULTILINE):
+            return _nothing("your FINAL(...) stands in a block. Send it without the fence, at the start of a line.")
+        if fence.tag:
+            tag = fence.tag[:30]
+            return _nothing(f"your block is fenced as ```{tag}; only Python in ```repl is run. Say it in Python.")
+        if fence.block.code.strip():
+            mistake = _mistake(fence.block.code) or "nothing in it calls or assigns anything"
+            return _nothing(f"your block has no tag, and is no code ({mistake}). Mend that, and send it as ```repl.")
+    looks = [line for line in lines if _CODE_LINE.match(line)]
+    if looks and 2 * len(looks) > sum(1 for line in lines if line.strip()):
+        return _nothing(f"your code has no line ```repl before it and no ``` behind it. {_ask(code)}")
+    if _IN_LINE.search(reply):
+        return _nothing("FINAL(...) counts at the start of a line only. Send it again there, and nothing else.")
+    return ""
+
+
+def _nothing(fault: str) -> str:
+    return f"Nothing was run: {fault}"
+
+
+def _ask(code: str) -> str:
+    mistake = _mistake(code)
+    return f"Its code has a mistake ({mistake}): mend it and send it so." if mistake else "Send the same code again."
+
+
+def _mistake(code: str) -> str:
+    """The first syntax error, with its line; empty where there is none."""
+    try:
+        parse(code)
+    except SyntaxError as exc:
+        return f"line {exc.lineno}: {exc.msg}" if exc.lineno else str(exc.msg)
+    return ""

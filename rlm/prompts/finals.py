@@ -1,0 +1,199 @@
+"""Find the answer that a reply gives as text, as `FINAL(...)` or its kin at the start of a line. Pure.
+
+Where its parenthesis closes, by the first rule that says so:
+- Python: the shortest text that parses as the arguments of a call, if it has a string, a bracket or a keyword in it;
+- balance: parentheses in pairs, but for smileys, for items of a list as in `1) one 2) two`, and for fenced blocks.
+  Where text goes on behind on the same line and closes one more, as in `FINAL(see step 3) and that)`, the last counts;
+- else the last parenthesis that ends a paragraph.
+What stands behind is prose, and no part of the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from rlm.runners.claims import Claim, split_claims
+from rlm.runners.syntax import hide_syntax_warnings
+
+FINAL = re.compile(
+    r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]"
+    r"|\A\s*(?P<title>Final)\((?=.*\)\s*\Z)",
+    re.MULTILINE,
+)
+_WORDS = (
+    ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.BoolOp,
+    ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+_SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
+_ITEM = re.compile(r"(?<!\S)(\d{1,3}|[A-Za-z]|[ivxIVX]{2,4})\)", re.ASCII)
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
+_PARAGRAPH_END = re.compile(r"[)][*_`.\s]*?(?=\n[ \t]*\n|\Z)")
+_BEHIND = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
+
+# A model that repeats itself writes thousands of `FINAL(`; one that never closes costs a search to the end.
+FINALS_TRIED = 50
+_ENDS_TRIED = 50
+_MOST_CHARACTERS = 200_000
+"""Of an answer in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFinal:
+    """A final answer written as text."""
+
+    text: str
+    """The answer, or the name of the variable that holds it."""
+    is_name: bool
+    """True for `FINAL_VAR`."""
+    claims: tuple[Claim, ...] = ()
+    """What it says that it rests on."""
+    call: str = field(default="", compare=False)
+    """It as Python, if it is a call; empty for words."""
+
+
+def find_final(prose: str) -> TextFinal | None:
+    """The answer that a text gives at the start of a line, as in `FINAL(it is 42)`; None where it gives none."""
+    return next((final for final, _ in read_finals(prose)), None)
+
+
+def read_finals(prose: str, tries: int = FINALS_TRIED) -> Iterator[tuple[TextFinal, int]]:
+    """The answers of a text, each with the end of its call."""
+    for match in islice(FINAL.finditer(prose), tries):
+        end = _end_of_argument(prose, match.end())
+        if end is None or not (inside := prose[match.end() : end].strip()):
+            continue
+        if (mark := match["mark"]) and not _BEHIND.match(prose[end + 1 :].removeprefix(mark)):
+            continue  # a mention in bold, or in inline code
+        name = match["name"] or "FINAL"
+        call = f"{name}({inside})" if _call(inside) else ""
+        if name == "SUBMIT":
+            yield TextFinal(_parse_submit(inside), False, call=call), end + 1
+            continue
+        is_name = name == "FINAL_VAR"
+        answer, claims = split_claims(inside)
+        yield TextFinal(answer.strip("\"'`") if is_name else _unquote(answer), is_name, claims, call), end + 1
+
+
+def _end_of_argument(text: str, start: int) -> int | None:
+    """The place of the parenthesis that closes the one before `start`."""
+    for closing in islice(re.finditer(r"\)", text[start:]), _ENDS_TRIED):
+        end = start + closing.start()
+        call = _call(text[start:end])
+        if call is not None:
+            if not _is_words(call) or end not in _items(text, start):
+                return end
+            break
+    if len(text) > start + _MOST_CHARACTERS:
+        text = text[: start + _MOST_CHARACTERS]
+    following = FINAL.search(text, start)
+    own = text[: following.start()] if following else text
+    plain = _hide_fences(text.replace("（", "(").replace("）", ")"), start)
+    smileys = {match.end() - 1 for match in _SMILEY.finditer(plain, start)}
+    items = _items(plain, start)
+    balanced = _balance(plain, start, smileys, items)
+    if balanced is not None:
+        return _last_on_line(plain, balanced, smileys, items)
+    for match in _PARAGRAPH_END.finditer(plain, start, len(own)):
+        if match.start() not in smileys:
+            return match.start()
+    return _balance(plain, start, set(), set())
+
+
+def _balance(text: str, start: int, smileys: set[int], items: set[int]) -> int | None:
+    depth = 1
+    for match in re.finditer(r"[()]", text[start:]):
+        at = start + match.start()
+        if at in smileys or (depth == 1 and at in items):
+            continue
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return at
+    return None
+
+
+def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> int:
+    """`end`, or the parenthesis at the end of its paragraph, if text goes on behind `end` and closes one more."""
+    behind = text[end + 1 :]
+    if _BEHIND.match(behind):
+        return end
+    paragraph = re.split(r"\n[ \t]*\n", behind, maxsplit=1)[0]
+    if (following := FINAL.search(paragraph)) is not None:
+        paragraph = paragraph[: following.start()]
+    last = _balance(text[: end + 1 + len(paragraph)], end + 1, smileys, items)
+    found = end
+    while last is not None:
+        found = last
+        last = _balance(text[: end + 1 + len(paragraph)], found + 1, smileys, items)
+    return found if re.fullmatch(r"[)][*_`.\s]*", text[found : end + 1 + len(paragraph)]) else end
+
+
+def _items(text: str, start: int) -> set[int]:
+    """The parentheses of list items: at least two whose numbers or letters follow each other."""
+    following = FINAL.search(text, start)
+    own = text[start : following.start() if following else len(text)]
+    found = [(match[1].lower(), start + match.end() - 1) for match in _ITEM.finditer(own)]
+    marks = {mark for mark, _ in found}
+    romans = {mark for mark in marks if set(mark) <= set("ivx")}
+    if all(len(mark) == 1 for mark in romans):
+        romans = set()
+    return {at for mark, at in found if mark in romans or marks & _neighbours(mark)}
+
+
+def _neighbours(mark: str) -> set[str]:
+    """The items before and behind this one."""
+    if mark.isdecimal():
+        return {str(int(mark) - 1), str(int(mark) + 1)}
+    return {chr(ord(mark) - 1), chr(ord(mark) + 1)} if len(mark) == 1 else set()
+
+
+def _hide_fences(text: str, start: int) -> str:
+    """The text, with parentheses in fenced blocks blotted out."""
+    return text[:start] + _FENCED.sub(lambda match: re.sub(r"[()]", " ", match[0]), text[start:])
+
+
+def _call(inside: str) -> ast.Call | None:
+    """The call that has this between its parentheses; None for what is no Python."""
+    try:
+        with hide_syntax_warnings():
+            call = ast.parse(f"f({inside})", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return call if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "f" else None
+
+
+def _is_words(call: ast.Call) -> bool:
+    """Whether it is Python by accident: a number, a word, words with operators between them."""
+    strings = any(isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) for node in ast.walk(call))
+    nodes = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
+    return not strings and not call.keywords and not any(isinstance(node, ast.Call) for node in nodes) and all(
+        isinstance(node, _WORDS) for node in nodes
+    )  # fmt: skip
+
+
+def _parse_submit(inside: str) -> str:
+    """The argument of SUBMIT: one field by its value, several as a dict, anything that is no Python as it is."""
+    call = _call(inside)
+    try:
+        fields = {key.arg: ast.literal_eval(key.value) for key in call.keywords} if call else {}
+    except ValueError:
+        return inside
+    if not fields or (call and call.args) or None in fields:
+        return _unquote(inside)
+    return str(next(iter(fields.values())) if len(fields) == 1 else fields)
+
+
+def _unquote(text: str) -> str:
+    """The value of a string literal; other text as it is."""
+    if re.match(r"[rRbBuU]{0,2}[\"']|\(", text):
+        try:
+            with hide_syntax_warnings():
+                value = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return text
+        if isinstance(value, str):
+            return value
+    return text

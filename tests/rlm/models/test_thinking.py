@@ -1,0 +1,200 @@
+"""Thinking is neither code nor answer, in whatever marks an endpoint sends it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm import RLM, LLMError, ReplayLM, ScriptedLM
+from rlm.models.lm import Reply
+from rlm.models.thinking import SaidText, separate_thinking, split_thinking
+from rlm.view.rows import detail
+
+DRAFT = "```python\nFINAL(41)\n```"
+HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}"
+
+THOUGHT: dict[str, tuple[str, str, str]] = {
+    "think": ("<think>\nFINAL(41)\nNo.\n</think>\nFINAL(42)", "FINAL(42)", "FINAL(41)\nNo."),
+    "a draft in a block": (f"<think>\n{DRAFT}\n</think>\n\n```repl\na\n```", "```repl\na\n```", DRAFT),
+    "a draft in a block that never closes": ("<think>\n```python\nx\n</think>\nFINAL(42)", "FINAL(42)", "```python\nx"),
+    "empty": ("<think>\n\n</think>\n\nFINAL(42)", "FINAL(42)", ""),
+    "on one line": ("<think>41?</think>42", "42", "41?"),
+    "upper case, attributes": ("<THINK mode='x'>41</Think> 42", "42", "41"),
+    "thinking": ("<thinking>41</thinking>\n42", "42", "41"),
+    "thought": ("<thought>41</thought>\n42", "42", "41"),
+    "reasoning": ("<reasoning>41</reasoning>\n42", "42", "41"),
+    "a prefix": ("<seed:think>41</seed:think>42", "42", "41"),
+    "brackets": ("[THINK]41[/THINK]42", "42", "41"),
+    "kimi": ("◁think▷41◁/think▷42", "42", "41"),
+    "cohere": ("<|START_THINKING|>41<|END_THINKING|>42", "42", "41"),
+    "open thoughts": ("<|begin_of_thought|>41<|end_of_thought|>\n42", "42", "41"),
+    "gemma": ("<|channel>thought\n41\n<channel|>42", "42", "41"),
+    "closed by another name": ("<think>\nFINAL(41)\n</thinking>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "cut": ("<think>\nFINAL(41)\n", "", "FINAL(41)"),
+    "cut, behind words": ("I look.\n<think>\nFINAL(41)\n", "I look.\n", "FINAL(41)"),
+    "the template wrote the opening": ("FINAL(41)\nNo.\n</think>\nFINAL(42)", "FINAL(42)", "FINAL(41)\nNo."),
+    "the same, on one line": ("so 391.</think>391", "391", "so 391."),
+    "the same, with a block": (f"{DRAFT}\nNo.\n</think>\nFINAL(42)", "FINAL(42)", f"{DRAFT}\nNo."),
+    "the same, with a block that never closes": (
+        "```python\nprint(1)\n\nNo.\n</think>\n```repl\nprint(2)\n```",
+        "```repl\nprint(2)\n```",
+        "```python\nprint(1)\n\nNo.",
+    ),
+    "nothing behind it": ("FINAL(41)\n</think>", "", "FINAL(41)"),
+    "several": ("<think>a</think>\n```repl\nx\n```\n<think>b</think>\ny", "```repl\nx\n```\ny", "a\n\nb"),
+    "several in a row": ("<think>a</think><think>b</think>42", "42", "a\n\nb"),
+    "nested": ("<think>a <think>b</think> c</think>\n42", "42", "a <think>b\n\nc"),
+    "behind words, on its own lines": (
+        "Sure. <think>\nFINAL(41)\n</think>\nFINAL(42)", "Sure. \nFINAL(42)", "FINAL(41)",
+    ),
+    "its end quoted in it": ("<think>`</think>` ends\nFINAL(41)\n</think>\n42", "42", "`</think>` ends\nFINAL(41)"),
+    "its end in a string of a draft": (
+        "<think>\nprint('</think>')\nNo\n</think>\nFINAL(42)", "FINAL(42)", "print('</think>')\nNo",
+    ),
+    "harmony": (HARMONY.format("FINAL(41)", "FINAL(42)") + "<|return|>", "FINAL(42)", "FINAL(41)"),
+    "harmony, opened by the template": (HARMONY.format("x", "42").partition("<|message|>")[2], "42", "x"),
+    "harmony, only analysis": ("<|channel|>analysis<|message|>FINAL(41)", "", "FINAL(41)"),
+    "harmony, cut in its mark": ("<|channel|>analysis", "", "<|channel|>analysis"),
+    "harmony, a call of a tool": (
+        "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>", "", "{}",
+    ),
+    "harmony, words before a tool": ("<|channel|>commentary<|message|>I look.<|end|>", "I look.", ""),
+    "harmony, tokens left out": ("analysisWe say 41.assistantfinalFINAL(42)", "FINAL(42)", "analysisWe say 41."),
+    "harmony, tokens left out, cut": ("analysisWe say 41", "", "analysisWe say 41"),
+    "harmony, the beginning left out": ("We say it.assistantfinalParis", "Paris", "We say it."),
+    "harmony behind tags": ('<think>a</think>assistantfinal{"y": 2}', '{"y": 2}', "<think>a</think>"),
+    "a token at the end": ("42<|return|>", "42", ""),
+}  # fmt: skip
+
+SPOKEN_OF = [
+    "Use `<think>draft</think>` as the tag.",
+    "The <think> tag opens and </think> closes it.",
+    "A thought ends with </think> in this format.",
+    "<think>: opens a thought.",
+    "```repl\nprint(context.count('</think>'))\n```",
+    "```python\nat = context.find('<think>')\nprint(context[at:at + 9], '<|channel|>final<|message|>')\n```",
+    '```repl\nx = """\n<think>\na\n</think>\n"""\nprint(x)\n```',
+    '```repl\nx = """\n</think>\n"""\nprint(x)\n```',
+    "It says:\n```text\n<think>\na\n</think>\nb\n```\nFINAL(ok)",
+    "It says:\n```text\nb\n</think>\n```\nFINAL(ok)",
+    "~~~python\nprint('a </think> b')\n~~~",
+    "FINAL(The tags:\n<think> opens\n</think> closes)",
+    'FINAL("</think>")',
+    "FINAL(The template is\n</think>\nand so on)",
+    'repl\nprint(context.count("a </think> b"))\n```',
+    "x = context.find('<think>')\nprint(x)",
+    "```repl\nx = message.assistantfinal\n```",
+    "The analysis is done. FINAL(analysis)",
+    "analysisResult = context.count('x')\nprint(analysisResult)",
+    "if a[think] < b:",
+    "I print `assistantfinal` next.",
+]
+
+
+@pytest.mark.parametrize("name", THOUGHT)
+def test_thinking_is_taken_out(name: str) -> None:
+    text, said, thought = THOUGHT[name]
+    assert split_thinking(text) == (said, thought)
+    assert split_thinking(said) == (said, "")
+
+
+@pytest.mark.parametrize("text", SPOKEN_OF)
+def test_what_speaks_of_thinking_stays(text: str) -> None:
+    assert split_thinking(text) == (text, "")
+
+
+def stream(text: str, size: int) -> str:
+    heard: list[str] = []
+    said = SaidText(heard.append)
+    for at in range(0, len(text), size):
+        said.push(text[at : at + size])
+    said.end()
+    return "".join(heard)
+
+
+UNSEEN = ("the template", "the same", "nothing behind", "nested", "opened by", "the beginning left out")
+"""Cases whose beginning looks like what is said until the end of thinking comes."""
+
+
+@pytest.mark.parametrize("size", [1, 3, 10**6])
+def test_what_is_passed_on_while_it_streams(size: int) -> None:
+    for name, (text, said, _) in THOUGHT.items():
+        heard = stream(text, size)
+        assert heard.endswith(said) if any(part in name for part in UNSEEN) else heard == said, name
+    for text in SPOKEN_OF:
+        assert stream(text, size) == text
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "\n", "a", "`", "```", " ", "FINAL(", ")", "[x", "assistant"])))
+def test_streams_end_with_what_is_said(parts: list[str]) -> None:
+    text = "".join(parts)
+    assert stream(text, 2).strip().endswith(split_thinking(text)[0].strip())
+
+
+def test_thinking_of_the_endpoint_stands_before_that_of_the_text() -> None:
+    reply = Reply("<think>b</think>42", 1, 1, "m", thinking="a")
+    assert (separate_thinking(reply).text, separate_thinking(reply).thinking) == ("42", "a\n\nb")
+    plain = Reply("42", 1, 1, "m")
+    assert separate_thinking(plain) is plain
+
+
+def test_neither_root_nor_sub_model_answers_by_thinking(tmp_path: Path) -> None:
+    def reply(messages: object) -> str:
+        if isinstance(messages, str):
+            return "<think>FINAL(no)</think>\nParis"
+        assert isinstance(messages, list)
+        assert "41" not in messages[-2]["content"]  # thinking is no part of the history
+        if len(messages) == 3:
+            return "<think>\n```repl\nFINAL(llm_query('paid for nothing'))\n```\n</think>\n```repl\nprint(1)\n```"
+        return "<think>\nFINAL(41)\n</think>\n```repl\nFINAL(llm_query('where?'))\n```"
+
+    path = tmp_path / "run.jsonl"
+    completion = RLM(lm=ScriptedLM(reply), trajectory=path).completion("q", "text")
+    assert (completion.answer, completion.usage.calls) == ("Paris", 3)
+    lines = [json.loads(line) for line in path.read_text().splitlines()][1:]
+    assert lines[1]["thinking"] == "FINAL(41)"
+    assert lines[1]["code_blocks"][0]["result"]["rlm_calls"][0]["thinking"] == "FINAL(no)"
+    assert detail(lines[1])["thinking"] == "FINAL(41)"
+    assert detail(lines[1])["cells"][0]["calls"][0]["thinking"] == "FINAL(no)"
+    replayed = RLM(lm=ReplayLM(path)).completion("q", "text")
+    assert [line.get("thinking") for line in replayed.trajectory[1:]] == [line["thinking"] for line in lines]
+
+
+def test_a_run_goes_on_with_the_thinking_of_its_file_or_without(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    first = ScriptedLM(
+        ["<think>a</think>```repl\nprint(1)\n```", "<think>b</think>\n```repl\nx = 1\n```", LLMError("lost")]
+    )
+    with pytest.raises(LLMError, match="lost"):
+        RLM(lm=first, trajectory=path).completion("q", "text")
+    old = path.read_text().replace('"thinking": "a", ', "")
+    assert old.count('"thinking"') == 1
+    path.write_text(old)
+    assert RLM.resume(path, lm=ScriptedLM(["FINAL(done)"])).answer == "done"
+    assert [json.loads(line).get("thinking") for line in path.read_text().splitlines()][1:] == [None, "b", None]
+
+
+def test_only_what_is_said_reaches_the_context_and_the_listener() -> None:
+    pieces: list[str] = []
+    replies = ["<think>\n```repl\nprint(context[:9])\n```\n</think>\n```repl\nprint(context[5:])\n```", "FINAL(x)"]
+    RLM(lm=ScriptedLM(replies), on_delta=pieces.append).completion("q", "text")
+    assert "".join(pieces) == "```repl\nprint(context[5:])\n```FINAL(x)"
+
+
+def test_a_reply_of_thinking_alone_is_told_so() -> None:
+    lm = ScriptedLM(["<think>FINAL(41)", "FINAL(42)"])
+    assert RLM(lm=lm).completion("q", "text").answer == "42"
+    assert "inside its thinking" in lm.calls[1][-2]["content"] + lm.calls[1][-1]["content"]
+
+
+@pytest.mark.parametrize("text", ["x <think>\n", "x <think> y ", "</think>", "<think>", "FINAL(\n", "<think ", "`"])
+def test_a_reply_that_repeats_a_tag_costs_little(text: str) -> None:
+    import time
+
+    started = time.process_time()
+    split_thinking(text * 5_000 + "</think>")
+    assert time.process_time() - started < 5
