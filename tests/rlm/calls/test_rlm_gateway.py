@@ -163,4 +163,4 @@ def test_logging_is_told_of_tries_but_not_what_an_endpoint_said(
     assert Gateway(Usage()).ask(lm, ASK).text == "done"
     assert [(record.name, record.levelname) for record in caplog.records] == [("rlm", "INFO")] * 2
     assert [message.partition(" asked")[0] for message in caplog.messages] == ["m: RateLimited;", "m: LLMError;"]
-    assert [message[-5:] for message in caplog.messages] == ["try 2", "try 3"]
+    assert [message[-12:] for message in caplog.messages] == ["(try 2 of 6)", "(try 3 of 6)"]

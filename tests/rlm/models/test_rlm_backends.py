@@ -177,7 +177,7 @@ def test_usage_of_the_agent_sdk_that_is_none_is_estimated(agent_sdk: Any, nonsen
         agent_sdk.usage = usage
         used = Usage({"m": (1_000_000, 1)})
         Gateway(used).ask(ClaudeAgentLM("m"), ASK)
-        assert used.models["m"] == ModelUsage(1, 12, 5, pytest.approx(12.000005), 1)
+        assert used.models["m"] == ModelUsage(1, 12, 7, pytest.approx(12.000007), 1)
 
 
 def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
