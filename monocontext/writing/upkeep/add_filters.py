@@ -45,7 +45,7 @@ def add_filters(
             return newest
         context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
         try:
-            work = Rewrite(context, base, progress)
+            work = Rewrite(context, progress)
             return commit_rewrite(work, base, fill_filters(work, bare), filters=True)
         finally:
             context.close()

@@ -75,7 +75,7 @@ def compact(
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
         context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
         try:
-            work = Rewrite(context, base, progress)
+            work = Rewrite(context, progress)
             root = _compact(work, base, layout, filters)
             return newest if root is base else commit_rewrite(work, base, root, filters=filters)
         finally:

@@ -29,28 +29,15 @@ from monocontext.writing.segments import SegmentLayout, write_segments
 
 
 class Rewrite:
-    """One rewrite: its context, its progress, and the objects that exist."""
+    """One rewrite: its context and its progress."""
 
-    def __init__(self, context: Opened, base: Manifest, progress: Callable[[int], None] | None = None):
+    def __init__(self, context: Opened, progress: Callable[[int], None] | None = None):
         self.context = context
         self._progress = progress
         self._read_bytes = 0
-        self._stored_keys: set[str] = set()
-        self.add_root(base)
-
-    def add_root(self, root: Manifest) -> None:
-        """Note that the objects of a committed root are stored."""
-        self._stored_keys |= {page.key for page in root.pages} | {key for ref in root.filters for key in ref.keys}
 
     def put(self, key: str, data: bytes) -> None:
-        """Store an object that is named by its content, unless it exists.
-
-        A second write would give it another ETag (in directories at least), and readers would take it for another
-        object.
-        """
-        if key not in self._stored_keys:
-            self.context.store.put(key, data)
-            self._stored_keys.add(key)
+        self.context.store.put(key, data)
 
     def get(self, key: str) -> bytes:
         return self.context.store.get(key).data
@@ -175,7 +162,6 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
         check_fence(work.context.store, base, latest)
         if latest.write_id != done.write_id:
             latest = opened(latest, lambda ref: work.get(ref.key))
-            work.add_root(latest)
             grown, bare = _add_appended(work, done, ours, latest)
             ours, done = fill_filters(work, grown, bare) if filters else grown, latest
         next_root = replace(
