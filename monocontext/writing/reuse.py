@@ -1,14 +1,14 @@
 """Name segments so that no name is stored twice, and find those that an earlier run has just stored.
 
-A segment ends in bytes that are random for each run, its salt, and is named by all of its bytes. So a run never stores
-under a name that `gc` may be about to remove. A run that follows a killed one learns its salt from a segment of the
-same length, and relies on its segments while they are young.
+A segment ends in 16 bytes that are random for each run, its salt, and is named by all of its bytes. So a run never
+stores under a name that `gc` may be about to remove. A run that follows a killed one learns its salt from a segment of
+the same length, and relies on its segments while they are young.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
+import secrets
 
 from monocontext.errors import DamagedData, NotFound
 from monocontext.stores.protocol import Store, seconds_now
@@ -17,6 +17,7 @@ REUSE_SECONDS = 24 * 3600
 """Older segments are sent again: `gc` may be about to remove them while no generation names them. It removes nothing
 younger than its grace period."""
 SALT_BYTES = 16
+"""Here a line of text, so that raw segments stay plain text."""
 MOST_LOOKS = 16
 """Segments of the same length whose salt is read: other texts may have as long ones."""
 
@@ -34,7 +35,7 @@ class Stored:
         self._as_long: dict[int, list[str]] = {}
         for info in young:
             self._as_long.setdefault(info.size_bytes, []).append(info.key)
-        self._salts = [os.urandom(SALT_BYTES)]
+        self._salts = [f"{secrets.token_urlsafe(11)}\n".encode()]
         """Of this run, then of others."""
         self._looks = 0
 

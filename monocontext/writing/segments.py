@@ -42,7 +42,7 @@ class SegmentLayout:
     segment_bytes: int = SEGMENT_BYTES
     """Most stored bytes in an object, unless one frame is larger."""
     codec: str = "zstd"
-    """`zstd`, or `raw`, which leaves segments plain text but for the 16 bytes at their ends."""
+    """`zstd`, or `raw`, which leaves segments plain text, with a line of 16 random characters at the end."""
     filters: bool = True
     """Whether to make search filters, where frames are large enough for them."""
     reuse_after_seconds: float = 0.0
@@ -68,7 +68,7 @@ class Progress:
     text_bytes: int = 0
     """UTF-8 text in complete segments."""
     stored_bytes: int = 0
-    """Size of these segments."""
+    """Size of the frames in these segments."""
     segments: int = 0
     reused: int = 0
     """Segments that the store already held, and that were not sent."""

@@ -80,7 +80,7 @@ class S3Store:
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url = self._url(key)
-        with translate_errors(url, etag=etag):
+        with translate_errors(url, etag=etag, client=self._connection.client):
             transport = self._connection.transport(self._address.place)
             if transport is None:
                 connection = self._connection
@@ -124,7 +124,7 @@ class S3Store:
 
     def _read_pages(self, pages: Iterator[Any], url: str) -> Iterator[ObjectInfo]:
         while True:
-            with translate_errors(url):
+            with translate_errors(url, client=self._connection.client):
                 page = next(pages, None)
             if page is None:
                 return
@@ -163,7 +163,7 @@ class S3Store:
 
     @contextmanager
     def _client(self, url: str, *, etag: str | None = None, writing: bool = False) -> Iterator[Any]:
-        with translate_errors(url, etag=etag, writing=writing):
+        with translate_errors(url, etag=etag, writing=writing, client=self._connection.client):
             yield self._connection.client()
 
     def _url(self, key: str) -> str:
