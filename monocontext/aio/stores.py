@@ -14,10 +14,13 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from monocontext.aio.greenlets import GreenletWorkers
+from monocontext.errors import AccessDenied
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.stores.s3.account import account_of
 from monocontext.stores.s3.client import is_aws, region_of, settings
 from monocontext.stores.s3.errors import translate_errors
 from monocontext.stores.s3.headers import Span
+from monocontext.stores.s3.identity.reasons import NoIdentity
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import read_by_boto3
 from monocontext.stores.s3.store import S3Store
@@ -107,6 +110,10 @@ async def connect(options: S3Options) -> tuple[Any, Any]:
         raise ModuleNotFoundError(
             "s3:// here needs aioboto3: pip install 'monocontext[async]'", name="aioboto3"
         ) from None
+    try:
+        account_of(options.profile)
+    except NoIdentity as error:
+        raise AccessDenied(f"no credentials: {error}") from None
     make_config = import_module("aiobotocore.config").AioConfig
     http_session = _session_without_redirects()
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 from monocontext.engine.open import Opened
 from monocontext.engine.reader import Reader
-from monocontext.errors import AlreadyExists
+from monocontext.errors import AlreadyExists, NotFound
 from monocontext.format import inline
 from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
 from monocontext.format.folding import opened
@@ -24,6 +24,7 @@ from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import replace
+from monocontext.stores.protocol import Store
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import SegmentLayout, write_segments
 
@@ -53,6 +54,22 @@ class Rewrite:
             if self._progress:
                 self._progress(self._read_bytes)
             yield piece.data
+
+
+@contextmanager
+def beside_gc(store: Store, base: Manifest) -> Iterator[None]:
+    """Raise `AlreadyExists` where what `base` names is gone since another generation took its place: `gc` with a short
+    grace period removes it."""
+    try:
+        yield
+    except NotFound as error:
+        newest = read_newest(store)
+        if newest is None or newest.write_id == base.write_id:
+            raise
+        raise AlreadyExists(
+            f"{store.url}: generation {base.generation}, on which this began, was replaced and removed meanwhile "
+            f"({error}): nothing was changed, begin anew"
+        ) from error
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------
