@@ -130,6 +130,15 @@ def test_two_collectors_at_once(any_store: Store) -> None:
     is_text(store, "".join(DOCUMENTS.values()))
 
 
+def test_compact_and_collect_at_once(any_store: Store) -> None:
+    """What compact stored once before, it stores again while its first objects go."""
+    store = Aging(any_store)
+    replace_and_compact(store)
+    publish("other\n", store, replace=True)
+    race(store, "DELETE lands late", 0.0, lambda: replace_and_compact(store))
+    is_text(store, "".join(DOCUMENTS.values()))
+
+
 # -- the same of other writers, on one kind of store ------------------------------------------------------------------
 
 
