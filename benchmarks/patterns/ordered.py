@@ -18,7 +18,7 @@ from monocontext.format.index import FRAMES_PER_PAGE, FrameRun, encode_page, pag
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import PageRef
 from monocontext.testing import VirtualStore
-from monocontext.writing.segments import segment_key
+from monocontext.writing.reuse import segment_key
 
 RECORDS_PER_SEGMENT = 64
 _BODY = filler("logs")[:-WIDTH].encode()

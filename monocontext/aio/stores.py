@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from monocontext.aio.greenlets import GreenletWorkers
+from monocontext.errors import AccessDenied
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.stores.s3.account import account_of
 from monocontext.stores.s3.client import is_aws, region_of, settings
 from monocontext.stores.s3.errors import translate_errors
 from monocontext.stores.s3.headers import Span
+from monocontext.stores.s3.identity.reasons import NoIdentity
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import read_by_boto3
 from monocontext.stores.s3.store import S3Store
@@ -41,7 +46,7 @@ class AsyncS3Store(S3Store):
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url, connection = self._url(key), self._connection
-        with translate_errors(url, etag=etag):
+        with translate_errors(url, etag=etag, client=connection.client):
             return read_by_boto3(
                 connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes,
                 self._workers.pause,
@@ -105,10 +110,15 @@ async def connect(options: S3Options) -> tuple[Any, Any]:
         raise ModuleNotFoundError(
             "s3:// here needs aioboto3: pip install 'monocontext[async]'", name="aioboto3"
         ) from None
+    try:
+        account_of(options.profile)
+    except NoIdentity as error:
+        raise AccessDenied(f"no credentials: {error}") from None
     make_config = import_module("aiobotocore.config").AioConfig
+    http_session = _session_without_redirects()
 
     async def make(style: str) -> tuple[Any, Any]:
-        config = make_config(**settings(options, style))
+        config = make_config(http_session_cls=http_session, **settings(options, style))
         region = region_of(options, session)
         manager = session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
         return await manager.__aenter__(), manager
@@ -122,6 +132,19 @@ async def connect(options: S3Options) -> tuple[Any, Any]:
         return client, manager
     await manager.__aexit__(None, None, None)
     return await make("path")
+
+
+def _session_without_redirects() -> Any:
+    """The HTTP session of aiobotocore, but it follows no redirect: aiohttp would take the session token along to any
+    host. botocore sees the answer, and asks again in another region where that is what it means."""
+    base: Any = import_module("aiobotocore.httpsession").AIOHTTPSession
+
+    class Session(base):  # type: ignore[misc]
+        async def _get_session(self, proxy_url: str | None) -> Any:
+            inner = await super()._get_session(proxy_url)
+            return SimpleNamespace(request=partial(inner.request, allow_redirects=False))
+
+    return Session
 
 
 class ThreadedStore:

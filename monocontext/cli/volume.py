@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -19,9 +20,12 @@ from monocontext.cli.settings import from_file
 from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.stores import open_store, split_object
-from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.stores.protocol import ObjectInfo, Store, list_telling, name_left_out
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
+
+_NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
+"""What a file system says of a key that it cannot hold as a path."""
 
 app = command_group("Volumes: places for files below MONOCONTEXT_VOLUMES, by the names that an Interpreter takes.")
 
@@ -71,13 +75,22 @@ def ls(
     as_json: AsJson = False,
 ) -> None:
     """List the objects below URL: size in bytes, time, name (1 LIST a thousand)."""
-    any_found = False
+    any_found, left_out = False, list[str]()
     with _open_store(_place(url, s3), s3) as store:
-        for info in store.list():
+        for info in list_telling(store, left_out):
             any_found = True
             say_row(_row(info, as_json))
+        _note_left_out(store, left_out)
         if not any_found:
             note(f"nothing below {store.url}")
+
+
+def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) -> bool:
+    """Name on stderr the objects whose keys no command takes; whether there are any."""
+    named = name_left_out(left_out, markers=markers)
+    if named:
+        note(f"{store.url}: {named}")
+    return bool(named)
 
 
 def put(
@@ -153,21 +166,42 @@ def get(
         sys.stdout.buffer.write(data)
         return
     path = Path(target).expanduser()
-    _write(path / key.rsplit("/", 1)[-1] if path.is_dir() else path, data, force)
+    if path.is_dir():
+        base = path.resolve()
+        path = base / key.rsplit("/", 1)[-1]
+        _check_inside(path, base)
+    _write(path, data, force)
 
 
 def _fetch_all(store: Store, folder: Path, force: bool) -> None:
-    base, any_found = folder.resolve(), False
-    for info in store.list():
+    base, any_found, failed, left_out = folder.resolve(), False, 0, list[str]()
+    for info in list_telling(store, left_out):
         any_found = True
         path = base / info.key
-        # Keys contain no `..`, but a link in the directory could lead out of it.
-        if not path.resolve().is_relative_to(base):
-            raise PermissionError(f"{info.key} would be written outside {base}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, store.get(info.key).data, force)
+        try:
+            _check_inside(path, base)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            data = store.get(info.key).data
+            _write(path, data, force)
+        except OSError as error:
+            parent_is_file = error.errno == errno.EEXIST and error.filename != str(path)
+            if error.errno not in _NO_NAME and not parent_is_file:
+                raise
+            failed += 1
+            note(f"{info.key[:100]!r} is no name for a file in {base}: {error.strerror}")
+    _note_left_out(store, left_out)
     if not any_found:
         raise NotFound(f"nothing below {store.url}")
+    if failed:
+        note(f"{store.url}: {failed:,} not fetched")
+        raise typer.Exit(1)
+
+
+def _check_inside(path: Path, base: Path) -> None:
+    """Raise `PermissionError` for a file that would lie outside a real directory. Keys contain no `..`, but a link in
+    the directory could lead out of it."""
+    if not path.resolve().is_relative_to(base):
+        raise PermissionError(f"{path} is a link: its file would be written outside {base}")
 
 
 def _write(path: Path, data: bytes, force: bool) -> None:
@@ -185,10 +219,13 @@ def rm(
     url = _place(url, s3)
     if recursive:
         with _open_store(url, s3) as store:
-            keys = [info.key for info in store.list()]
+            left_out = list[str]()
+            keys = [info.key for info in list_telling(store, left_out)]
             for key in keys:
                 store.delete(key)
             say(f"{store.url}: removed {len(keys):,}")
+            if _note_left_out(store, left_out, markers=True):
+                raise typer.Exit(1)
         return
     root, key = split_object(url)
     with _open_store(root, s3) as store:
@@ -228,7 +265,10 @@ def remove(name: VolumeName, *, s3: S3) -> None:
         volumes = Volumes(store)
         if not volumes.exists(name):
             raise NotFound(f"no volume {name!r} in {store.url}")
-        say(f"{store.url.rstrip('/')}/{name}: removed {volumes.remove(name):,}")
+        left_out = list[str]()
+        say(f"{store.url.rstrip('/')}/{name}: removed {volumes.remove(name, left_out):,}")
+        if _note_left_out(store, left_out, markers=True):
+            raise typer.Exit(1)
 
 
 on_objects = (ls, put, get, rm)

@@ -8,7 +8,6 @@ Invariant: a directory is full but for the last of its level, so entries are sto
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -36,6 +35,7 @@ from monocontext.format.refs import (
     PageRef,
     as_object,
     directory_key,
+    fresh_id,
 )
 from monocontext.records import replace
 
@@ -155,8 +155,9 @@ def folded(root: Manifest, put: Put, get: Get) -> Manifest:
         root = replace(root, head=ends.head, tail=ends.tail)
     documents = root.documents
     if documents and documents.last_page is not None and _is_large(root):
-        put(documents_key(documents.pages[-1].id), documents.last_page)
-        root = replace(root, documents=replace(documents, last_page=None))
+        last = replace(documents.pages[-1], id=fresh_id())
+        put(documents_key(last.id), documents.last_page)
+        root = replace(root, documents=replace(documents, pages=(*documents.pages[:-1], last), last_page=None))
     return root
 
 
@@ -239,6 +240,6 @@ def _store(entries: Sequence[Any], put: Put) -> tuple[str, int, int]:
     """Store a directory: its id, length and checksum."""
     rows = json.dumps([as_object(entry) for entry in entries], separators=(",", ":")).encode()
     data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
-    name = hashlib.sha256(data).hexdigest()[:32]
+    name = fresh_id()
     put(directory_key(name), data)
     return name, len(data), google_crc32c.value(data)

@@ -79,7 +79,7 @@ class FrameRun:
     frames: int
     codec: str
     etag: str | None = None
-    """Version of a foreign object; our own are named by content and need none."""
+    """Version of a foreign object; our own have names that are never used again."""
 
     @property
     def is_virtual(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,11 @@ MOST_LEVELS = 4
 
 ID = re.compile(r"[0-9a-f]{32}")
 LIMIT = 1 << 62
+
+
+def fresh_id() -> str:
+    """An id that no object had before: what `gc` may be about to remove has another name."""
+    return os.urandom(16).hex()
 
 
 def directory_key(id: str) -> str:

@@ -22,7 +22,7 @@ class Entry:
     added_seconds: float
     """Time of the write by the store's clock, in seconds since 1970. Whole seconds on S3."""
     ttl_seconds: float | None
-    """Life from the write on, as given; None: no end."""
+    """Life from the write on; None: no end. On S3, which tells whole seconds, what was given is rounded up."""
     now_seconds: float
     """What the store's clock showed when it answered; 0 where it was not needed."""
     metadata: Mapping[str, str]
@@ -53,10 +53,15 @@ class Entry:
 
         Never early: where the store tells whole seconds, cut off both times, an entry lives up to one second more.
         """
-        if self.ttl_seconds is None:
-            return False
-        is_whole = self.now_seconds.is_integer() and self.added_seconds.is_integer()
-        return self.now_seconds - self.added_seconds > (math.ceil(self.ttl_seconds) if is_whole else self.ttl_seconds)
+        return self.ttl_seconds is not None and self.now_seconds - self.added_seconds > self.ttl_seconds
+
+
+def as_told(ttl_seconds: float | None, added_seconds: float, now_seconds: float) -> tuple[float | None, float]:
+    """A lifetime and the present as the store's clock can tell them: where the time of the write is whole, as on S3,
+    the one is rounded up and the other down."""
+    if ttl_seconds is None or not added_seconds.is_integer():
+        return ttl_seconds, now_seconds
+    return float(math.ceil(ttl_seconds)), float(math.floor(now_seconds))
 
 
 @dataclass(frozen=True, slots=True)

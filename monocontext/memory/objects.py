@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from monocontext.errors import ContextChanged, DamagedData, NotFound
 from monocontext.memory.encoding import HEAD_BYTES, EntryHeader, decode_header
-from monocontext.memory.entry import Entry
+from monocontext.memory.entry import Entry, as_told
 from monocontext.memory.names import key_of
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, clock_of
@@ -123,14 +123,15 @@ class Entries:
         name = answer.key if isinstance(answer, ObjectInfo) else name
         if head.ttl_seconds is not None:
             now = now or self._clock_seconds(answer.now_seconds, name)
+        ttl_seconds, now_seconds = as_told(head.ttl_seconds, answer.modified_seconds, now or answer.now_seconds)
         return Entry(
             head.key,
             value,
             answer.etag,
             head.value_bytes,
             answer.modified_seconds,
-            head.ttl_seconds,
-            now or answer.now_seconds,
+            ttl_seconds,
+            now_seconds,
             head.metadata,
         )
 

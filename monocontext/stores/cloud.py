@@ -9,7 +9,8 @@ Invariants:
 - credentials come by the usual chain of each cloud; obstore finds and refreshes them.
 
 Retries, resumed bodies and timeouts are those of `object_store`: a body that stalls for two seconds is asked for again.
-Its threads do not survive a fork: in the child every verb raises.
+Its threads do not survive a fork, and a client that a forked process makes never gets an answer: once a process has
+sent a request by obstore, opening a store and every verb raise in all that are forked from it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from monocontext.stores.checks import (
     conflict_error,
     not_found_error,
 )
+from monocontext.stores.http.redirects import is_aws_host
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 
 try:
@@ -55,6 +57,13 @@ _STALL = timedelta(seconds=2)
 _LONG = timedelta(seconds=60)
 """The same of a write: a server may take long to answer, and a write that is made again may meet itself."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_ENDPOINTS = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+_TOKENS = ("AWS_SESSION_TOKEN", "AWS_TOKEN")
+"""What `object_store` reads in the environment."""
+_RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable")
+"""What `object_store` says where a range begins behind the end of an object."""
+_used_by: int | None = None
+"""The process, this one or one that it was forked from, that has sent a request by obstore."""
 _PART_BYTES = 64 << 20
 """Larger objects are put in parts. A conditional put is never in parts: obstore has no condition for those."""
 
@@ -63,7 +72,8 @@ class CloudStore:
     """Objects below `scheme://place/path`."""
 
     def __init__(self, address: Address, **options: Any) -> None:
-        self._address, self._options, self._pid = address, options, os.getpid()
+        _check_process(str(address), sends=False)
+        self._address, self._options = address, options
         self._store = _open(address, options, _STALL)
         self._writing = _open(address, options, _LONG)
         self._is_web = address.scheme in ("http", "https")
@@ -100,9 +110,10 @@ class CloudStore:
                 return self._blob(meta, b"")
             try:
                 found = obstore.get(self._store, path, options={"range": (start, start + length)})
-            except failures.BaseError:
-                meta = obstore.head(self._store, path)  # a range behind the end is an error of each server's own kind
-                check_part(name, etag, self._etag(meta), start, length, meta["size"])
+            except failures.BaseError as error:
+                if _RANGE_ERROR.search(str(error)):
+                    meta = obstore.head(self._store, path)
+                    check_part(name, etag, self._etag(meta), start, length, meta["size"])
                 raise
             check_part(name, etag, self._etag(found.meta), start, length, found.meta["size"])
             data = bytes(found.bytes())
@@ -200,8 +211,7 @@ class CloudStore:
     @contextmanager
     def _translated(self, name: str, if_match: str | None = None) -> Iterator[None]:
         """Raise our errors for those of obstore."""
-        if self._pid != os.getpid():
-            raise StoreFailure(f"{name}: obstore does not survive a fork; open the store in the child, or spawn it")
+        _check_process(name)
         try:
             yield
         except MonocontextError:
@@ -221,6 +231,18 @@ class CloudStore:
             raise StoreFailure(f"{name}: {_line(error)}") from error
         except OSError as error:
             raise StoreFailure(f"{name}: {_line(error)}") from error
+
+
+def _check_process(name: str, *, sends: bool = True) -> None:
+    """Raise `StoreFailure` where obstore would wait for threads that a fork has lost."""
+    global _used_by
+    if _used_by not in (None, os.getpid()):
+        raise StoreFailure(
+            f"{name}: obstore was used before this process was forked, and would never answer here: start processes by "
+            f"spawn, as in multiprocessing.get_context('spawn')"
+        )
+    if sends:
+        _used_by = os.getpid()
 
 
 def _open(address: Address, options: dict[str, Any], patience: timedelta) -> Any:
@@ -243,23 +265,54 @@ def _open(address: Address, options: dict[str, Any], patience: timedelta) -> Any
             return AzureStore(container, **shared)
         if address.scheme in ("http", "https"):
             return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
-        return S3Store(address.place, **shared, **_s3_options(options))
+        return S3Store(address.place, **shared, **_s3_options(address, options))
     except failures.BaseError as error:
         raise InvalidUrl(f"{address}: {_line(error)}") from error
 
 
-def _s3_options(options: dict[str, Any]) -> dict[str, Any]:
+def _s3_options(address: Address, options: dict[str, Any]) -> dict[str, Any]:
     endpoint, region, profile = (options.get(name) for name in ("endpoint", "region", "profile"))
+    given = endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
+    keys = _ProfileKeys(profile) if profile and not options.get("anonymous") else None
+    has_token = keys.has_token if keys else any(map(os.environ.get, _TOKENS))
+    if has_token and not is_aws_host(given) and not options.get("anonymous"):
+        raise AccessDenied(
+            f"{address}: obstore would send the session token to wherever {given} redirects: leave out "
+            f"transport='obstore', or use keys without a session token"
+        )
     found: dict[str, Any] = {"region": region or "us-east-1"} if region or endpoint else {}
     if endpoint:
         path_style = options.get("path_style")
         found |= {"endpoint": endpoint, "virtual_hosted_style_request": path_style is False}
-    if profile:
-        from boto3 import Session
-        from obstore.auth.boto3 import Boto3CredentialProvider
-
-        found["credential_provider"] = Boto3CredentialProvider(Session(profile_name=profile))
+    if keys:
+        found["credential_provider"] = keys
     return found
+
+
+class _ProfileKeys:
+    """The keys of a profile, as obstore asks for them: botocore finds and renews them, and tells their end."""
+
+    def __init__(self, profile: str) -> None:
+        from boto3 import Session
+
+        session = Session(profile_name=profile)
+        self.config = {"region": session.region_name} if session.region_name else {}
+        self._keys = session.get_credentials()
+        if self._keys is None:
+            raise AccessDenied(f"no credentials in the profile {profile!r}")
+
+    @property
+    def has_token(self) -> bool:
+        return bool(self._keys.get_frozen_credentials().token)
+
+    def __call__(self) -> dict[str, Any]:
+        frozen = self._keys.get_frozen_credentials()
+        return {
+            "access_key_id": frozen.access_key,
+            "secret_access_key": frozen.secret_key,
+            "token": frozen.token,
+            "expires_at": getattr(self._keys, "_expiry_time", None),  # botocore has no public name for it
+        }
 
 
 def _open_again(address: Address, options: dict[str, Any]) -> CloudStore:

@@ -6,6 +6,7 @@ start with `/` or contain `..`. Stores wrap stores: `monocontext.testing` adds c
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -15,6 +16,7 @@ from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, NotFo
 from monocontext.records import dataclass, field
 from monocontext.stores import log
 
+_MARKER = re.compile(r"(?:(?!\.{1,2}/)[^/]+/)*")
 CONTENT_TYPE = "application/vnd.monocontext"
 """The content type of all objects: servers that compress text by themselves leave it alone."""
 
@@ -52,6 +54,23 @@ class ObjectInfo:
     """Time of the last write by the store's clock, in seconds since 1970."""
     now_seconds: float = field(default=0.0, compare=False)
     """Time of the answer by the store's clock; 0 where the store does not tell."""
+
+
+def list_telling(store: Any, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
+    """List like `Store.list`, and add to `left_out` the keys that no verb can reach, such as `a//b` or `a/../b`."""
+    listing = getattr(store, "list_telling", None)
+    return iter(listing(left_out, prefix) if listing else store.list(prefix))
+
+
+def name_left_out(keys: list[str], *, markers: bool) -> str:
+    """One line that names keys which `list_telling` left out; empty where there are none. `markers`: those too that
+    consoles make of folders, such as `folder/`."""
+    found = [key for key in keys if markers or not _MARKER.fullmatch(key)]
+    if not found:
+        return ""
+    some = ", ".join(map(repr, found[:10])) + (", ..." if len(found) > 10 else "")
+    what = "object whose key has" if len(found) == 1 else "objects whose keys have"
+    return f"left out {len(found):,} {what} an empty part, '.' or '..': {some}"
 
 
 class RangeReader(Protocol):

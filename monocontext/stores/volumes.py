@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from monocontext.errors import InvalidUrl
-from monocontext.stores.protocol import Store
+from monocontext.stores.protocol import Store, list_telling
 
 VOLUMES_VARIABLE = "MONOCONTEXT_VOLUMES"
 _MARKS = ".volumes"
@@ -57,10 +57,11 @@ class Volumes:
         """Make an empty volume (1 PUT). Raises `AlreadyExists` where one was made by this."""
         self._store.put(self._mark(name), b"", if_absent=True)
 
-    def remove(self, name: str) -> int:
-        """Remove a volume and its files; returns how many (1 LIST a thousand, 1 DELETE each)."""
+    def remove(self, name: str, left_out: list[str] | None = None) -> int:
+        """Remove a volume and its files; returns how many (1 LIST a thousand, 1 DELETE each). Adds to `left_out` what
+        remains, since no verb takes its key."""
         mark = self._mark(name)
-        keys = [info.key for info in self._store.list(f"{name}/")]
+        keys = [info.key for info in list_telling(self._store, [] if left_out is None else left_out, f"{name}/")]
         for key in [*keys, mark]:
             self._store.delete(key)
         return len(keys)

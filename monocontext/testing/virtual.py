@@ -19,7 +19,7 @@ from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing.stores import VirtualStore
 from monocontext.testing.virtual_filters import virtual_filters
 from monocontext.writing.documents import DocumentRows, join_documents
-from monocontext.writing.segments import segment_key
+from monocontext.writing.reuse import segment_key
 
 FRAMES_PER_SEGMENT = 64
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from typing import Any
 
-from monocontext.errors import NotFound
 from monocontext.format.codec import encode
 from monocontext.format.filters.building import Column, Columns, compute_column, fold_head
 from monocontext.format.filters.grams import HIGHEST
@@ -21,8 +20,9 @@ from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field
 from monocontext.stores import open_store
 from monocontext.stores.parallel import in_order
-from monocontext.stores.protocol import Store, seconds_now
-from monocontext.writing.segments import REUSE_SECONDS, Progress, SegmentBuilder, SegmentLayout, Written, cut_frames
+from monocontext.stores.protocol import Store
+from monocontext.writing.reuse import Stored
+from monocontext.writing.segments import Progress, SegmentBuilder, SegmentLayout, Written, cut_frames
 
 BATCH_BYTES = 32 << 20
 """Text in a batch: about two segments, a second of one core's time."""
@@ -59,13 +59,16 @@ def write_batches(
     progress: Callable[[Progress], None] | None = None,
     frames_before: int = 0,
 ) -> Written:
-    """Store a text like `segments.write_segments`, by the workers of an executor (1 PUT and 1 HEAD a segment).
+    """Store a text like `segments.write_segments`, by the workers of an executor (1 PUT a segment, 1 LIST a thousand).
 
     Holds about 8 batches of text in memory. Workers in threads can use any store; those in other processes need a URL.
     """
     written = Written(columns=layout.columns(frames_before))
     done = Progress()
-    work = partial(pack, url=url, options=options, layout=layout, reach=written.columns.reach if written.columns else 0)
+    with _opened(url, options) as store:
+        there = Stored(store, layout.reuse_after_seconds)
+    reach = written.columns.reach if written.columns else 0
+    work = partial(pack, url=url, options=options, layout=layout, there=there, reach=reach)
     for packed in in_order(executor, work, _cut_batches(cut_frames(pieces, layout.frame_bytes), written.columns)):
         written.runs += packed.runs
         written.records += packed.records
@@ -109,18 +112,21 @@ def _cut_batches(frames: Iterable[bytes], columns: Columns | None) -> Iterator[B
             yield Batch(first, fold_head((one for batch in waiting for one in batch), reach))
 
 
-def pack(batch: Batch, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, reach: int) -> Packed:
+def pack(
+    batch: Batch, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, there: Stored, reach: int
+) -> Packed:
     """Encode a batch and store its segments. Runs in any thread or process."""
     packed = Packed(final_newline=batch.frames[-1].endswith(b"\n"))
     segment = SegmentBuilder()
-    with closing(open_store(url, **options)) if isinstance(url, str) else nullcontext(url) as store:
+    with _opened(url, options) as store:
 
         def seal() -> None:
-            key, size = segment.key, segment.stored_bytes
-            if _is_stored(store, key, size, layout.reuse_after_seconds):
+            found = there.find(store, segment.digest, segment.stored_bytes)
+            key = found or there.name(segment.digest, segment.stored_bytes)
+            if found:
                 packed.reused += 1
             else:
-                store.put(key, segment.body())
+                store.put(key, segment.body(there.salt))
             packed.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
             packed.records.extend(segment.records)
 
@@ -152,14 +158,5 @@ def _unpack(rows: bytes) -> Any:
     return np.unpackbits(np.frombuffer(rows, np.uint8), count=HIGHEST, bitorder="little")
 
 
-def _is_stored(store: Store, key: str, size_bytes: int, after_seconds: float) -> bool:
-    """Whether a killed run has recently stored this segment."""
-    try:
-        info = store.head(key)
-    except NotFound:
-        return False
-    return (
-        info.size_bytes == size_bytes
-        and info.modified_seconds > after_seconds
-        and info.modified_seconds >= seconds_now(store, info.now_seconds) - REUSE_SECONDS
-    )
+def _opened(url: str | Store, options: StoreOptions) -> AbstractContextManager[Store]:
+    return closing(open_store(url, **options)) if isinstance(url, str) else nullcontext(url)

@@ -6,7 +6,6 @@ publish(documents([(name, text, metadata), ...]), url)
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -40,6 +39,7 @@ from monocontext.format.documents import (
 )
 from monocontext.format.folding import opened_documents
 from monocontext.format.manifest import Manifest
+from monocontext.format.refs import fresh_id
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 
@@ -174,6 +174,7 @@ class DocumentRows:
     def _store_page(self) -> None:
         data = encode_page(self.rows)
         ref = page_ref(data, self.rows, self.pages[-1] if self.pages else None, *self.start)
+        ref = replace(ref, id=fresh_id())
         self.pages.append(ref)
         self.rows, self._heap_bytes = [], 0
         self.start = ref.characters, ref.newlines
@@ -239,6 +240,7 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
             rows = [*tail.rows(), head, *rows[1:]]
             start, first_rows_shift = (ref.start, ref.start_newline), (0, 0)
         else:
+            pages[-1] = replace(pages[-1], id=fresh_id())
             store.put(documents_key(pages[-1].id), last)
     end = pages[-1] if pages else None
     for ref in new.pages:
@@ -259,6 +261,7 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
         ref = page_ref(
             data, rows, pages[-1] if pages else None, start[0] + first_rows_shift[0], start[1] + first_rows_shift[1]
         )
+        ref = replace(ref, id=fresh_id())
         pages.append(ref)
         if len(data) <= INLINE_BYTES:
             last = data
@@ -317,10 +320,6 @@ def _join_names(store: Store, known: _Known, new: DocumentRows) -> tuple[NameTab
         entries = np.concatenate([decode_names(store.get(documents_key(table.id)).data, table), entries])
     entries = last_of_each_name(entries)
     data, buckets, stride = encode_names(entries)
-    ref = NameTableRef(_id(data), total, len(entries), buckets, stride)
+    ref = NameTableRef(fresh_id(), total, len(entries), buckets, stride)
     store.put(documents_key(ref.id), data)
     return (*tables, ref)
-
-
-def _id(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]

@@ -22,7 +22,7 @@ from monocontext.records import dataclass
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
-from monocontext.stores.protocol import ObjectInfo, Store, get_bounded
+from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, list_telling, name_left_out
 from monocontext.writing.folder import Folder
 from monocontext.writing.publish import Place, open_store_at, publish_written
 from monocontext.writing.segments import FRAME_BYTES, Progress, SegmentLayout, Written
@@ -125,7 +125,10 @@ def _objects(
     except NotFound as error:
         if isinstance(error, NotAContext):
             raise NotAContext(f"{store.url} holds a context, or another {ROOT_KEY}, already: {error}") from None
-        infos = list(store.list())
+        left_out: list[str] = []
+        infos = list(list_telling(store, left_out))
+        if named := name_left_out(left_out, markers=False):
+            note(f"{store.url}: {named}")
         if not infos:
             raise NotFound(f"{store.url}: nothing there to index") from None
         _note_left_out(store, note)

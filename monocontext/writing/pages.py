@@ -9,7 +9,7 @@ from monocontext.format.codec import decode
 from monocontext.format.directories import pages_in
 from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameRun, Page, encode_page, page_ref
 from monocontext.format.manifest import INLINE_PAGE_BYTES
-from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory, PageRef
+from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory, PageRef, fresh_id
 from monocontext.records import replace
 from monocontext.stores.protocol import Store, get_bounded
 from monocontext.writing.tiers import merged
@@ -29,7 +29,7 @@ def write_pages(
     last_page = None
     for page_runs, page_records in _split_pages(runs, records):
         data = encode_page(page_runs, page_records)
-        ref = page_ref(data, page_records, pages[-1] if pages else None)
+        ref = replace(page_ref(data, page_records, pages[-1] if pages else None), id=fresh_id())
         put(ref.key, data)
         pages.append(ref)
         last_page = data if len(data) <= INLINE_PAGE_BYTES else None

@@ -1,7 +1,8 @@
 """Publish a text as a context, or append to one: store segments and index pages, then commit.
 
-Segments and pages are named by content and written first; the commit is one conditional PUT (`generations.commit`). A
-crash before it leaves the old generation, one after it the new one. A later run finds what was stored by its name.
+Segments and pages are written first, under names that no object had before; the commit is one conditional PUT
+(`generations.commit`). A crash before it leaves the old generation, one after it the new one. A later run finds the
+segments that were stored (`reuse`).
 """
 
 from __future__ import annotations

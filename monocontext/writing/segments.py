@@ -1,4 +1,4 @@
-"""Cut text into frames, encode them and store them in segments named by content; in parallel, in bounded memory."""
+"""Cut text into frames, encode them and store them in segments; in parallel, in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from monocontext.format.inline import Gathered
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES
 from monocontext.options import whole
 from monocontext.records import dataclass, field
-from monocontext.stores.protocol import Store, seconds_now
+from monocontext.stores.protocol import Store
 from monocontext.writing.documents import DocumentRows
+from monocontext.writing.reuse import Stored
 
 FRAME_BYTES = 256 << 10
 """Compresses 4-5 % worse than 1 MiB, and a zoom reads a quarter of the bytes."""
 SEGMENT_BYTES = 16 << 20
 ENCODERS = 2
-REUSE_SECONDS = 24 * 3600
-"""Older segments are sent again: `gc` may be about to remove them while no generation names them. It removes nothing
-younger than its grace period."""
 UPLOADS = 4
 """PUTs at once. An upload holds about this many segments in memory, and the HTTP client a copy of each."""
 
@@ -44,7 +42,7 @@ class SegmentLayout:
     segment_bytes: int = SEGMENT_BYTES
     """Most stored bytes in an object, unless one frame is larger."""
     codec: str = "zstd"
-    """`zstd`, or `raw`, which leaves segments plain text."""
+    """`zstd`, or `raw`, which leaves segments plain text, with a line of 16 random characters at the end."""
     filters: bool = True
     """Whether to make search filters, where frames are large enough for them."""
     reuse_after_seconds: float = 0.0
@@ -70,7 +68,7 @@ class Progress:
     text_bytes: int = 0
     """UTF-8 text in complete segments."""
     stored_bytes: int = 0
-    """Size of these segments."""
+    """Size of the frames in these segments."""
     segments: int = 0
     reused: int = 0
     """Segments that the store already held, and that were not sent."""
@@ -101,16 +99,10 @@ def write_segments(
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment, 1 LIST a thousand).
 
-    The same text in the same layout gives the same objects, so segments of an earlier run are not sent again.
+    Segments of the same text in the same layout that an earlier run has just stored are not sent again (`reuse`).
     `counted` is told with each frame its last byte in the text, and the newlines up to there.
     """
-    listed = list(store.list("segments/"))
-    oldest = seconds_now(store, listed[0].now_seconds) - REUSE_SECONDS if listed else 0.0
-    there = {
-        info.key: info.size_bytes
-        for info in listed
-        if info.modified_seconds >= oldest and info.modified_seconds > layout.reuse_after_seconds
-    }
+    there = Stored(store, layout.reuse_after_seconds)
     written = Written()
     done = Progress()
     segment = SegmentBuilder()
@@ -120,19 +112,19 @@ def write_segments(
 
         def seal() -> None:
             nonlocal done, segment
-            key, size = segment.key, segment.stored_bytes
-            reused = there.get(key) == size
-            if not reused:
+            size = segment.stored_bytes
+            found = there.find(store, segment.digest, size)
+            key = found or there.name(segment.digest, size)
+            if not found:
                 while len(pending) >= UPLOADS:
                     pending.popleft().result()
-                body = segment.body()
+                body = segment.body(there.salt)
                 pending.append(uploads.call(lambda: store.put(key, body)))
-                there[key] = size
             written.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
             written.records.extend(segment.records)
             text_bytes = sum(record.bytes for record in segment.records)
             done = Progress(
-                done.text_bytes + text_bytes, done.stored_bytes + size, done.segments + 1, done.reused + reused
+                done.text_bytes + text_bytes, done.stored_bytes + size, done.segments + 1, done.reused + bool(found)
             )
             segment = SegmentBuilder()
             if done.segments % _SEGMENTS_PER_TRIM == 0:
@@ -190,22 +182,15 @@ class SegmentBuilder:
         self.records: list[FrameRecord] = []
         self.stored_bytes = 0
         self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode
-        self._hash = hashlib.sha256()
+        self.digest = hashlib.sha256()
 
     def add(self, stored: bytes, record: FrameRecord) -> None:
         self._body.write(stored)
-        self._hash.update(stored)
+        self.digest.update(stored)
         self.records.append(record)
         self.stored_bytes += len(stored)
 
-    @property
-    def key(self) -> str:
-        return segment_key(self._hash.hexdigest())
-
-    def body(self) -> bytes:
+    def body(self, salt: bytes) -> bytes:
+        """The bytes to store; nothing may be added after that."""
+        self._body.write(salt)
         return self._body.getvalue()
-
-
-def segment_key(sha256: str) -> str:
-    """The key of a segment, from the SHA-256 of its bytes in hex."""
-    return f"segments/{sha256[:32]}.seg"

@@ -30,7 +30,8 @@ from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import add_pages, as_runs, frames_backwards, frames_in_page, load_page, write_pages
-from monocontext.writing.segments import SegmentLayout, cut_frames, segment_key
+from monocontext.writing.reuse import SALT_BYTES, segment_key
+from monocontext.writing.segments import SegmentLayout, cut_frames
 from monocontext.writing.tiers import merged
 
 FULL_FRAMES = 16
@@ -43,8 +44,6 @@ LEAST_SHARE = 256
 """Texts of up to this share of a frame, 1 KiB, are of one size to `tiers`."""
 JOINED_FRAMES = FRAMES_PER_PAGE
 """Filters of more than half as many frames are not joined any more: they take some 60 MB."""
-SALT_BYTES = 16
-"""Random bytes before the frames of an object."""
 _REQUESTS = 8
 
 

@@ -80,9 +80,8 @@ def test_index_filters_of_objects_elsewhere(cli: Cli, seaweed: SeaweedServer, tm
     (tmp_path / "in.txt").write_text(TEXT)
     endpoint = ("--endpoint", seaweed.endpoint)
     source, place = seaweed.url(f"{tmp_path.name}-objects"), seaweed.url(f"{tmp_path.name}-ctx")
-    cli("upload", tmp_path / "in.txt", source, "--codec", "raw", *endpoint).fine()
-    segment = f"{source}/segments/"
-    cli("index", segment, place, "--frame-bytes", "4K", *endpoint).fine()
+    cli("put", tmp_path / "in.txt", f"{source}/", *endpoint).fine()
+    cli("index", f"{source}/", place, "--frame-bytes", "4K", *endpoint).fine()
     assert cli("index", "--filters", place, "--json", *endpoint).fine().json["generation"] == 1
     cli("compact", place, *endpoint).fine()
     cli("gc", place, "--older-than", "2d", *endpoint).fine()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from monocontext.errors import AlreadyExists, NotFound
+from monocontext.memory import Memory
+from monocontext.memory.entry import Entry, as_told
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, SeaweedServer
@@ -78,3 +81,29 @@ def test_now_where_nothing_can_be_written(tmp_path: Path) -> None:
     store = open_store(tmp_path / "none")
     assert abs(store.now() - time.time()) < 5  # type: ignore[attr-defined]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("phase", [0.01, 0.3, 0.95])
+@pytest.mark.parametrize("clock", ["whole", "whole writes", "fine"])
+@pytest.mark.parametrize("ttl", [0.1, 1.0, 1.5, 2.0])
+def test_how_long_an_entry_lives(ttl: float, clock: str, phase: float) -> None:
+    """Never shorter than its lifetime, and up to a second longer than what is rounded up where seconds are whole."""
+    written = 1000 + phase
+    lived = 0.0
+    for step in range(500):
+        now = written + step / 100
+        added = written if clock == "fine" else math.floor(written)
+        told = as_told(ttl, float(added), float(math.floor(now)) if clock == "whole" else now)
+        if Entry("k", None, "e", 0, added, told[0], told[1], {}).is_expired:
+            break
+        lived = step / 100
+    assert ttl - 0.011 <= lived <= (ttl if clock == "fine" else math.ceil(ttl) + 1) + 0.011
+
+
+def test_the_lifetime_that_counts_is_told(any_store: Store) -> None:
+    memory = Memory(any_store)
+    memory.put("k", "v", 5.5)
+    is_s3 = any_store.url.startswith("s3:")
+    assert memory.entry("k").ttl_seconds == (6.0 if is_s3 else 5.5)
+    (listed,) = memory.entries()
+    assert listed.ttl_seconds == (6.0 if is_s3 else 5.5)

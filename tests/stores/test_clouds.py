@@ -7,11 +7,15 @@ Google by a small server of ours (`gcs_server`), S3 through obstore by SeaweedFS
 from __future__ import annotations
 
 import functools
+import json
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -28,6 +32,7 @@ from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.verify import verify
 from tests.stores import emulators, test_conformance
 from tests.stores.gcs_server import gcs_server
+from tests.stores.http.object_server import ObjectServer, error
 
 pytest.importorskip("obstore", reason="no obstore here: pip install 'monocontext[obstore]'")
 
@@ -127,24 +132,94 @@ def test_pickle(any_store: Store) -> None:
     assert (again.url, again.get("a").data) == (any_store.url, b"x")
 
 
+FORKED = """
+import multiprocessing, os, sys
+from monocontext.errors import StoreFailure
+from monocontext.stores import open_store
+
+url, options = sys.argv[1], {"endpoint": sys.argv[2]} if len(sys.argv) > 2 else {}
+inherited = open_store(url, **options)
+
+def attempt(what, act):
+    try:
+        act()
+    except StoreFailure as error:
+        print(what, "spawn" in str(error), "\\n" in str(error), flush=True)
+    else:
+        print(what, "went on", flush=True)
+
+def read(store):
+    try:
+        store.get("absent")
+    except FileNotFoundError:
+        pass
+
+def in_child(tell):
+    attempt(tell + "inherited", lambda: read(inherited))
+    attempt(tell + "opened", lambda: open_store(url, **options))
+    attempt(tell + "opened elsewhere", lambda: open_store("az://container@account/x"))
+
+if os.fork() == 0:  # nothing was sent so far: here all works
+    read(open_store(url, **options))
+    print("before: fine", flush=True)
+    os._exit(0)
+os.wait()
+read(inherited)
+if os.fork() == 0:
+    in_child("child: ")
+    if os.fork() == 0:
+        in_child("grandchild: ")
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.wait()
+process = multiprocessing.get_context("fork").Process(target=in_child, args=("pool: ",))
+process.start()
+process.join()
+read(open_store(url, **options))
+print("parent: fine", flush=True)
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_is_told(gcs: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "any")
-    store = open_store(f"gs://bucket/{uuid.uuid4().hex}", endpoint=gcs)
-    store.put("a", b"x")
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            store.get("a")
-        except StoreFailure as error:
-            os.write(writing, str(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading) as said:
-        assert "does not survive a fork" in said.read()
+def test_whoever_is_forked_is_told_at_once(gcs: str) -> None:
+    """A store that is opened there too: obstore would wait for threads that the fork has lost."""
+    url, environment = f"gs://bucket/{uuid.uuid4().hex}", {**os.environ, "GOOGLE_BEARER_TOKEN": "any"}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, url, gcs], env=environment, capture_output=True, text=True, timeout=60
+    )
+    said = [f"{who}: {what} True False" for who in ("child", "grandchild", "pool") for what in WAYS_THERE]
+    assert done.stdout.splitlines() == ["before: fine", *said, "parent: fine"], done.stderr[-2000:]
+
+
+WAYS_THERE = ("inherited", "opened", "opened elsewhere")
+
+
+def test_only_a_range_behind_the_end_is_looked_up(tmp_path: Path) -> None:
+    """Any other failed GET is its own error, and costs no second request."""
+    with ObjectServer(b"x" * 1000, *[error(403, "AccessDenied")] * 9) as server:
+        store = open_store("s3://bucket/ctx", endpoint=server.endpoint, transport="obstore")
+        with pytest.raises(AccessDenied):
+            store.get_range("a", 0, 10)
+        assert [each.method for each in server.asked] == ["GET"]
+
+
+def test_keys_of_a_profile_end_when_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from monocontext.stores.cloud import _ProfileKeys
+
+    end = datetime.now(UTC) + timedelta(seconds=720)
+    answer = {"Version": 1, "AccessKeyId": "key", "SecretAccessKey": "secret", "SessionToken": "token"}
+    (tmp_path / "answer.json").write_text(json.dumps({**answer, "Expiration": end.isoformat()}))
+    (tmp_path / "config").write_text(
+        f"[profile short]\ncredential_process = cat {tmp_path}/answer.json\n"
+        f"[profile long]\naws_access_key_id = a\naws_secret_access_key = b\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    assert _ProfileKeys("short")() == {
+        "access_key_id": "key", "secret_access_key": "secret", "token": "token", "expires_at": end,
+    }  # fmt: skip
+    assert _ProfileKeys("long")()["expires_at"] is None
 
 
 # -- the web ---------------------------------------------------------------------------------------------------------

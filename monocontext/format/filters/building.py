@@ -8,13 +8,12 @@ hundred frames, tiles are written to a temporary file, and at the end rows are r
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
-
-import google_crc32c
 
 from monocontext.errors import DamagedData, ForeignObject, NotFound
 from monocontext.format.filters.fold import TABLES, fold_bytes
@@ -210,7 +209,7 @@ class Columns:
                 tail_frames=group.tail_frames(self.reach - behind) if behind < self.reach else 0,
                 border_frames=border_frames,
                 parts=(),
-                seed=group.seed,
+                seed=_fresh_seed(),
             )
             tail = earlier[-1] if earlier and not refs else None
             parts = _encode_parts(ref, group, border)
@@ -224,6 +223,11 @@ class Columns:
             first += group.frames
             border, border_frames = None, 0  # the next group follows in the same stream: its columns overlap
         return (*earlier, *refs)
+
+
+def _fresh_seed() -> int:
+    """What tells the blocks of a new filter from those of all others: filters of equal texts have other names too."""
+    return int.from_bytes(os.urandom(4), "little")
 
 
 def _put_parts(ref: FilterRef, parts: Iterable[bytes], put: Callable[[str, bytes], object]) -> FilterRef:
@@ -245,9 +249,6 @@ class _Group:
         """The columns so far need 2 ** bits rows."""
         self.top_bits = MAX_BITS
         """Tiles are stored with 2 ** top_bits rows."""
-        self.seed = 0
-        """Tells this filter's blocks from those of others: a checksum of how full its columns are, so equal texts have
-        equal seeds."""
         self._grams: list[float] = []
         """Estimated number of different grams of each frame."""
         self._folded: deque[int] = deque(maxlen=1 << 13)
@@ -262,7 +263,6 @@ class _Group:
         import numpy as np
 
         set_count = int(np.count_nonzero(computed.rows[: 1 << MAX_BITS]))
-        self.seed = google_crc32c.extend(self.seed, set_count.to_bytes(4, "little"))
         self._grams.append(_estimate_grams(set_count))
         self._folded.append(computed.folded_bytes)
         place = self._tile_frames % 8
@@ -413,7 +413,7 @@ def _merge(
         bits=bits,
         tail_frames=ref.tail_frames if ref.tail_frames < ref.frames else ref.frames + ref.border_frames,
         border_frames=tail.border_frames,
-        seed=google_crc32c.extend(tail.seed or 0, group.seed.to_bytes(4, "little")),
+        seed=_fresh_seed(),
     )
     layout = FilterLayout(merged)
     packed = np.packbits(joined, axis=1, bitorder="little")
@@ -437,15 +437,12 @@ def join(refs: Sequence[FilterRef], get: Callable[[str], bytes], put: Callable[[
         layout = FilterLayout(ref)
         rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
         packed.append(shrink_rows(rows, height(bits), axis=0))
-    seed = 0
-    for ref in refs:
-        seed = google_crc32c.extend(seed, (ref.seed or 0).to_bytes(4, "little"))
     joined = replace(
         refs[0],
         frames=last.stop_frame - refs[0].first_frame,
         bits=bits,
         tail_frames=last.tail_frames if last.tail_frames < last.frames else last.frames + last.border_frames,
-        seed=seed,
+        seed=_fresh_seed(),
     )
     layout = FilterLayout(joined)
 

@@ -4,8 +4,8 @@
 
 Invariants:
 - an object is cached only under a name that determines its content: our own segments, filters and index pages, which
-  are named by content, and other objects together with the ETag that the index records. So no entry goes stale. Roots
-  are not cached;
+  have names that are never used again, and other objects together with the ETag that the index records. So no entry
+  goes stale. Roots are not cached;
 - bytes from the disk are checked against the checksums in their file, and by the reader like those from the store. A
   reader that finds them wrong all the same calls `forget`: the store's response may have been damaged;
 - a file is complete under its name, or absent; any number of processes may read, write and make room at once;

@@ -6,11 +6,13 @@
 | no byte, or hardly any, within the timeout | request the rest at once, on a new connection to another address |
 | the connection breaks, or does not open | request the rest after a pause |
 | 408, 429, 500, 502, 503, 504, also inside a 200 | send again after a pause |
-| 302, 307, 308; 301 or 400 that names a region | send again to that place, once each |
+| 301, 302, 303, 307, 308 within the endpoint's domain; 301 or 400 that names a region | send again there, once each |
 | expired token; a clock that differs from the server's | send again with new credentials or its clock, once each |
 | any other response | raise `ErrorResponse`, which the store translates |
 
 One budget for the whole client limits retries. When it is empty the first failure counts, and silence is waited out.
+A request that brought 16 KiB before it failed counts neither there nor among the attempts: a line that breaks again and
+again is used until the deadline.
 There is no thread: the caller's thread does all of it.
 """
 
@@ -22,21 +24,24 @@ from random import SystemRandom
 from typing import Protocol
 
 from monocontext.errors import MonocontextError
-from monocontext.records import dataclass, field, replace
+from monocontext.records import dataclass, field
 from monocontext.stores import log
 from monocontext.stores.http.body import Body, BodyCut
 from monocontext.stores.http.connection import Address, Connection
 from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
 from monocontext.stores.http.pool import Pool
+from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse, is_disguised
 from monocontext.stores.http.retry import RetryBudget, next_pause
-from monocontext.stores.http.route import DEFAULT_PORTS, Origin, Route
+from monocontext.stores.http.route import Origin, Route
 from monocontext.stores.http.signing import Credentials, Signer, encode_path
 from monocontext.stores.http.throughput import Throughput
 from monocontext.stores.http.timeouts import ExchangeTimer, Overdue, SilenceTimeout
 
 DEADLINE_SECONDS = 60.0
 """Time limit of one call with all its retries."""
+_PROGRESS_BYTES = 16 << 10
+"""As much as a read of a small object: to ask for what is then missing multiplies no load."""
 _SECONDS_PER_BYTE = 1e-6
 """Added to the deadline for slow lines: 1 s for a MB."""
 # A generator of our own: reads do not disturb the sequence of code that seeds the module `random`.
@@ -96,6 +101,8 @@ class _Call:
     """Address at which the last exchange failed."""
     in_body: bool = False
     """Whether the last exchange came to a body that answers the request."""
+    read_bytes: int = 0
+    """Bytes of that body that arrived."""
 
 
 class Client:
@@ -151,6 +158,8 @@ class Client:
                 pause = next_pause(pause, _chance.uniform)
                 _note(call, f"HTTP {refused.status} {refused.code}", f"sent again in {pause:.2f} s")
             except OSError as error:
+                if call.in_body and call.read_bytes >= _PROGRESS_BYTES:
+                    attempt, pause, call.silences = 0, 0.0, 0
                 if not _is_transient(error) or not self._may_retry(attempt, call):
                     raise _no_answer(error, call, attempt) from error
                 call.silences += isinstance(error, TimeoutError)
@@ -168,11 +177,12 @@ class Client:
         self.pool.close()
 
     def _may_retry(self, attempt: int, call: _Call) -> bool:
-        return attempt < self._attempts and time.monotonic() < call.until and self.budget.take()
+        may = attempt < self._attempts and time.monotonic() < call.until
+        return may and (attempt == 0 or self.budget.take())
 
     def _exchange(self, call: _Call, sink: Sink, is_last: bool) -> None:
         """Carry out one exchange; the connection is back in the pool or closed afterwards, also after an error."""
-        call.in_body = False
+        call.in_body, call.read_bytes = False, 0
         waits_out = is_last or not self.budget.can_pay()
         seconds = self._silence_seconds if waits_out else self.timeout.for_attempt(call.silences)
         throughput = None if waits_out else self.throughput
@@ -181,6 +191,7 @@ class Client:
         )
         connection, head = self._send(call, sink, timer)
         refused: ErrorResponse | None = None
+        body: Body | None = None
         try:
             body = Body(connection, head)
             if head.status not in (200, 206) or is_disguised(head):
@@ -189,7 +200,7 @@ class Client:
                 _fill(sink, head, body, call)
                 timer.finish()
         except BaseException:
-            call.avoid = connection.address
+            call.avoid, call.read_bytes = connection.address, body.read_bytes if body else 0
             self.pool.discard(connection)
             raise
         if body.leaves_connection_usable:
@@ -258,7 +269,12 @@ class Client:
             call.route = new_route
             return True
         if refused.location and _is_first_repair("location", call):
-            return _follow_redirect(refused.location, call)
+            try:
+                call.route, call.target = redirected(call.route, call.target, refused.location)
+            except ForeignRedirect as foreign:
+                refused.elsewhere = str(foreign)
+                return False
+            return True
         return False
 
 
@@ -288,19 +304,6 @@ def _is_first_repair(repair: str, call: _Call) -> bool:
     is_new = repair not in call.repaired
     call.repaired.add(repair)
     return is_new
-
-
-def _follow_redirect(location: str, call: _Call) -> bool:
-    """Follow a redirect for this call: over the same scheme, with a new signature."""
-    from urllib.parse import urljoin, urlsplit
-
-    url, endpoint = urlsplit(urljoin(f"{call.route.endpoint}{call.target}", location)), call.route.endpoint
-    if url.scheme != endpoint.scheme or not url.hostname:
-        return False
-    there = replace(endpoint, host=url.hostname, port=url.port or DEFAULT_PORTS[endpoint.scheme])
-    call.route = replace(call.route, endpoint=there)
-    call.target = f"{url.path}?{url.query}" if url.query else url.path
-    return True
 
 
 def _is_transient(error: OSError) -> bool:

@@ -30,6 +30,8 @@ class ErrorResponse(Exception):
         self.object_bytes = _element(text, "ActualObjectSize")
         """Length of an object that ends before the requested range begins; empty where the server does not say."""
         self.head = head
+        self.elsewhere = ""
+        """Why a redirect was not followed."""
         self._region = head.headers.get("x-amz-bucket-region") or _element(text, "Region")
         super().__init__(f"HTTP {self.status} {self.code}: {self.message}")
 
@@ -68,8 +70,8 @@ class ErrorResponse(Exception):
 
     @property
     def location(self) -> str | None:
-        """The URL of a temporary redirect."""
-        return self.head.headers.get("location") if self.status in (302, 307, 308) else None
+        """The URL that a redirect leads to."""
+        return self.head.headers.get("location") if self.status in (301, 302, 303, 307, 308) else None
 
 
 def is_throttling(status: int, code: str) -> bool:

@@ -53,6 +53,8 @@ class Route:
     """Region that requests are signed for."""
     service: str = "s3"
     signed: bool = True
+    domain: str = ""
+    """The host without a bucket in front: a signed request follows redirects to it and below it. Empty: the host."""
 
 
 class Origin(Protocol):

@@ -16,7 +16,7 @@ from monocontext.stores import log
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.connector import Connector
 from monocontext.stores.http.pool import MAX_IDLE, Pool
-from monocontext.stores.s3.account import Way
+from monocontext.stores.s3.account import Way, account_of
 from monocontext.stores.s3.credentials import BotocoreIdentity, S3Origin
 from monocontext.stores.s3.endpoint import find_handlers, is_intercepted, learn_route
 from monocontext.stores.s3.options import S3Options
@@ -68,6 +68,7 @@ class S3Connection:
         if state.client is None:
             with state.lock:
                 if state.client is None:
+                    account_of(self.options.profile)  # boto3 meets a line break in a key with a ValueError of its own
                     client = _connect(self.options)
                     self.throttles.register(client)
                     state.handlers = find_handlers(client)

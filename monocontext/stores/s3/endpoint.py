@@ -12,6 +12,7 @@ import threading
 from importlib import import_module
 from typing import Any
 
+from monocontext.records import replace
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
 from monocontext.stores.s3.identity.proxies import parse_proxy
 
@@ -43,7 +44,9 @@ def learn_route(client: Any, bucket: str) -> Route | None:
     try:
         client.get_object(Bucket=bucket, Key=_PROBE)
     except _CaughtRequest as caught:
-        return _route_of(caught.request.url, caught.request.headers, client.meta.config)
+        route = _route_of(caught.request.url, caught.request.headers, client.meta.config)
+        domain = route.endpoint.host.removeprefix(f"{bucket.lower()}.") if route else ""
+        return route and replace(route, domain=domain)
     finally:
         client.meta.events.unregister(_EVENT, catch)
     return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from monocontext.errors import (
     AccessDenied,
@@ -19,7 +19,9 @@ from monocontext.errors import (
     StoreFailure,
 )
 from monocontext.stores.checks import not_found_error
+from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.responses import ErrorResponse, is_throttling
+from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
 from monocontext.stores.s3.identity.reasons import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
@@ -43,21 +45,42 @@ _CUT = ("HTTPClientError", "IncompleteReadError")
 
 
 @contextmanager
-def translate_errors(url: str, *, etag: str | None = None, writing: bool = False) -> Iterator[None]:
+def translate_errors(
+    url: str, *, etag: str | None = None, writing: bool = False, client: Callable[[], Any] | None = None
+) -> Iterator[None]:
     """Translate the errors of a request into ours.
 
-    `etag` is the version that the request requires. A failed condition is `AlreadyExists` while `writing`, else
-    `ContextChanged`.
+    `client` gives the boto3 client that sent it. `etag` is the version that the request requires. A failed condition
+    is `AlreadyExists` while `writing`, else `ContextChanged`.
     """
     try:
         yield
     except MonocontextError:
         raise
     except Exception as error:
-        translated = _translate(error, url, etag, writing)
+        translated = _foreign_redirect(error, url, client) or _translate(error, url, etag, writing)
         if translated is None:
             raise
         raise translated from error
+
+
+def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | None) -> MonocontextError | None:
+    """The error for a redirect that boto3 was told and has not followed; None: it was none, or one to our own place."""
+    if not isinstance(error, _exception_types(("ClientError",))):
+        return None
+    answer = getattr(error, "response", {}).get("ResponseMetadata", {})
+    location = answer.get("HTTPHeaders", {}).get("location")
+    if location and client and answer.get("HTTPStatusCode") in (301, 302, 303, 307, 308):
+        from urllib.parse import urlsplit
+
+        at = urlsplit(client().meta.endpoint_url)
+        scheme: Literal["http", "https"] = "https" if at.scheme == "https" else "http"
+        here = Endpoint(scheme, at.hostname or "", at.port or DEFAULT_PORTS[scheme])
+        try:
+            redirected(Route(here, "/", ""), "/", location)
+        except ForeignRedirect as foreign:
+            return StoreFailure(f"{url}: HTTP {answer['HTTPStatusCode']}: {foreign}")
+    return None
 
 
 def is_cut(error: Exception) -> bool:
@@ -111,6 +134,8 @@ def _asks_for_the_region(error: BaseException) -> int:
 
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
     """The error for a GET whose response is not the object."""
+    if refused.elsewhere:
+        return StoreFailure(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
     response = refused.status, refused.code, refused.message, refused.object_bytes
     return _error_for_status(*response, url, etag, region=refused.region or "")
 

@@ -77,7 +77,7 @@ def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
         raise AskBotocore("the endpoint is one of AWS")
     if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
         raise AskBotocore(f"the region {region}")
-    port, path = int(found[3] or DEFAULT_PORTS[found[1]]), found[4]
+    port, path, domain = int(found[3] or DEFAULT_PORTS[found[1]]), found[4], host
     if port > 65535 or port == 0:
         raise AskBotocore("the endpoint is of another form")
     if virtual:
@@ -86,4 +86,4 @@ def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
         host, path = f"{bucket}.{host}", f"{path}/"
     else:
         path = f"{path}/{bucket}/"
-    return Route(Endpoint("https" if found[1] == "https" else "http", host, port), path, region)
+    return Route(Endpoint("https" if found[1] == "https" else "http", host, port), path, region, domain=domain)

@@ -32,6 +32,8 @@ class S3Options:
             raise ValueError(f"transport is one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
         if self.endpoint is not None and not _is_url(self.endpoint):
             raise InvalidUrl(f"no endpoint: {self.endpoint!r}; an endpoint is a URL such as http://127.0.0.1:8333")
+        if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
+            raise InvalidUrl(f"no region: {self.region!r}; a region is a name such as eu-west-1")
 
 
 def _is_url(endpoint: str) -> bool:

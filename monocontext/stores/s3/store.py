@@ -7,6 +7,7 @@ of each response before it uses the body.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -80,7 +81,7 @@ class S3Store:
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url = self._url(key)
-        with translate_errors(url, etag=etag):
+        with translate_errors(url, etag=etag, client=self._connection.client):
             transport = self._connection.transport(self._address.place)
             if transport is None:
                 connection = self._connection
@@ -114,24 +115,30 @@ class S3Store:
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """List page by page from AWS. From other servers all pages are read first and sorted: SeaweedFS lists folder by
         folder, `a/b` before `a-b`, and this store promises key order."""
+        return self.list_telling([], prefix)
+
+    def list_telling(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
+        """The same; adds to `left_out` the keys that no other verb takes, the `folder/` markers of consoles too."""
         url = f"{self.url}/{prefix}"
         with self._client(url) as client:
             ordered = is_aws(client)
             paginator = client.get_paginator("list_objects_v2")
             pages = iter(paginator.paginate(Bucket=self._address.place, Prefix=self._root + prefix))
-        found = self._read_pages(pages, url)
+        found = self._read_pages(pages, url, left_out)
         return found if ordered else iter(sorted(found, key=lambda info: info.key))
 
-    def _read_pages(self, pages: Iterator[Any], url: str) -> Iterator[ObjectInfo]:
+    def _read_pages(self, pages: Iterator[Any], url: str, left_out: builtins.list[str]) -> Iterator[ObjectInfo]:
         while True:
-            with translate_errors(url):
+            with translate_errors(url, client=self._connection.client):
                 page = next(pages, None)
             if page is None:
                 return
             now = response_seconds(page)
             for each in page.get("Contents", ()):
                 key = str(each["Key"]).removeprefix(self._root)
-                if _is_usable(key):
+                if not _is_usable(key):
+                    left_out.append(key)
+                else:
                     modified = modified_seconds(each, f"{url}{key}")
                     yield ObjectInfo(key, int(each["Size"]), bare_etag(each.get("ETag"), url), modified, now)
 
@@ -163,7 +170,7 @@ class S3Store:
 
     @contextmanager
     def _client(self, url: str, *, etag: str | None = None, writing: bool = False) -> Iterator[Any]:
-        with translate_errors(url, etag=etag, writing=writing):
+        with translate_errors(url, etag=etag, writing=writing, client=self._connection.client):
             yield self._connection.client()
 
     def _url(self, key: str) -> str:
@@ -179,7 +186,7 @@ def _reopen(bucket: str, prefix: str, options: S3Options) -> S3Store:
 
 
 def _is_usable(key: str) -> bool:
-    """Whether other verbs can reach the key; the `folder/` markers of S3 consoles are no objects here."""
+    """Whether other verbs can reach the key."""
     try:
         return bool(check_key(key))
     except InvalidUrl:

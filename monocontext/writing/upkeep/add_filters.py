@@ -13,7 +13,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.writing.publish import Place, open_store_at
-from monocontext.writing.upkeep.rewrite import Rewrite, commit_rewrite, fill_filters, gaps, wants_filters
+from monocontext.writing.upkeep.rewrite import Rewrite, beside_gc, commit_rewrite, fill_filters, gaps, wants_filters
 
 
 def add_filters(
@@ -39,13 +39,14 @@ def add_filters(
         newest = read_newest(store)
         if newest is None:
             raise NotFound(f"{store.url}: no context there to add filters to")
-        base = opened(newest, lambda ref: store.get(ref.key).data)
-        bare = replace(base, filters=()) if rebuild else base
-        if not wants_filters(base) or not any(gaps(bare.filters, 0, base.frames)):
-            return newest
-        context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
-        try:
-            work = Rewrite(context, base, progress)
-            return commit_rewrite(work, base, fill_filters(work, bare), filters=True)
-        finally:
-            context.close()
+        with beside_gc(store, newest):
+            base = opened(newest, lambda ref: store.get(ref.key).data)
+            bare = replace(base, filters=()) if rebuild else base
+            if not wants_filters(base) or not any(gaps(bare.filters, 0, base.frames)):
+                return newest
+            context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+            try:
+                work = Rewrite(context, progress)
+                return commit_rewrite(work, base, fill_filters(work, bare), filters=True)
+            finally:
+                context.close()

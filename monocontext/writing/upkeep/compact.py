@@ -29,6 +29,7 @@ from monocontext.writing.publish import Place, open_store_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
 from monocontext.writing.upkeep.rewrite import (
     Rewrite,
+    beside_gc,
     commit_rewrite,
     fill_filters,
     first_byte,
@@ -64,22 +65,24 @@ def compact(
     Cost: 1 GET for each index page and for some 8 MiB of what is stored again, once to store it and once for filters;
     1 PUT a segment, a page and 16 MiB of filter; 1 LIST a thousand segments for each stretch; about 6 requests for the
     commit. Safe beside readers, who keep their generation, and beside appenders, whose text is included. Raises
-    `AlreadyExists` when another writer replaced the text meanwhile, `NotFound` where no context is.
+    `AlreadyExists` when another writer replaced the text meanwhile, or `gc` removed what was read, `NotFound` where no
+    context is.
     """
     with open_store_at(url, store_options) as store:
         newest = read_newest(store)
         if newest is None:
             raise NotFound(f"{store.url}: no context there to compact")
-        base = opened(newest, lambda ref: store.get(ref.key).data)
-        since = fence_seconds(store, base)
-        layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
-        context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
-        try:
-            work = Rewrite(context, base, progress)
-            root = _compact(work, base, layout, filters)
-            return newest if root is base else commit_rewrite(work, base, root, filters=filters)
-        finally:
-            context.close()
+        with beside_gc(store, newest):
+            base = opened(newest, lambda ref: store.get(ref.key).data)
+            since = fence_seconds(store, base)
+            layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
+            context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+            try:
+                work = Rewrite(context, progress)
+                root = _compact(work, base, layout, filters)
+                return newest if root is base else commit_rewrite(work, base, root, filters=filters)
+            finally:
+                context.close()
 
 
 def _compact(work: Rewrite, base: Manifest, layout: SegmentLayout, filters: bool) -> Manifest:

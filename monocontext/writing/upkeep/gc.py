@@ -5,6 +5,8 @@ Invariants:
 - the newest root, that of `manifest.json`, and every root that was the newest one within the grace period stay, with
   all objects that they name;
 - nothing younger than the grace period is removed: a writer that has not committed yet may have stored it;
+- no name is stored twice, so a DELETE that lands late finds what was looked at, or nothing. Writers of earlier versions
+  store again what has the same content: for their sake each object is looked at right before it goes;
 - roots are removed before objects: a root that exists names only objects that exist;
 - a root or page that stays and cannot be read ends the call before anything is removed;
 - keys of another form than `docs/format.md` gives are not ours, and stay;
@@ -263,7 +265,7 @@ def _remove(
     """Remove roots, then objects, and return those that were removed; with `exact` no version that was stored since."""
 
     def remove(info: ObjectInfo) -> bool:
-        """Remove an object, unless a running upload of the same text has stored it again."""
+        """Remove an object, unless an upload by an earlier version has stored it again."""
         try:
             there = store.head(info.key)
             if there.modified_seconds >= cutoff:

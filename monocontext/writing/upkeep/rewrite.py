@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 from monocontext.engine.open import Opened
 from monocontext.engine.reader import Reader
-from monocontext.errors import AlreadyExists
+from monocontext.errors import AlreadyExists, NotFound
 from monocontext.format import inline
 from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
 from monocontext.format.folding import opened
@@ -24,33 +24,21 @@ from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import replace
+from monocontext.stores.protocol import Store
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import SegmentLayout, write_segments
 
 
 class Rewrite:
-    """One rewrite: its context, its progress, and the objects that exist."""
+    """One rewrite: its context and its progress."""
 
-    def __init__(self, context: Opened, base: Manifest, progress: Callable[[int], None] | None = None):
+    def __init__(self, context: Opened, progress: Callable[[int], None] | None = None):
         self.context = context
         self._progress = progress
         self._read_bytes = 0
-        self._stored_keys: set[str] = set()
-        self.add_root(base)
-
-    def add_root(self, root: Manifest) -> None:
-        """Note that the objects of a committed root are stored."""
-        self._stored_keys |= {page.key for page in root.pages} | {key for ref in root.filters for key in ref.keys}
 
     def put(self, key: str, data: bytes) -> None:
-        """Store an object that is named by its content, unless it exists.
-
-        A second write would give it another ETag (in directories at least), and readers would take it for another
-        object.
-        """
-        if key not in self._stored_keys:
-            self.context.store.put(key, data)
-            self._stored_keys.add(key)
+        self.context.store.put(key, data)
 
     def get(self, key: str) -> bytes:
         return self.context.store.get(key).data
@@ -66,6 +54,22 @@ class Rewrite:
             if self._progress:
                 self._progress(self._read_bytes)
             yield piece.data
+
+
+@contextmanager
+def beside_gc(store: Store, base: Manifest) -> Iterator[None]:
+    """Raise `AlreadyExists` where what `base` names is gone since another generation took its place: `gc` with a short
+    grace period removes it."""
+    try:
+        yield
+    except NotFound as error:
+        newest = read_newest(store)
+        if newest is None or newest.write_id == base.write_id:
+            raise
+        raise AlreadyExists(
+            f"{store.url}: generation {base.generation}, on which this began, was replaced and removed meanwhile "
+            f"({error}): nothing was changed, begin anew"
+        ) from error
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------
@@ -175,7 +179,6 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
         check_fence(work.context.store, base, latest)
         if latest.write_id != done.write_id:
             latest = opened(latest, lambda ref: work.get(ref.key))
-            work.add_root(latest)
             grown, bare = _add_appended(work, done, ours, latest)
             ours, done = fill_filters(work, grown, bare) if filters else grown, latest
         next_root = replace(

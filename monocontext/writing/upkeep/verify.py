@@ -25,7 +25,7 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import load_page
 from monocontext.writing.publish import Place, open_store_at, portable_place
-from monocontext.writing.segments import segment_key
+from monocontext.writing.reuse import segment_key
 from monocontext.writing.upkeep.document_check import DocumentCheck
 
 READ_BYTES = 8 << 20
@@ -243,7 +243,7 @@ def _check_object(
         read_bytes += len(blob.data)
         for frame in batch:
             sound &= _check_frame(frame, blob.data[frame.offset - start :][: frame.stored_bytes], checks, report)
-        # A segment is named by its content; one that reaches into another page is checked by its frames alone.
+        # Of a segment that has random bytes beside its frames, or reaches into another page, these are checked alone.
         if stop == blob.total_bytes == read_bytes and sound and "://" not in name:
             found = segment_key(digest.hexdigest())
             if found != name:

@@ -149,6 +149,20 @@ def test_a_body_that_is_always_cut() -> None:
         assert len(server.asked) == 4
 
 
+@pytest.mark.parametrize("cut", [{"cut_at": 20_000}, {"cut_at": 20_000, "chunk_bytes": 1000}, {"stall_at": 20_000}])
+def test_a_line_that_breaks_again_and_again_is_used_as_long_as_it_brings_bytes(
+    cut: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 0.2)
+    with ObjectServer(DATA, *[Turn(**cut)] * 9) as server:  # type: ignore[arg-type]
+        store = store_at(server)
+        assert read(store) == WANTED
+        assert len(server.asked) == len(set(ranges(server))) == 10
+        transport = store._connection.transport("bucket")
+        assert transport is not None
+        assert repr(transport.budget) == "<Budget 64.0/64 retries>"
+
+
 def test_an_object_replaced_between_two_parts_of_one_read() -> None:
     for second in (Turn(headers={"ETag": '"e2"'}), error(412, "PreconditionFailed")):
         with ObjectServer(DATA, Turn(cut_at=50_000), second) as server:
@@ -316,15 +330,11 @@ def test_a_bucket_in_another_region(turn: Turn) -> None:
 
 
 def test_a_temporary_redirect_is_followed_for_this_once() -> None:
-    with ObjectServer(DATA) as there:
-        away = error(307, "TemporaryRedirect", Location=f"{there.endpoint}/elsewhere/b%20c?x=y")
-        with ObjectServer(DATA, away) as server:
-            store = store_at(server)
-            assert [read(store), read(store)] == [WANTED, WANTED]
-            assert len(server.asked) == 2
-        (asked,) = there.asked
-        assert asked.target == "/elsewhere/b%20c?x=y"
-        assert asked.headers["host"] == f"127.0.0.1:{there.port}"
+    with ObjectServer(DATA, error(307, "TemporaryRedirect", Location="/elsewhere/b%20c?x=y")) as server:
+        store = store_at(server)
+        assert [read(store), read(store)] == [WANTED, WANTED]
+        assert [each.target for each in server.asked] == ["/bucket/ctx/a", "/elsewhere/b%20c?x=y", "/bucket/ctx/a"]
+        assert {each.headers["host"] for each in server.asked} == {f"127.0.0.1:{server.port}"}
 
 
 def test_a_redirect_leads_to_no_other_scheme_and_not_in_circles() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import re
 import subprocess
 import sys
 import textwrap
@@ -21,11 +22,14 @@ from hypothesis import strategies as st
 from monocontext import Monocontext
 from monocontext.errors import AccessDenied, InvalidText, NotFound
 from monocontext.format.generations import find_root
+from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.writing.folder import Folder
+from monocontext.writing.pages import load_page
 from monocontext.writing.publish import append, publish
+from monocontext.writing.reuse import SALT_BYTES
 from monocontext.writing.segments import Progress
 from monocontext.writing.upkeep.verify import verify
 
@@ -522,13 +526,14 @@ def test_an_encoding_that_gives_surrogates() -> None:
 
 
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
-def test_the_same_text_gives_the_same_objects(codec: str, tmp_path: Path) -> None:
-    def objects(sources: Any) -> dict[str, bytes]:
+def test_the_same_text_gives_the_same_frames(codec: str, tmp_path: Path) -> None:
+    def objects(sources: Any) -> list[tuple[bytes, list[FrameRecord]]]:
         store = memory()
-        publish(sources, store, frame_bytes=50, segment_bytes=100, codec=codec)
-        return {
-            info.key: store.get(info.key).data for info in store.list() if info.key.startswith(("segments", "index"))
-        }
+        root = publish(sources, store, frame_bytes=50, segment_bytes=100, codec=codec)
+        pages = [load_page(store, root.pages, number) for number in range(len(root.pages))]
+        segments = [store.get(run.object).data for page in pages for run in page.runs]
+        assert len({segment[-SALT_BYTES:] for segment in segments}) == 1
+        return [(b"".join(segment[:-SALT_BYTES] for segment in segments), list(pages[0].records()))]
 
     (tmp_path / "file").write_bytes(TEXT.encode())
     first = objects(TEXT)
@@ -544,8 +549,10 @@ def test_raw_segments_are_plain_text() -> None:
     with Monocontext.open(store) as context:
         reader = context._reader
         assert reader is not None
-        data = b"".join(store.get(run.object).data for run in reader.table.page(0).runs)
+        segments = [store.get(run.object).data for run in reader.table.page(0).runs]
+    data = b"".join(segment[:-SALT_BYTES] for segment in segments)
     assert data == TEXT.encode()
+    assert all(re.fullmatch(rb"[\w-]{15}\n", segment[-SALT_BYTES:]) for segment in segments), "a line of text"
     assert (root.stored_bytes, root.text_bytes, root.characters) == (len(data), len(data), len(TEXT))
 
 
@@ -553,10 +560,10 @@ def test_segments_hold_their_size() -> None:
     store = memory()
     publish("x" * 10_000, store, frame_bytes=100, segment_bytes=450, codec="raw")
     # Frames are alike, so segments of four frames are one object.
-    assert sorted(info.size_bytes for info in store.list("segments/")) == [400]
+    assert sorted(info.size_bytes for info in store.list("segments/")) == [400 + SALT_BYTES]
     store = memory()
     publish("".join(f"{i:09d}\n" for i in range(1000)), store, frame_bytes=100, segment_bytes=450, codec="raw")
-    sizes = [info.size_bytes for info in store.list("segments/")]
+    sizes = [info.size_bytes - SALT_BYTES for info in store.list("segments/")]
     assert (len(sizes), max(sizes), sum(sizes)) == (25, 400, 10_000)
 
 
@@ -600,7 +607,7 @@ def test_progress() -> None:
     publish("".join(f"{i:09d}\n" for i in range(100)), store, frame_bytes=100, segment_bytes=250, progress=seen.append)
     assert [one.segments for one in seen] == list(range(1, len(seen) + 1))
     assert seen[-1].text_bytes == 1000
-    assert seen[-1].stored_bytes == sum(info.size_bytes for info in store.list("segments/"))
+    assert seen[-1].stored_bytes == sum(info.size_bytes - SALT_BYTES for info in store.list("segments/"))
 
 
 def test_what_publish_costs() -> None:

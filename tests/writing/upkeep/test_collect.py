@@ -13,12 +13,12 @@ from random import Random
 import pytest
 
 from monocontext import Monocontext
-from monocontext.errors import DamagedData, NotAContext, NotFound, UnsupportedFormat
+from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, UnsupportedFormat
 from monocontext.format.generations import find_root, read_generation
 from monocontext.format.manifest import ROOT_KEY, Manifest, _checksum, generation_key
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
-from monocontext.stores.protocol import Store
+from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.add_filters import add_filters
@@ -249,7 +249,7 @@ def test_beside_an_appender(random: Random) -> None:
 
 
 def test_an_object_that_is_stored_again_meanwhile(random: Random) -> None:
-    """Between the listing and the removal an upload of the same text comes along: each is looked at again."""
+    """Between the listing and the removal an upload of the same text comes along: it stores all under new names."""
     store = Aging(memory())
     publish(words(random, 200), store, frame_bytes=FRAME_BYTES)
     text = text_of(store)
@@ -265,8 +265,36 @@ def test_an_object_that_is_stored_again_meanwhile(random: Random) -> None:
                 publish(text, store, replace=True, frame_bytes=FRAME_BYTES)
 
     found = gc(Meeting(store))
-    assert (found.generations, found.segments, found.filters) == (1, 0, 0)
+    assert (found.generations, found.segments, found.filters) == (1, 1, 1)
     check(store, text, random)
+
+
+@pytest.mark.parametrize("rewrite", [compact, lambda store: add_filters(store, rebuild=True)])
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_rewrite_whose_text_was_replaced_and_removed_begins_anew(
+    rewrite: Callable[[Store], object], after: int, random: Random
+) -> None:
+    """Without a grace period what it reads goes: that is no missing context."""
+    store = memory()
+    grow_context(store, random, 300, 30)
+
+    class Meeting(WrappedStore):
+        """After some reads another text takes the place, and the old one is removed."""
+
+        left = after
+
+        def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+            self.left -= 1
+            if self.left == 0:
+                publish("another text\n", self.store, replace=True)
+                gc(self.store, older_than_seconds=0)
+            return super().get_range(key, start, length, etag=etag)
+
+    meeting = Meeting(store)
+    with pytest.raises(AlreadyExists, match="begin anew"):
+        rewrite(meeting)
+    assert meeting.left <= 0
+    assert text_of(store) == "another text\n"
 
 
 def test_a_crash_at_every_removal(random: Random) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from monocontext.records import NamedTuple
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.reasons import NoIdentity
+from monocontext.stores.s3.identity.reasons import NoIdentity, check_line
 
 
 class FoundKeys(NamedTuple):
@@ -26,6 +26,8 @@ def keys_of(answer: Mapping[str, Any], source: str, names: tuple[str, str, str, 
     missing = [name for name in names[:2] if not isinstance(answer.get(name), str) or not answer[name]]
     if missing:
         raise NoIdentity(f"{source} gave no {' and no '.join(missing)}")
+    for name in names[:3]:
+        check_line(answer.get(name), f"{name} from {source}")
     end = answer.get(names[3])
     keys = Credentials(answer[names[0]], answer[names[1]], answer.get(names[2]) or None)
     return FoundKeys(keys, source, None if end is None else seconds_of(end, source))

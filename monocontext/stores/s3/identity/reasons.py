@@ -13,3 +13,9 @@ class NoIdentity(Exception):
 
 class NothingFound(NoIdentity):
     """No source has keys; the message names those that were tried."""
+
+
+def check_line(text: object, what: str) -> None:
+    """Raise `NoIdentity` for a value that could not be sent in a header: it holds a line break, or the like."""
+    if isinstance(text, str) and any(ord(sign) < 32 or 127 <= ord(sign) < 160 for sign in text):
+        raise NoIdentity(f"{what} holds a line break or another control character: remove it")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
+from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity, check_line
 from monocontext.stores.s3.identity.shared_files import Section, SharedFiles, locate
 
 _OTHERS = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
@@ -33,6 +33,7 @@ _PROFILE_OF_BOTOCORE = (
     "use_dualstack_endpoint",
     "use_fips_endpoint",
 )
+_OF_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 _HARMLESS_OF_S3 = frozenset(
     (
         "addressing_style",  # ours is in the options of the store
@@ -62,6 +63,9 @@ class Settings:
 
     def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
         self.environment = environment
+        for variable, text in environment.items():
+            if variable.startswith("AWS_") or variable.lower().endswith("_proxy"):
+                check_line(text, f"the variable {variable}")
         self.files = SharedFiles(*locate(environment))
         self.profile_is_explicit = profile is not None
         """Then keys in the environment do not count."""
@@ -76,6 +80,8 @@ class Settings:
         else:
             hidden = f"; unreadable: {', '.join(self.files.unreadable)}" if self.files.unreadable else ""
             raise NoIdentity(f"The config profile ({named}) could not be found{hidden}")
+        for name in _OF_HEADERS:
+            check_line(self.profile.get(name), f"{name} in the profile {self.profile_name}")
 
     def value(self, variable: str, name: str) -> Any:
         """A setting of the environment, else of the profile."""

@@ -1,0 +1,228 @@
+"""A text is published, replaced, and published again while `gc` removes what nothing names: what is stored again stays.
+
+Each test forces one order of the requests of both. It holds on every kind of store, whatever its ETags and conditions
+are, since no name is stored twice.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import AlreadyExists
+from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.testing import WrappedStore
+from monocontext.writing import documents
+from monocontext.writing.index_in_place import index
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.verify import verify
+
+from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, Overtaken, check, memory, text_of, words
+
+DAY = 86400.0
+LAYOUT = {"frame_bytes": FRAME_BYTES, "segment_bytes": SEGMENT_BYTES}
+DOCUMENTS = {f"{n}.txt": words(Random(n), 12) + "\n" for n in range(40)}
+TEXT = words(Random(1), 400)
+FOLDERS = ("segments/", "index/", "filters/", "documents/")
+
+
+@pytest.fixture(autouse=True)
+def documents_lie_in_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also pages of few documents, and tables of few names."""
+    monkeypatch.setattr(documents, "INLINE_BYTES", 100)
+    monkeypatch.setattr(documents, "DOCUMENTS_PER_PAGE", 16)
+
+
+class Racing(WrappedStore):
+    """The store of a `gc`: another writer acts once, at one point of the removal of an object."""
+
+    def __init__(self, store: Store, point: str, act: Callable[[], object]) -> None:
+        super().__init__(store)
+        self._point, self._act, self._lock = point, act, threading.Lock()
+        self._is_done = False
+        self.late: list[Callable[[], None]] = []
+
+    def head(self, key: str) -> ObjectInfo:
+        info = super().head(key)
+        self._act_at("after HEAD", key)
+        return info
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        def remove() -> None:
+            with suppress(AlreadyExists):
+                super(Racing, self).delete(key, if_match=if_match)
+
+        self._act_at("before DELETE", key)
+        if key.startswith(FOLDERS) and self._point == "DELETE lands late":
+            self.late.append(remove)
+            return
+        remove()
+        if key.startswith(FOLDERS) and self._point == "DELETE is sent twice":
+            self.late.append(remove)  # its first answer was lost
+
+    def finish(self) -> None:
+        """Let the writer act who has not, and then what is under way land."""
+        if not self._is_done:
+            self._act()
+        for remove in self.late:
+            remove()
+
+    def _act_at(self, point: str, key: str) -> None:
+        if self._point == point and key.startswith(FOLDERS):
+            with self._lock:
+                if not self._is_done:
+                    self._is_done = True
+                    self._act()
+
+
+POINTS = ["after HEAD", "before DELETE", "DELETE lands late", "DELETE is sent twice"]
+GRACES = {"seven days": 7 * DAY, "none": 0.0}
+
+
+def race(store: Aging, point: str, grace: float, act: Callable[[], object]) -> None:
+    """Run `gc` on a store all of whose objects are old, with `act` at one point of it."""
+    store.turn(9 * DAY)
+    racing = Racing(store, point, act)
+    assert gc(racing, older_than_seconds=grace).segments > 0
+    racing.finish()
+
+
+def is_text(store: Store, text: str) -> None:
+    assert verify(store).problems == []
+    assert text_of(store) == text
+
+
+@pytest.mark.parametrize("grace", GRACES)
+@pytest.mark.parametrize("point", POINTS)
+def test_published_again(any_store: Store, point: str, grace: str) -> None:
+    store = Aging(any_store)
+    publish(DOCUMENTS, store, **LAYOUT)  # type: ignore[arg-type]
+    publish("other\n", store, replace=True)
+    kinds = {info.key.partition("/")[0] for info in store.list()}
+    assert {folder.rstrip("/") for folder in FOLDERS} < kinds
+    race(store, point, GRACES[grace], lambda: publish(DOCUMENTS, store, replace=True, **LAYOUT))  # type: ignore[arg-type]
+    is_text(store, "".join(DOCUMENTS.values()))
+    with Monocontext.open(store, shape="dict") as context:
+        assert context == DOCUMENTS
+
+
+def test_two_collectors_at_once(any_store: Store) -> None:
+    """What the one has looked at the other removes, and it is stored again before the first goes on."""
+    store = Aging(any_store)
+    publish(DOCUMENTS, store, **LAYOUT)  # type: ignore[arg-type]
+    publish("other\n", store, replace=True)
+
+    def collect_and_publish() -> None:
+        gc(store)
+        publish(DOCUMENTS, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
+
+    race(store, "after HEAD", 7 * DAY, collect_and_publish)
+    is_text(store, "".join(DOCUMENTS.values()))
+
+
+def test_compact_and_collect_at_once(any_store: Store) -> None:
+    """What compact stored once before, it stores again while its first objects go."""
+    store = Aging(any_store)
+    replace_and_compact(store)
+    publish("other\n", store, replace=True)
+    race(store, "DELETE lands late", 0.0, lambda: replace_and_compact(store))
+    is_text(store, "".join(DOCUMENTS.values()))
+
+
+# -- the same of other writers, on one kind of store ------------------------------------------------------------------
+
+
+def append_again(store: Store) -> None:
+    append(TEXT, store, segment_bytes=SEGMENT_BYTES, frame_bytes=FRAME_BYTES)
+
+
+def replace_and_compact(store: Store) -> None:
+    publish(DOCUMENTS, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
+    compact(store, segment_bytes=2 * SEGMENT_BYTES)
+
+
+def replace_and_grow(store: Store) -> None:
+    publish(DOCUMENTS, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
+    for name, text in list(DOCUMENTS.items())[:20]:
+        append({name: text}, store)
+
+
+ACTS: dict[str, Callable[[Store], object]] = {
+    "append": append_again,
+    "compact": replace_and_compact,
+    "appends of documents": replace_and_grow,
+    "in threads": lambda store: publish(DOCUMENTS, store, replace=True, executor=THREADS, **LAYOUT),  # type: ignore[arg-type]
+}
+THREADS = ThreadPoolExecutor(2)
+
+
+@pytest.mark.parametrize("grace", GRACES)
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("act", ACTS)
+def test_stored_again_by_others(act: str, point: str, grace: str) -> None:
+    store = Aging(memory())
+    publish("first\n", store)
+    ACTS[act](store)
+    publish("other\n", store, replace=True)
+    race(store, point, GRACES[grace], lambda: ACTS[act](store))
+    check(store, text_of(store), Random(3))
+    assert len(text_of(store)) > 1000
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_an_index_in_place_made_again(point: str, tmp_path: Path) -> None:
+    """Its pages name no object that is new."""
+    source = tmp_path / "source.txt"
+    source.write_text(TEXT)
+    store = Aging(memory())
+
+    def make() -> None:
+        index([source], store, frame_bytes=FRAME_BYTES, replace=True)
+
+    make()
+    publish(TEXT, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
+    publish("other\n", store, replace=True)
+    race(store, point, 7 * DAY, make)
+    assert verify(store, allow=[tmp_path]).problems == []
+
+
+def test_no_name_is_stored_twice(tmp_path: Path) -> None:
+    """Whatever is done again: not by any writer, not by one who builds on another's root."""
+    source = tmp_path / "source.txt"
+    source.write_text(TEXT)
+    stored = Stored(memory())
+    for _ in range(2):
+        publish(DOCUMENTS, stored, replace=True, **LAYOUT)  # type: ignore[arg-type]
+        append(TEXT, Overtaken(stored, lambda: append("short\n", stored)), segment_bytes=SEGMENT_BYTES)
+        compact(Overtaken(stored, lambda: append("short\n", stored)), segment_bytes=2 * SEGMENT_BYTES)
+        add_filters(stored, rebuild=True)
+        index([source], stored, frame_bytes=FRAME_BYTES, replace=True)
+        append("more\n", stored)
+        compact(stored, segment_bytes=2 * SEGMENT_BYTES)
+    assert {folder for folder in FOLDERS if any(key.startswith(folder) for key in stored.keys)} == set(FOLDERS)
+    assert stored.twice == []
+
+
+class Stored(WrappedStore):
+    """Notes keys that are stored a second time; a root's copy is meant to be."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.keys: set[str] = set()
+        self.twice: list[str] = []
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        if key in self.keys and key.startswith(FOLDERS):
+            self.twice.append(key)
+        self.keys.add(key)
+        return super().put(key, data, if_absent=if_absent, if_match=if_match)
