@@ -32,6 +32,8 @@ _RUN = re.compile(r"[A-Za-z0-9+/=_.-]*[0-9][A-Za-z0-9+/=_.-]*")
 _WHOLE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
 _LINE = 60
 """Characters. No terminal is narrower."""
+_TOKEN = 11
+"""Characters of the shortest word that begins a known kind of secret."""
 _AROUND = 400
 """Characters on each side of an escape. More than a secret and its name have."""
 
@@ -48,6 +50,19 @@ class DecodedView(NamedTuple):
     def place(self, position: int) -> int:
         run = bisect_right(self.at, position) - 1
         return self.source[run] + position - self.at[run]
+
+
+def long_words(text: str) -> DecodedView:
+    """The words that have room for a token, one a line: a third of source code."""
+    words = [word for word in text.split() if len(word) >= _TOKEN]
+    at, source, length, place = [0], [0], 0, 0
+    for word in words:
+        place = text.find(word, place)
+        at.append(length)
+        source.append(place)
+        length += len(word) + 1
+        place += len(word)
+    return DecodedView("\n".join(words), at, source)
 
 
 def decode_escapes(text: str) -> Iterator[DecodedView]:
