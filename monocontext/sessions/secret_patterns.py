@@ -11,12 +11,15 @@ import functools
 import re
 from dataclasses import dataclass
 
-from monocontext.sessions.secret_names import entropy, is_dummy, looks_random
+from monocontext.sessions.secret_cookies import holds_a_session
+from monocontext.sessions.secret_names import entropy, is_dummy
 
 _AFTER = 512
 """Characters from its piece on of a match that begins before it."""
 
 
+_RANDOM = frozenset(["cookie", "command-token"])
+"""Kinds whose value must be random."""
 _compiled = functools.cache(re.compile)
 """Most kinds never occur; to compile them all takes longer than to import the rest."""
 
@@ -45,13 +48,9 @@ class Shape:
         group = "secret" if "secret" in pattern.groupindex else 0
         if self.entropy and entropy(found[group]) < self.entropy:
             return []
-        if group and (is_dummy(found[group]) or (self.kind == "cookie" and not _holds_a_session(found[group]))):
+        if group and (is_dummy(found[group]) or (self.kind in _RANDOM and not holds_a_session("", found[group]))):
             return []
         return [found.span(group)]
-
-
-def _holds_a_session(cookies: str) -> bool:
-    return any(looks_random(cookie.partition("=")[2].strip("; "), 8) for cookie in cookies.split("; "))
 
 
 # No values: variables, place-holders, marks of an earlier redaction.
@@ -61,6 +60,9 @@ _END = r"(?![A-Za-z0-9])"
 _GAP = r"[\"']?\s{0,3}(?:[:=]|=>|,)\s{0,3}[\"']?"
 _ARGS = r"[^\n;|]{0,300}?\s"
 _WORD = r"(?:(?P<open>[\"'])(?=[^\"'\n]{3,200}[\"'])|[\"']?)(?!\[REDACTED|\$|<|-)(?P<secret>(?(open)[^\"'\n]|[^\s\"']){3,200})"
+_PROGRAM = r"(?<![^\s\"'`;&|(!$])[a-z][\w./-]{1,60}\s(?:[a-z-]{2,20}\s){0,2}"
+_OPTIONS = r"(?:\s{1,4}-{1,2}[\w-]{1,30}(?:[ =][^\s\"'-]\S{0,100})?){0,6}?\s{1,4}(?:-{1,2}\w[\w-]{0,20}=)?[\"']?"
+_KEY = r"(?P<secret>[A-Za-z0-9_.=+~-]{16,2000})(?![\w/:@-])"
 
 # Kind, how it begins (case counts, no letter or digit stands before it), how it goes on. `secret_rules` has those of
 # gitleaks; here are providers it does not know, and looser forms: tokens that were cut, or that are longer today.
@@ -89,6 +91,8 @@ BEGINNINGS: tuple[tuple[str, str, str], ...] = (
     ("facebook", "EAAC EAAM EAAG EAAB", _D + "{90,400}"),
     ("shopify", "shpat_ shpca_ shppa_ shpss_ shptka_", "[A-Fa-f0-9]{32}"),
     ("twilio", "SK AC", "[0-9a-f]{32}" + _END),
+    ("twilio", "AC", r"[0-9a-f]{32}[\"']?[\s,:]{1,40}(?:\w{1,20}\s?=\s?)?[\"']?(?P<secret>[0-9a-f]{32})" + _END),
+    ("firebase", "AAAA", _W + "{7}:" + _W + "{100,200}"),
     ("sendgrid", "SG.", _W + r"{16,80}\." + _W + "{16,80}"),
     ("mailgun", "key- pubkey-", _H + "{32}" + _END),
     ("npm", "npm_", _D + "{30,60}"),
@@ -153,7 +157,8 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
     ("authorization", "authorization", 0, r"authorization" + _GAP + r"(?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|aws4-hmac-sha256)\s{1,3})?" + _NO_VALUE
                       + r"(?P<secret>(?!(?:bearer|basic|token|digest|apikey|negotiate)\b)(?=[^\s\"',;]{0,200}[0-9=])(?![a-z0-9_.]{1,60}[(\[{}])[^\s\"',;\\]{8,4000})"),
     ("authorization", "bearer", 0, r"bearer\s{1,3}[\"']?" + _NO_VALUE + r"(?P<secret>(?=[A-Za-z._~+/=-]{0,200}\d)[A-Za-z0-9._~+/=-]{16,4000})"),
-    ("cookie", "cookie", 0, r"cookie[\"']?\s{0,3}:\s{0,3}[\"']?(?P<secret>[^\s=;\"']{1,100}=[^\s\"'\\]{8,4000}(?:; ?[^\s=;\"']{1,100}=[^\s;\"']{1,4000}){0,20})"),
+    ("cookie", "jsessionid phpsessid connect.sid asp.net_sessionid laravel_session user_session wordpress_logged_in .aspxauth __host- __secure-", 0,
+               r"[._]{0,2}[a-z][\w.-]{3,80}[\"']?\s{0,2}[=:]\s{0,2}[\"']?(?P<secret>[^\s\"'`;,\\<>{}()]{16,4096})"),
     ("okta", "ssws", 0, r"ssws\s{1,3}(?P<secret>[A-Za-z0-9_-]{30,60})"),
     ("ngrok", "authtoken", 0, r"authtoken[ \t:=]{1,4}[\"']?(?P<secret>[A-Za-z0-9]{20,60}_[A-Za-z0-9]{16,60})"),
     ("docker", "auth", 0, r"(?<=[\"'])auth[\"']\s{0,3}:\s{0,3}[\"'](?P<secret>[A-Za-z0-9+/]{12,500}={0,2})[\"']"),
@@ -171,7 +176,15 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
     ("command-password", "mysql mariadb mongo", 0, r"\b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b[^\n;|]{0,200}?\s-p(?!\[REDACTED|\$|assword|ort|rotocol)[\"']?(?P<secret>[^\s\"'=-][^\s\"']{3,100})"),
     ("command-password", "mongo", 0, r"\bmongo(?:sh|dump|restore|export|import)?\b" + _ARGS + r"-p\s" + _WORD),
     ("command-password", "ssh", 0, r"\bsshpass\b[^\n]{0,60}?\s-p\s?" + _WORD),
-    ("command-password", "docker podman helm nerdctl buildah skopeo oras", 0, r"\b(?:docker|podman|helm|nerdctl|buildah|skopeo|oras)\b[^\n;|]{0,80}?\blogin\b[^\n;|]{0,200}?\s(?:-p|--password)[ =]?" + _WORD),
+    ("command-password", "login", 0, r"\blogin\b[^\n;|]{0,200}?\s(?:-p|--pass(?:word)?)[ =](?!\d{1,5}(?!\w))" + _WORD),
+    ("command-password", "twine poetry conan expo svn", 0, r"\b(?:twine|poetry|conan|expo|svn)\b" + _ARGS + r"(?:-p|--password)[ =]" + _WORD),
+    # A key that stands alone: `cargo login KEY`, `nuget push a.nupkg -k KEY`, `poetry config pypi-token.acme KEY`.
+    ("command-token", "login setapikey authtoken auth~", 80, _PROGRAM + r"(?:login|setapikey|(?:add-)?authtoken|auth)(?:\s(?:init|login|token|add|set))?" + _OPTIONS + _KEY),
+    ("command-token", "nuget hatch codecov service~install", 0, r"(?:nuget\spush|hatch\spublish|codecov|service\sinstall)\b" + r"(?:\s{1,4}[^\s;|&]{1,200}){0,6}?\s{1,4}(?:-{1,2}\w[\w-]{0,20}=)?[\"']?" + _KEY),
+    ("command-token", "config", 0, r"config\s(?:--?\w[\w-]{0,20}\s){0,3}(?:create\s\S{1,60}\s)?[\w./-]{0,60}(?:token|oauth|basic|pass|secret|key|auth)[\w./-]{0,60}(?:\s[\w@.-]{1,60})?\s{1,4}[\"']?(?P<secret>[A-Za-z0-9_.=+/~-]{16,2000})(?![\w-])"),
+    ("command-password", "config", 0, r"config\s(?:--?\w[\w-]{0,20}\s){0,3}(?:(?:set\s)?http-basic\.\S{1,80}\s\S{1,60}\s|(?<=bundle\sconfig\s)\S{1,80}\s(?:\S{1,80}\s)?[\w@.-]{1,60}:)[\"']?(?P<secret>(?=[^\s\"']{0,60}\d)[^\s\"'/]{6,200})"),
+    ("command-password", "mc~alias mc~config", 0, r"mc\s(?:alias|config\shost)\s(?:set|add)\s\S{1,60}\s\S{1,200}\s\S{1,80}\s" + _WORD),
+    ("terraform", "random_password bcrypt_hash", 0, r"(?:random_password|bcrypt_hash)[\s\S]{0,1500}?\bresult[\"']?\s{0,20}[=:]\s{0,4}(?P<open>[\"'])(?P<secret>(?!\[REDACTED)[^\"'\n]{4,200})[\"']"),
     ("command-password", "htpasswd", 0, r"\bhtpasswd\s[^\n;|]{0,20}?-[a-zA-Z]{0,6}b[a-zA-Z0-9]{0,6}\s(?:-\S{1,10}\s){0,4}(?:\S{1,200}[ \t]{1,2}){1,2}" + _WORD + r"[ \t]*(?:$|[\n;|&>\"'\\])"),
     ("command-password", "sudo", 320, r"\b(?:echo|printf|print)\s{1,3}(?:-\w{1,3}\s{1,2})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,3})?[\"']?(?!\$|\[REDACTED)(?P<secret>[^\n\"'|<>]{2,200}?)[\"']?\s{0,3}\|\s{0,3}(?:\w{1,20}\s){0,3}?sudo\s[^\n|;]{0,60}?(?:-\w{0,3}S|--stdin)\b"),
     ("command-password", "sudo", 0, r"sudo\s[^\n|;<]{0,60}?(?:-\w{0,3}S|--stdin)\b[^\n|;<]{0,200}<<<\s{0,3}" + _WORD),
@@ -191,7 +204,7 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
     ("command-password", "zip", 0, r"\b(?:un)?zip\b" + _ARGS + r"(?-i:-P)\s{1,2}" + _WORD),
     ("command-password", "7z", 0, r"\b7z[ar]?\s" + r"[axelu]\s[^\n;|]{0,200}?(?<=\s)-p(?!\s)" + _WORD),
     ("command-password", "ssh", 0, r"\bssh-keygen\b" + _ARGS + r"(?-i:-[NP])\s{0,2}" + _WORD),
-    ("printed-secret", "wg~genkey wg~genpsk openssl~rand pwgen auth~token print-access-token print-identity-token get-login-password get-access-token create~token", 0,
+    ("printed-secret", "output~-raw wg~genkey wg~genpsk openssl~rand pwgen auth~token print-access-token print-identity-token get-login-password get-access-token create~token", 0,
                        r"[^\n|>&;`)]{3,200}\r?\n(?P<secret>(?=[^\n]{0,100}\d)[A-Za-z0-9+/_.-]{16,4000}={0,2})[ \t\r]*(?:$|\n)"),
     ("command-password", "net~user", 0, r"\bnet\s{1,2}user\s{1,2}\S{1,60}\s{1,2}(?!/)" + _WORD),
     ("command-password", "~-u~ ~--user~ ~--username~", 0, r"\s(?:-u|--user(?:name)?)\s[^\s\"'$-]\S{0,80}\s(?:-p|--pass(?:word)?)[ =][\"']?"
@@ -221,6 +234,12 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
     ("command-secret", "secret~put secrets~create versions~add", 200, r"\b(?:echo|printf)\s{1,3}(?:-\w{1,3}\s{1,2})?[\"']?(?!\$|\[REDACTED)(?P<secret>[^\s\"'|<>$]{6,400})[\"']?\s{0,3}\|[^\n|;]{0,120}?(?:secret\sput|secrets\screate|versions\sadd)"),
     ("login", "login log~in credentials creds", 0, r"(?:log ?in|credentials?|creds)\b[^\n]{0,12}?(?:with|as|are|is|:|=)?\s{0,2}[A-Za-z][\w.@-]{1,40}\s?/\s?(?P<secret>(?=[^\s/]{0,40}\d)(?=[^\s/]{0,40}[A-Za-z])[^\s/,;:)\"'.]{7,60})(?=[\s,;)\"'.]|$)(?!\.[a-z])"),
     ("netrc", "machine", 0, r"\bmachine\s{1,4}\S{1,200}[\s\d+-]{1,20}login\s{1,4}\S{1,200}[\s\d+-]{1,20}password\s{1,4}(?!\[REDACTED)(?P<secret>[^\s\"'\\]{1,200})"),
+)  # fmt: skip
+
+# Kind, pattern of a word without a beginning of its own.
+SHAPELESS: tuple[tuple[str, str], ...] = (
+    ("mailgun", r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"),
+    ("named-secret", r"(?<![\w$.-])[A-Z][A-Z0-9_]{1,40}=[\"']?(?P<secret>(?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[A-Za-z0-9_-]{32,200})(?![A-Za-z0-9+/=_.-])"),
 )  # fmt: skip
 
 # Kind, pieces that stand within (case counts), characters before it, pattern.

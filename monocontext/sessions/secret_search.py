@@ -11,8 +11,9 @@ import base64
 import re
 from collections.abc import Iterable, Iterator
 
-from monocontext.sessions.escapes import DecodedView, decode_escapes, join_wraps, long_words
+from monocontext.sessions.escapes import DecodedView, decode_escapes, drop_nuls, join_wraps, long_words, swap_bytes
 from monocontext.sessions.secret_columns import find_in_columns
+from monocontext.sessions.secret_cookies import find_cookies
 from monocontext.sessions.secret_names import (
     FOREIGN,
     PROVIDERS,
@@ -23,7 +24,7 @@ from monocontext.sessions.secret_names import (
     looks_random,
     strength_of,
 )
-from monocontext.sessions.secret_patterns import BEGINNINGS, PIECES, WORDS, Shape
+from monocontext.sessions.secret_patterns import BEGINNINGS, PIECES, SHAPELESS, WORDS, Shape
 from monocontext.sessions.secret_pem import KEY_BEGINNINGS, find_private_keys, match_bare_key
 from monocontext.sessions.secret_pieces import Pieces
 from monocontext.sessions.secret_rules import NAMED, NAMED_GAP, SHAPED
@@ -46,8 +47,13 @@ _NAMING = ["pass", "kennwort", "contrase", "clave", "mdp", "senha", "haslo", "he
 
 def find_secrets(text: str, extra: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Span]:
     """The spans of secrets: not overlapping, in order. `extra` are further kinds and their patterns."""
+    return merge_spans(_find_spans(text, tuple(extra), _NESTED))
+
+
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """In order, with those that overlap as one of the kind that comes first."""
     merged: list[Span] = []
-    for start, stop, kind in sorted(_find_spans(text, tuple(extra), _NESTED), key=lambda span: (span[0], -span[1])):
+    for start, stop, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
             if stop > merged[-1][1]:
                 merged[-1] = (merged[-1][0], stop, merged[-1][2])
@@ -60,6 +66,11 @@ def _find_spans(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...], neste
     yield from _find_plain(text, extra)
     for view in join_wraps(text):
         yield from ((view.place(a), view.place(b - 1) + 1, kind) for a, b, kind in _find_plain(view.text, extra))
+    for view in drop_nuls(text):
+        for a, b, kind in _find_spans(view.text, extra, nested):
+            yield view.place(a), view.place(b - 1) + 1, kind
+    if swapped := swap_bytes(text):
+        yield from _find_plain(swapped, extra)
     if nested:
         for view in decode_escapes(text):
             for start, stop, kind in _find_spans(view.text, extra, nested - 1):
@@ -82,6 +93,12 @@ def _find_plain(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...]) -> It
             for begin, end in shape.spans(text, at):
                 done = max(done, start + end - at)
                 yield begin, end, shape.kind
+    for kind, pattern in _SHAPELESS:
+        for found in pattern.finditer(long.text):
+            group = "secret" if "secret" in pattern.groupindex else 0
+            if looks_random(found[group], 32):
+                begin = long.place(found.start(group))
+                yield begin, begin + len(found[group]), kind
     for piece, shape in _PIECE:
         at = text.find(piece) if piece in long.text else -1
         while at >= 0:
@@ -97,6 +114,7 @@ def _find_plain(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...]) -> It
                 yield from ((*span, "named-secret") for span in find_in_columns(text, start))
             else:
                 yield from ((*span, row.kind) for span in row.spans(text, start))
+    yield from ((*span, "cookie") for span in find_cookies(text, lower))
     yield from _find_encoded(text, long)
 
 
@@ -139,7 +157,7 @@ _BRIDGE = re.compile(
     + _MARGIN
     + r"\s{0,60})(?:-{2}|\\{0,7}[\"'])?(?i:value|default|content|secretstring|data|secret-string|body)\\{0,7}[\"']?\s{0,10}[:=]?\s{0,10}"
     r"|\\{0,7}[\"']\s{0,4}\{[^{}]{0,400}?\b(?:default|value)\s{0,10}=\s{0,10}"
-    r"|\\{0,7}[\"']\s{0,4}:\s{0,4}\{\s{0,40}\\{0,7}[\"'](?i:value|default)\\{0,7}[\"']\s{0,4}:\s{0,4}"
+    r"|\\{0,7}[\"']\s{0,4}:\s{0,4}\{[^{}]{0,200}?\\{0,7}[\"'](?i:value|default)\\{0,7}[\"']\s{0,4}:\s{0,4}"
     r"|</(?i:key|name)>\s{0,40}" + _MARGIN + r"\s{0,40}<(?i:string|value)>"
 )
 _XML = re.compile(
@@ -262,6 +280,9 @@ def _find_named(text: str, start: int, stop: int) -> Iterator[Span]:
     is_upper = name.upper() == name
     if value.lower() == name.lower() or value.lower() in _TYPE_WORDS:
         return
+    if strength is Strength.PASSWORD and sep == ":" and value.isdecimal() and len(value) >= 6:  # a number in JSON
+        yield place, place + len(value), "named-secret"
+        return
     if is_prose and not (is_secret(value, strength, is_quoted=False, is_sure=False)):
         return
     is_sure = (is_tight and (is_upper or before in ("?", "&"))) or (
@@ -356,6 +377,7 @@ def _word_shapes() -> Iterator[tuple[str, Shape | None]]:
 
 
 _BEGINNING = Pieces(_beginning_shapes(), r"(?<![A-Za-z0-9])")
+_SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern in SHAPELESS]
 _PIECE = list(_piece_shapes())
 _ANY_WORD = Pieces(_word_shapes())
 _WORD = Pieces(row for row in _word_shapes() if row[0].isascii())
