@@ -60,8 +60,11 @@ _END = r"(?![A-Za-z0-9])"
 _GAP = r"[\"']?\s{0,3}(?:[:=]|=>|,)\s{0,3}[\"']?"
 _ARGS = r"[^\n;|]{0,300}?\s"
 _WORD = r"(?:(?P<open>[\"'])(?=[^\"'\n]{3,200}[\"'])|[\"']?)(?!\[REDACTED|\$|<|-)(?P<secret>(?(open)[^\"'\n]|[^\s\"']){3,200})"
-_PROGRAM = r"(?<![^\s\"'`;&|(!$])[a-z][\w./-]{1,60}\s(?:[a-z-]{2,20}\s){0,2}"
-_OPTIONS = r"(?:\s{1,4}-{1,2}[\w-]{1,30}(?:[ =][^\s\"'-]\S{0,100})?){0,6}?\s{1,4}(?:-{1,2}\w[\w-]{0,20}=)?[\"']?"
+# Options with short values, or with addresses; what is longer may be the key. Possessive, so the cost is linear.
+_OPTIONS = (
+    r"(?:[ \t]{1,4}-{1,2}[\w-]{1,30}(?:=\S{0,15}(?=\s))?(?:[ \t]{1,4}(?!-)(?:\S{1,15}(?=\s)|[^\s:/@]{0,60}[:/@]\S{0,100}))?+){0,6}+"
+    r"(?:=|[ \t]{1,4})[\"']?"
+)
 _KEY = r"(?P<secret>[A-Za-z0-9_.=+~-]{16,2000})(?![\w/:@-])"
 
 # Kind, how it begins (case counts, no letter or digit stands before it), how it goes on. `secret_rules` has those of
@@ -179,12 +182,12 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
     ("command-password", "login", 0, r"\blogin\b[^\n;|]{0,200}?\s(?:-p|--pass(?:word)?)[ =](?!\d{1,5}(?!\w))" + _WORD),
     ("command-password", "twine poetry conan expo svn", 0, r"\b(?:twine|poetry|conan|expo|svn)\b" + _ARGS + r"(?:-p|--password)[ =]" + _WORD),
     # A key that stands alone: `cargo login KEY`, `nuget push a.nupkg -k KEY`, `poetry config pypi-token.acme KEY`.
-    ("command-token", "login setapikey authtoken auth~", 80, _PROGRAM + r"(?:login|setapikey|(?:add-)?authtoken|auth)(?:\s(?:init|login|token|add|set))?" + _OPTIONS + _KEY),
+    ("command-token", "login setapikey authtoken auth~", 0, r"(?<=[a-z0-9_.-][ \t-])(?:login|setapikey|authtoken|auth)(?:\s(?:init|login|token|add|set))?" + _OPTIONS + _KEY),
     ("command-token", "nuget hatch codecov service~install", 0, r"(?:nuget\spush|hatch\spublish|codecov|service\sinstall)\b" + r"(?:\s{1,4}[^\s;|&]{1,200}){0,6}?\s{1,4}(?:-{1,2}\w[\w-]{0,20}=)?[\"']?" + _KEY),
     ("command-token", "config", 0, r"config\s(?:--?\w[\w-]{0,20}\s){0,3}(?:create\s\S{1,60}\s)?[\w./-]{0,60}(?:token|oauth|basic|pass|secret|key|auth)[\w./-]{0,60}(?:\s[\w@.-]{1,60})?\s{1,4}[\"']?(?P<secret>[A-Za-z0-9_.=+/~-]{16,2000})(?![\w-])"),
-    ("command-password", "config", 0, r"config\s(?:--?\w[\w-]{0,20}\s){0,3}(?:(?:set\s)?http-basic\.\S{1,80}\s\S{1,60}\s|(?<=bundle\sconfig\s)\S{1,80}\s(?:\S{1,80}\s)?[\w@.-]{1,60}:)[\"']?(?P<secret>(?=[^\s\"']{0,60}\d)[^\s\"'/]{6,200})"),
+    ("command-password", "config", 0, r"config\s(?:set\s)?(?:--?\w[\w-]{0,20}\s){0,3}(?:http-basic\.\S{1,80}\s\S{1,60}\s|[\w.-]{1,80}\.[\w-]{1,80}\s[\w@.-]{1,60}:)[\"']?(?P<secret>(?=[^\s\"']{0,60}\d)[^\s\"'/]{6,200})"),
     ("command-password", "mc~alias mc~config", 0, r"mc\s(?:alias|config\shost)\s(?:set|add)\s\S{1,60}\s\S{1,200}\s\S{1,80}\s" + _WORD),
-    ("terraform", "random_password bcrypt_hash", 0, r"(?:random_password|bcrypt_hash)[\s\S]{0,1500}?\bresult[\"']?\s{0,20}[=:]\s{0,4}(?P<open>[\"'])(?P<secret>(?!\[REDACTED)[^\"'\n]{4,200})[\"']"),
+    ("terraform", "random_password bcrypt_hash", 0, r"(?:random_password|bcrypt_hash)(?:(?!random_password|bcrypt_hash\b)[\s\S]){0,1500}?\bresult[\"']?\s{0,20}[=:]\s{0,4}(?P<open>[\"'])(?P<secret>(?!\[REDACTED)[^\"'\n]{4,200})[\"']"),
     ("command-password", "htpasswd", 0, r"\bhtpasswd\s[^\n;|]{0,20}?-[a-zA-Z]{0,6}b[a-zA-Z0-9]{0,6}\s(?:-\S{1,10}\s){0,4}(?:\S{1,200}[ \t]{1,2}){1,2}" + _WORD + r"[ \t]*(?:$|[\n;|&>\"'\\])"),
     ("command-password", "sudo", 320, r"\b(?:echo|printf|print)\s{1,3}(?:-\w{1,3}\s{1,2})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,3})?[\"']?(?!\$|\[REDACTED)(?P<secret>[^\n\"'|<>]{2,200}?)[\"']?\s{0,3}\|\s{0,3}(?:\w{1,20}\s){0,3}?sudo\s[^\n|;]{0,60}?(?:-\w{0,3}S|--stdin)\b"),
     ("command-password", "sudo", 0, r"sudo\s[^\n|;<]{0,60}?(?:-\w{0,3}S|--stdin)\b[^\n|;<]{0,200}<<<\s{0,3}" + _WORD),
@@ -238,8 +241,8 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
 
 # Kind, pattern of a word without a beginning of its own.
 SHAPELESS: tuple[tuple[str, str], ...] = (
-    ("mailgun", r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"),
-    ("named-secret", r"(?<![\w$.-])[A-Z][A-Z0-9_]{1,40}=[\"']?(?P<secret>(?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[A-Za-z0-9_-]{32,200})(?![A-Za-z0-9+/=_.-])"),
+    ("mailgun", r"[0-9a-f](?<![0-9A-Za-z-].)[0-9a-f]{31}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"),
+    ("named-secret", r"[A-Z](?<![\w$.-].)[A-Z0-9_]{1,40}=[\"']?(?P<secret>(?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[A-Za-z0-9_-]{32,200})(?![A-Za-z0-9+/=_.-])"),
 )  # fmt: skip
 
 # Kind, pieces that stand within (case counts), characters before it, pattern.
@@ -249,8 +252,7 @@ PIECES: tuple[tuple[str, str, int, str], ...] = (
     ("terraform", ".atlasv1.", 14, r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,80}"),
     ("azure", "Q~", 4, r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"),
     ("maxmind", "_mmk", 36, r"(?<![A-Za-z0-9_])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9])"),
-    ("facebook", "0| 1| 2| 3| 4| 5| 6| 7| 8| 9| 0%7C 1%7C 2%7C 3%7C 4%7C 5%7C 6%7C 7%7C 8%7C 9%7C", 15,
-                 r"(?<![A-Za-z0-9])\d{15,16}(?:\||%7C)[0-9A-Za-z_-]{27,40}(?![A-Za-z0-9_-])"),
+    ("facebook", "| %7C", 17, r"(?<![A-Za-z0-9])\d{15,16}(?:\||%7C)[0-9A-Za-z_-]{27,40}(?![A-Za-z0-9_-])"),
     # Of Postgres: host:port:database:user:password. A line and a column of a program's message are no letters.
     ("pgpass", ":5432: :5433: :6432: :*:", 100, r"(?<![A-Za-z0-9_.:/*-])[A-Za-z0-9_.*-]{1,100}:(?:[56]\d{3}|\*):[A-Za-z_*][\w.-]{0,60}:[A-Za-z_*][\w.-]{0,60}:"
                r"(?!\[REDACTED|[*:])(?P<secret>[^\s\"'\\]{4,200})"),

@@ -278,7 +278,7 @@ def _find_named(text: str, start: int, stop: int) -> Iterator[Span]:
         and at == after.end("sep")
     )
     is_upper = name.upper() == name
-    if value.lower() == name.lower() or value.lower() in _TYPE_WORDS:
+    if value.lower() == name.lower() or value.lower() in _TYPE_WORDS or is_code(value.partition(",")[0]):
         return
     if strength is Strength.PASSWORD and sep == ":" and value.isdecimal() and len(value) >= 6:  # a number in JSON
         yield place, place + len(value), "named-secret"
