@@ -20,7 +20,8 @@ class Interpreter:
     def __init__(self) -> None:
         self._builtins: dict[str, Any] = dict(vars(builtins))
         self._modules = frozenset(sys.modules)
-        self._lists = [(each, tuple(each)) for each in (sys.path, sys.meta_path, sys.path_hooks)]
+        lists: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
+        self._lists = [(each, tuple(each)) for each in lists]
         self._recursion_limit = sys.getrecursionlimit()
         self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
 
@@ -34,9 +35,9 @@ class Interpreter:
         sys.settrace(None)
         sys.setprofile(None)
         gc.enable()
-        for name, before in self._streams.items():
+        for name, stream in self._streams.items():
             if not isinstance(getattr(sys, name, None), Router):
-                setattr(sys, name, before)
+                setattr(sys, name, stream)
         if not _IS_WASM:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
