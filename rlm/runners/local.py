@@ -159,7 +159,7 @@ class LocalRunner:
     def works(self) -> bool:
         """Whether a cell that is sound still runs, on the calling thread."""
         cell = _RunningCell(f"{self._files}0>", "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit)
-        names = {"__name__": "__main__", "__builtins__": self._namespace["__builtins__"]}
+        names = {name: self._namespace[name] for name in self._given if name in self._namespace}
         out, self._out = self._out, cell.out
         try:
             self._exec(cell, names)

@@ -19,7 +19,7 @@ class Interpreter:
 
     def __init__(self) -> None:
         self._builtins: dict[str, Any] = dict(vars(builtins))
-        self._modules = frozenset(sys.modules)
+        self._modules = frozenset(name for name, module in sys.modules.items() if module is not None)
         lists: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
         self._lists = [(each, tuple(each)) for each in lists]
         self._recursion_limit = sys.getrecursionlimit()

@@ -306,3 +306,11 @@ def test_builtins_that_a_cell_changed_are_put_back(runner_of: Make) -> None:
     assert runner.run("print(len('abc'))").stdout == "3\n"
     assert runner.run("__builtins__['mine'] = 1").stdout == ""
     assert runner.run("mine").stdout == "1\n"
+
+
+def test_a_sound_namespace_works(runner_of: Make) -> None:
+    runner = runner_of()
+    assert runner.works()
+    runner.run("kept = 1\nprobe = 2")
+    assert runner.works()
+    assert runner.run("probe").stdout == "2\n"
