@@ -162,6 +162,7 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
     ("authorization", "bearer", 0, r"bearer\s{1,3}[\"']?" + _NO_VALUE + r"(?P<secret>(?=[A-Za-z._~+/=-]{0,200}\d)[A-Za-z0-9._~+/=-]{16,4000})"),
     ("cookie", "jsessionid phpsessid connect.sid asp.net_sessionid laravel_session user_session wordpress_logged_in .aspxauth __host- __secure-", 0,
                r"[._]{0,2}[a-z][\w.-]{3,80}[\"']?\s{0,2}[=:]\s{0,2}[\"']?(?P<secret>[^\s\"'`;,\\<>{}()]{16,4096})"),
+    ("totp", "otpauth: otpauth%3a", 0, r"otpauth(?::|%3a)[^\s\"'<>\\]{0,400}?(?:[?&]|%3f|%26)secret(?:=|%3d)(?P<secret>[a-z2-7]{8,256}={0,6})"),
     ("okta", "ssws", 0, r"ssws\s{1,3}(?P<secret>[A-Za-z0-9_-]{30,60})"),
     ("ngrok", "authtoken", 0, r"authtoken[ \t:=]{1,4}[\"']?(?P<secret>[A-Za-z0-9]{20,60}_[A-Za-z0-9]{16,60})"),
     ("docker", "auth", 0, r"(?<=[\"'])auth[\"']\s{0,3}:\s{0,3}[\"'](?P<secret>[A-Za-z0-9+/]{12,500}={0,2})[\"']"),
