@@ -30,23 +30,33 @@ class Pieces(Generic[_T]):
             short = next(word[:n] for n in range(1, len(word) + 1) if word[:n] in words)
             if row not in self._rows[short]:
                 self._rows[short].append(row)
-        self._ends = defaultdict[str, list[tuple[str, int]]](list)
+        ends = defaultdict[str, list[tuple[str, int]]](list)
         by_first = defaultdict[str, set[str]](set)
         for word in sorted(self._rows):
             at = min(range(max(1, len(word) - 1)), key=lambda i: (-_rank(word[i]), i))
-            self._ends[word[at:]].append((word, at))
+            ends[word[at:]].append((word, at))
             tail = re.escape(word[at + 1 :])
             by_first[word[at]].add(f"{tail}(?<={before}{re.escape(word)})" if at or before else tail)
+        self._ends = {
+            tail: [one for part in (tail[:n] for n in range(1, len(tail) + 1)) for one in ends.get(part, ())]
+            for tail in ends
+        }
+        """By what is found, the words that end in it or in its beginning, and where in them it begins."""
         self._pattern = re.compile(
-            "|".join(f"{re.escape(first)}(?:{'|'.join(sorted(tails))})" for first, tails in sorted(by_first.items()))
+            "|".join(
+                f"{re.escape(first)}(?:{'|'.join(sorted(tails, key=len, reverse=True))})"
+                for first, tails in sorted(by_first.items())
+            )
         )
 
     def find(self, text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int, list[_T]]]:
         """Start and stop of each word in `text[start:stop]`, and its rows."""
-        for hit in self._pattern.finditer(text, start, len(text) if stop is None else stop):
+        at, end = start, len(text) if stop is None else stop
+        while hit := self._pattern.search(text, at, end):
+            at = hit.start() + 1  # words may overlap
             for word, lead in self._ends[hit[0]]:
                 if text.startswith(word, begin := hit.start() - lead):
-                    yield begin, hit.end(), self._rows[word]
+                    yield begin, begin + len(word), self._rows[word]
 
 
 def _rank(letter: str) -> int:
