@@ -20,6 +20,8 @@ _NOTE_BYTES = 200
 """Reserved for the line that says where the reply goes on."""
 _LINE_CHARACTERS = 300
 """Shown of a matching line."""
+_ERROR_CHARACTERS = 800
+"""Of a message about a call that is refused."""
 SEARCH_SECONDS = 20.0
 """After which a search says how far it came. Clients give up on a call after 60 s."""
 _WINDOW = 16 << 20
@@ -40,6 +42,15 @@ def slice_reply(text: Monocontext, start: int, stop: int) -> str:
     if end >= stop:
         return part
     return f"{part}\n[cut: characters {start} to {end} of {size}; next range: start={end} stop={stop}]"
+
+
+def fit_error(message: str) -> str:
+    """A message on one line. What it quotes may be as long as the caller likes, so the middle of a long one goes."""
+    line = " ".join(message.split())
+    if len(line) <= _ERROR_CHARACTERS:
+        return line
+    half = _ERROR_CHARACTERS // 2
+    return f"{line[:half]}[... {len(line) - 2 * half:,} characters ...]{line[-half:]}"
 
 
 def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from monocontext import __version__
 from monocontext.errors import InvalidParameters, MonocontextError
 from monocontext.mcp.catalog import MEMORY, Served
-from monocontext.mcp.replies import slice_reply
+from monocontext.mcp.replies import fit_error, slice_reply
 from monocontext.mcp.tools import Tools
 
 SCHEME = "monocontext"
@@ -100,7 +100,7 @@ def _raise_refusal(refusal: type[Exception]) -> Iterator[None]:
     try:
         yield
     except (MonocontextError, InvalidParameters, OSError, ValueError) as error:
-        raise refusal(" ".join(str(error).split())) from None
+        raise refusal(fit_error(str(error))) from None
 
 
 def _add_resources(server: Any, served: Served, refusal: type[Exception]) -> None:

@@ -13,6 +13,7 @@ from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
 from monocontext.mcp.replies import (
     MAX_REPLY_BYTES,
     SEARCH_SECONDS,
+    fit_error,
     list_reply,
     passages_reply,
     ranked_reply,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _HEAD_CHARACTERS = 500
 """Shown of the head and of the tail by `context_info`."""
+_MOST_PATTERN = 10_000
+"""Characters of a pattern. To take a longer one apart would hold the server beyond the time of a search."""
 _MOST_HITS = 1000
 _MOST_PASSAGES = 10
 
@@ -91,7 +94,7 @@ class Tools:
 
         Texts of many GB are fine. A search that finds too much or takes too long says from where to go on.
 
-        pattern: a Python regular expression; with fixed a text to be found as it is.
+        pattern: a Python regular expression; with fixed a text to be found as it is. At most 10,000 characters.
         context: its name; may be left out where there is one only.
         ignore_case: letters match in either case. max_hits: lines, at most 1000.
         start, stop: only lines that begin at characters [start, stop).
@@ -100,6 +103,8 @@ class Tools:
         """
         if not 0 < max_hits <= _MOST_HITS:
             raise ToolRefusal(f"max_hits is 1 to {_MOST_HITS}, not {max_hits}")
+        if len(pattern) > _MOST_PATTERN:
+            raise ToolRefusal(f"a pattern has at most {_MOST_PATTERN:,} characters, this one has {len(pattern):,}")
         if words:
             if ignore_case or fixed or start or stop is not None:
                 raise ToolRefusal(
@@ -175,7 +180,9 @@ class Tools:
         given = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
         call = {"command": command} | {name: each for name, each in given.items() if each is not None}
         reply = MemoryTool(self._served.memory).execute(call)
-        return _fit_memory_reply(reply, parse(call).key if reply["success"] else "")
+        if not reply["success"]:
+            return json.dumps({**reply, "error": fit_error(str(reply["error"]))}, ensure_ascii=False)
+        return _fit_memory_reply(reply, parse(call).key)
 
     def upload_context(self, session_id: str | None = None, project_dir: str | None = None,
                        thread_id: str | None = None) -> str:  # fmt: skip

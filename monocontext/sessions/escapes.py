@@ -10,9 +10,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))|\x1b\[[0-9;?]{0,40}[A-Za-z]")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]|0(?!\d)))|\x1b\[[0-9;?]{0,40}[A-Za-z]")
+_NUL = re.compile(r"\x00+|(?:\^@)+")
+_SWAPPED = {code << 8: code for code in (9, 10, 13, *range(32, 127))}
+_SWAPPED_RUN = re.compile(f"[{''.join(map(chr, _SWAPPED))}]{{8}}")
 _ENCODED = re.compile(r"(?:%|=(?=3D|22|27|20))([0-9a-fA-F]{2})()()|&(?:quot|apos|amp|lt|gt|#39|#34);")
-_LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#39;": "'", "&#34;": '"'}
 # A shell's `\` at the end of a line; or the end of a line that a terminal may have cut, with no `NAME=` after it.
 # What may stand before is looked at second: a search for the marks themselves is five times faster.
@@ -32,6 +35,8 @@ _RUN = re.compile(r"[A-Za-z0-9+/=_.-]*[0-9][A-Za-z0-9+/=_.-]*")
 _WHOLE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
 _LINE = 60
 """Characters. No terminal is narrower."""
+_TOKEN = 11
+"""Characters of the shortest word that begins a known kind of secret."""
 _AROUND = 400
 """Characters on each side of an escape. More than a secret and its name have."""
 
@@ -50,12 +55,36 @@ class DecodedView(NamedTuple):
         return self.source[run] + position - self.at[run]
 
 
+def long_words(text: str) -> DecodedView:
+    """The words that have room for a token, one a line: a third of source code."""
+    words = [word for word in text.split() if len(word) >= _TOKEN]
+    at, source, length, place = [0], [0], 0, 0
+    for word in words:
+        place = text.find(word, place)
+        at.append(length)
+        source.append(place)
+        length += len(word) + 1
+        place += len(word)
+    return DecodedView("\n".join(words), at, source)
+
+
 def decode_escapes(text: str) -> Iterator[DecodedView]:
     """Views with one level of escapes resolved: those of JSON and terminals; without any, those of URLs and XML."""
     marks = list(_ESCAPE.finditer(text)) if "\\" in text or "\x1b" in text else []
     if not marks and ("%" in text or "&" in text):
         marks = list(_ENCODED.finditer(text))
     yield from _make_views(text, marks, _decode_mark)
+
+
+def drop_nuls(text: str) -> Iterator[DecodedView]:
+    """Text in UTF-16 that was read as another encoding has a NUL beside each letter; some programs print it as `^@`."""
+    if "\0" in text or "^@" in text:
+        yield from _make_views(text, list(_NUL.finditer(text)), lambda _: "")
+
+
+def swap_bytes(text: str) -> str | None:
+    """Text in UTF-16 of the other order of bytes: the same places, with its letters of ASCII. None if there is none."""
+    return None if text.isascii() or not _SWAPPED_RUN.search(text) else text.translate(_SWAPPED)
 
 
 def join_wraps(text: str) -> Iterator[DecodedView]:

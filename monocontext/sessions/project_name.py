@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 
+from monocontext.sessions.secret_names import looks_random
+
 _MOST_BYTES = 64 << 10
 _REMOTE = re.compile(r'^\s*\[remote "([^"]+)"\]\s*$')
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$")
+_PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -67,15 +70,20 @@ def _remote_url(git: str) -> str | None:
 
 
 def _strip_credentials(url: str) -> str:
-    """`https://me:token@github.com/acme/api.git` and `git@github.com:acme/api` are both `github.com/acme/api`."""
-    _, scheme, rest = url.rpartition("://")
+    """`https://me:token@github.com/acme/api.git` and `git@github.com:acme/api` are both `github.com/acme/api`.
+
+    What is no name of a repository goes: user info, query, fragment, parameters, and parts of a path that look random.
+    """
+    _, scheme, rest = _PARAMETERS.split(url, maxsplit=1)[0].rpartition("://")
+    if "@" in rest.partition("/")[0]:
+        rest = rest.rpartition("@")[2]  # a password may hold "/" and "@"
     host, slash, path = rest.partition("/" if scheme else ":")
-    host = host.rpartition("@")[2]
     if scheme:
         host = host.partition(":")[0]
     if not slash:
         return os.path.basename(rest.rstrip("/")).removesuffix(".git")
-    return f"{host}/{path.strip('/').removesuffix('.git')}" if host else path.strip("/").removesuffix(".git")
+    path = "/".join(part for part in path.split("/") if part and not looks_random(part, 20)).removesuffix(".git")
+    return f"{host}/{path}" if host else path
 
 
 def _read_file(path: str) -> str:

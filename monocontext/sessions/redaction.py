@@ -16,8 +16,9 @@ from typing import Any
 
 from monocontext.errors import MonocontextError
 from monocontext.sessions.records import Record
-from monocontext.sessions.secret_names import is_secret, names_a_secret, strength_of
-from monocontext.sessions.secret_search import Span, find_secrets
+from monocontext.sessions.secret_cookies import find_in_field, holds_a_session, names_a_session
+from monocontext.sessions.secret_names import Strength, is_secret, names_a_secret, strength_of
+from monocontext.sessions.secret_search import Span, find_secrets, merge_spans
 
 _ENVELOPE = frozenset(
     [
@@ -107,8 +108,12 @@ class Redactor:
         if not self.enabled or not text:
             return text
         spans = self._find_spans(text)
-        if not spans:
-            return text
+        if "cookie" in where.lower():  # {"Cookie": "a=b; c=d"}, {"cookies": {"a": "b"}}
+            found = find_in_field(where.rpartition(".")[2], text)
+            spans = merge_spans([*spans, *((*span, "cookie") for span in found)])
+        return self._cut(text, spans, line, where) if spans else text
+
+    def _cut(self, text: str, spans: list[Span], line: int, where: str) -> str:
         parts, at = [], 0
         for start, stop, kind in spans:
             parts += [text[at:start], f"[REDACTED:{kind}]"]
@@ -148,6 +153,8 @@ class Redactor:
             elif name == "value" and isinstance(each, str) and _is_value(name_field, each):
                 self.findings.append(Finding("named-secret", line, f"{where}.{name}", len(each)))
                 found[name] = "[REDACTED:named-secret]"
+            elif name == "value" and isinstance(each, str) and (cookies := _cookies_of(name_field, each)):
+                found[name] = self._cut(each, cookies, line, f"{where}.{name}")
             else:
                 self._put_field(found, name, each, line, f"{where}.{name}")
         return found
@@ -157,8 +164,8 @@ class Redactor:
         clean = self.text(name, line, where[: -len(name)] + "(a name)")
         while clean in found:
             clean += "'"
-        if isinstance(value, str) and _is_value(name, value):
-            self.findings.append(Finding("named-secret", line, where, len(value)))
+        if (isinstance(value, str) and _is_value(name, value)) or _is_numeric_password(name, value):
+            self.findings.append(Finding("named-secret", line, where, len(str(value))))
             found[clean] = "[REDACTED:named-secret]"
         elif isinstance(value, list) and names_a_secret(name):
             found[clean] = [self._clean_item(name, each, line, f"{where}.{i}") for i, each in enumerate(value)]
@@ -203,6 +210,18 @@ class Redactor:
 def _is_value(name: str, value: str) -> bool:
     """Of a field: whether it holds a secret and nothing else."""
     return names_a_secret(name) and is_secret(value, strength_of(name))
+
+
+def _cookies_of(name: str, value: str) -> list[Span]:
+    """Of a header or a cookie that has this name."""
+    if "cookie" in name.lower() or (names_a_session(name) and holds_a_session(name, value)):
+        return [(*span, "cookie") for span in find_in_field(name, value)]
+    return []
+
+
+def _is_numeric_password(name: str, value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) >= 100_000 and strength_of(name) is Strength.PASSWORD
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -6,7 +6,9 @@ words named so (`token = tokens.next`, `CACHE_KEY = "user-list"`).
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from enum import IntEnum
 
 
@@ -179,6 +181,11 @@ def is_dummy(value: str) -> bool:
         and sum(c.isdigit() for c in value) < 2
         and all(hump.lower() in _ALL_WORDS for hump in _HUMPS.findall(value) if not hump.isdigit())
     )
+
+
+def entropy(value: str) -> float:
+    """Bits a character, by Shannon."""
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values())
 
 
 def looks_random(value: str, least: int) -> bool:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
 
-from monocontext.sessions.escapes import decode_escapes, join_wraps
+from monocontext.sessions.escapes import DecodedView, decode_escapes, drop_nuls, join_wraps, long_words, swap_bytes
 from monocontext.sessions.secret_columns import find_in_columns
+from monocontext.sessions.secret_cookies import find_cookies
 from monocontext.sessions.secret_names import (
     FOREIGN,
     PROVIDERS,
@@ -25,10 +24,11 @@ from monocontext.sessions.secret_names import (
     looks_random,
     strength_of,
 )
-from monocontext.sessions.secret_patterns import BEGINNINGS, PIECES, WORDS, Shape
+from monocontext.sessions.secret_patterns import BEGINNINGS, PIECES, SHAPELESS, WORDS, Shape
 from monocontext.sessions.secret_pem import KEY_BEGINNINGS, find_private_keys, match_bare_key
+from monocontext.sessions.secret_pieces import Pieces
+from monocontext.sessions.secret_rules import NAMED, NAMED_GAP, SHAPED
 
-_T = TypeVar("_T")
 Span = tuple[int, int, str]
 """Start, stop, kind."""
 
@@ -38,6 +38,7 @@ _NESTED = 4
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}"
 )
+_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16}")
 _STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
@@ -46,8 +47,13 @@ _NAMING = ["pass", "kennwort", "contrase", "clave", "mdp", "senha", "haslo", "he
 
 def find_secrets(text: str, extra: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Span]:
     """The spans of secrets: not overlapping, in order. `extra` are further kinds and their patterns."""
+    return merge_spans(_find_spans(text, tuple(extra), _NESTED))
+
+
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """In order, with those that overlap as one of the kind that comes first."""
     merged: list[Span] = []
-    for start, stop, kind in sorted(_find_spans(text, tuple(extra), _NESTED), key=lambda span: (span[0], -span[1])):
+    for start, stop, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
             if stop > merged[-1][1]:
                 merged[-1] = (merged[-1][0], stop, merged[-1][2])
@@ -60,6 +66,11 @@ def _find_spans(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...], neste
     yield from _find_plain(text, extra)
     for view in join_wraps(text):
         yield from ((view.place(a), view.place(b - 1) + 1, kind) for a, b, kind in _find_plain(view.text, extra))
+    for view in drop_nuls(text):
+        for a, b, kind in _find_spans(view.text, extra, nested):
+            yield view.place(a), view.place(b - 1) + 1, kind
+    if swapped := swap_bytes(text):
+        yield from _find_plain(swapped, extra)
     if nested:
         for view in decode_escapes(text):
             for start, stop, kind in _find_spans(view.text, extra, nested - 1):
@@ -72,32 +83,39 @@ def _find_plain(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...]) -> It
         yield from (
             (*found.span("secret" if "secret" in pattern.groupindex else 0), kind) for found in pattern.finditer(text)
         )
+    long = long_words(text)
     done = 0
-    for hit in _BEGINNING.finditer(text):
-        if hit.start() < done:
+    for start, _, shapes in _BEGINNING.find(long.text):
+        if start < done:
             continue
-        for shape in _BY_BEGINNING[hit[0]]:
-            for start, stop in shape.spans(text, hit.start()):
-                done = max(done, stop)
-                yield start, stop, shape.kind
-    for piece, shapes in _BY_PIECE.items():
-        at = text.find(piece)
+        at = long.place(start)
+        for shape in shapes:
+            for begin, end in shape.spans(text, at):
+                done = max(done, start + end - at)
+                yield begin, end, shape.kind
+    for kind, pattern in _SHAPELESS:
+        for found in pattern.finditer(long.text):
+            group = "secret" if "secret" in pattern.groupindex else 0
+            if looks_random(found[group], 32):
+                begin = long.place(found.start(group))
+                yield begin, begin + len(found[group]), kind
+    for piece, shape in _PIECE:
+        at = text.find(piece) if piece in long.text else -1
         while at >= 0:
-            for shape in shapes:
-                yield from ((*span, shape.kind) for span in shape.spans(text, at))
+            yield from ((*span, shape.kind) for span in shape.spans(text, at))
             at = text.find(piece, at + len(piece))
     if "-----" in text:
         yield from ((*span, "private-key") for span in find_private_keys(text))
     lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
-    words = _WORD if text.isascii() else _ANY_WORD
-    for hit in words.finditer(lower):
-        for row in _BY_WORD[hit[0]]:
+    for start, stop, rows in (_WORD if text.isascii() else _ANY_WORD).find(lower):
+        for row in rows:
             if row is None:
-                yield from _find_named(text, *hit.span())
-                yield from ((*span, "named-secret") for span in find_in_columns(text, hit.start()))
+                yield from _find_named(text, start, stop)
+                yield from ((*span, "named-secret") for span in find_in_columns(text, start))
             else:
-                yield from ((*span, row.kind) for span in row.spans(text, hit.start()))
-    yield from _find_encoded(text)
+                yield from ((*span, row.kind) for span in row.spans(text, start))
+    yield from ((*span, "cookie") for span in find_cookies(text, lower))
+    yield from _find_encoded(text, long)
 
 
 # --- names and values -----------------------------------------------------------------------------------------------
@@ -139,7 +157,7 @@ _BRIDGE = re.compile(
     + _MARGIN
     + r"\s{0,60})(?:-{2}|\\{0,7}[\"'])?(?i:value|default|content|secretstring|data|secret-string|body)\\{0,7}[\"']?\s{0,10}[:=]?\s{0,10}"
     r"|\\{0,7}[\"']\s{0,4}\{[^{}]{0,400}?\b(?:default|value)\s{0,10}=\s{0,10}"
-    r"|\\{0,7}[\"']\s{0,4}:\s{0,4}\{\s{0,40}\\{0,7}[\"'](?i:value|default)\\{0,7}[\"']\s{0,4}:\s{0,4}"
+    r"|\\{0,7}[\"']\s{0,4}:\s{0,4}\{[^{}]{0,200}?\\{0,7}[\"'](?i:value|default)\\{0,7}[\"']\s{0,4}:\s{0,4}"
     r"|</(?i:key|name)>\s{0,40}" + _MARGIN + r"\s{0,40}<(?i:string|value)>"
 )
 _XML = re.compile(
@@ -260,7 +278,10 @@ def _find_named(text: str, start: int, stop: int) -> Iterator[Span]:
         and at == after.end("sep")
     )
     is_upper = name.upper() == name
-    if value.lower() == name.lower() or value.lower() in _TYPE_WORDS:
+    if value.lower() == name.lower() or value.lower() in _TYPE_WORDS or is_code(value.partition(",")[0]):
+        return
+    if strength is Strength.PASSWORD and sep == ":" and value.isdecimal() and len(value) >= 6:  # a number in JSON
+        yield place, place + len(value), "named-secret"
         return
     if is_prose and not (is_secret(value, strength, is_quoted=False, is_sure=False)):
         return
@@ -291,10 +312,16 @@ def _find_listed(text: str, at: int, strength: Strength) -> Iterator[Span]:
 # --- base64 ---------------------------------------------------------------------------------------------------------
 
 
-def _find_encoded(text: str) -> Iterator[Span]:
+def _find_encoded(text: str, long: DecodedView) -> Iterator[Span]:
     """Runs of base64 whose text holds a secret. Pictures and hashes are no text when decoded."""
-    for match in _ENCODED.finditer(text):
-        run = match[0]
+    done = 0
+    for start in _RUN.finditer(long.text):
+        match = _ENCODED.match(text, long.place(start.start()))
+        if match is None or match.start() < done:
+            continue
+        done, run = match.end(), match[0]
+        if run.islower() or run.isupper():  # text in base64 has both
+            continue
         if run[0] in "+-" and text[match.start() - 1 : match.start()] in ("", "\n"):
             run = run[1:].replace("\n" + run[0], "\n")  # of a diff
         run = run.translate(_STANDARD)
@@ -316,56 +343,41 @@ def _find_encoded(text: str) -> Iterator[Span]:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _any_of(words: Iterable[str]) -> str:
-    """A pattern for any of the words, by their first letters: quicker than one after the other."""
-    by_first = defaultdict[str, list[str]](list)
-    for word in sorted(words, key=len):
-        by_first[word[0]].append(re.escape(word[1:]))
-    return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in sorted(by_first.items()))
-
-
-def _group_by_piece(rows: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
-    """Shapes by the shortest piece that begins theirs, so that one search finds them all."""
-    rows = list(rows)
-    pieces = {piece for piece, _ in rows}
-    found = defaultdict[str, list[_T]](list)
-    for piece, shape in rows:
-        short = min((each for each in pieces if piece.startswith(each)), key=len)
-        if shape not in found[short]:
-            found[short].append(shape)
-    return dict(found)
-
-
 class _BareKey(Shape):
-    __slots__ = ()
-
     def spans(self, text: str, at: int) -> list[tuple[int, int]]:
         return [found] if (found := match_bare_key(text, at)) else []
 
 
 def _beginning_shapes() -> Iterator[tuple[str, Shape]]:
     for kind, pieces, rest in BEGINNINGS:
-        heads = "|".join(re.escape(piece) for piece in pieces.split())
-        shape = Shape(kind, re.compile(f"(?:{heads})(?:{rest})"))
+        shape = Shape(kind, f"(?:{'|'.join(map(re.escape, pieces.split()))})(?:{rest})")
         yield from ((piece, shape) for piece in pieces.split())
-    yield from ((piece, _BareKey("private-key", re.compile(""))) for piece in KEY_BEGINNINGS)
+    for kind, entropy, pieces, pattern in SHAPED:
+        yield from ((piece, Shape(kind, pattern, entropy=entropy)) for piece in pieces.split())
+    yield from ((piece, _BareKey("private-key", "")) for piece in KEY_BEGINNINGS)
 
 
-_BY_BEGINNING = _group_by_piece(_beginning_shapes())
-_BEGINNING = re.compile(f"(?<![A-Za-z0-9])(?:{_any_of(_BY_BEGINNING)})")
-_BY_PIECE = defaultdict[str, list[Shape]](list)
-for _kind, _pieces, _lead, _pattern in PIECES:
-    for _piece in _pieces.split():
-        _BY_PIECE[_piece].append(Shape(_kind, re.compile(_pattern), _lead))
+def _piece_shapes() -> Iterator[tuple[str, Shape]]:
+    for kind, pieces, lead, pattern in PIECES:
+        yield from ((piece, Shape(kind, pattern, lead)) for piece in pieces.split())
 
 
 def _word_shapes() -> Iterator[tuple[str, Shape | None]]:
     for kind, pieces, lead, pattern in WORDS:
-        shape = Shape(kind, re.compile(pattern, re.IGNORECASE), lead)
+        shape = Shape(kind, f"(?i:{pattern})", lead)
         yield from ((piece.replace("~", " "), shape) for piece in pieces.split())
+    for kind, entropy, words, value in NAMED:
+        shape = Shape(
+            kind,
+            f"(?i:(?:{'|'.join(map(re.escape, words.split()))}){NAMED_GAP}(?P<secret>{value})(?![a-z0-9]))",
+            entropy=entropy,
+        )
+        yield from ((word, shape) for word in words.split())
     yield from ((word, None) for word in (*_NAMING, "auth", "accountkey", "sharedaccesskey", *PROVIDERS, *FOREIGN))
 
 
-_BY_WORD = _group_by_piece(_word_shapes())
-_ANY_WORD = re.compile(_any_of(_BY_WORD))
-_WORD = re.compile(_any_of(word for word in _BY_WORD if word.isascii()))
+_BEGINNING = Pieces(_beginning_shapes(), r"(?<![A-Za-z0-9])")
+_SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern in SHAPELESS]
+_PIECE = list(_piece_shapes())
+_ANY_WORD = Pieces(_word_shapes())
+_WORD = Pieces(row for row in _word_shapes() if row[0].isascii())

@@ -79,8 +79,10 @@ class LocalRunner:
         names = dict(kit.names) if kit else {}
         # A name that is a builtin replaces the builtin of this namespace; any other becomes a variable.
         shims = {name: names.pop(name) for name in list(names) if hasattr(builtins, name)}
+        self._own_builtins = self._builtins(shims)
+        self._pristine = dict(self._own_builtins)
         self._reserved: dict[str, Any] = {
-            "__builtins__": self._builtins(shims),
+            "__builtins__": self._own_builtins,
             "context": context,
             "answer": self._answers.slot,
             "llm_query": subcalls.llm_query,
@@ -152,7 +154,21 @@ class LocalRunner:
 
     def show_vars(self) -> dict[str, str]:
         """The variables made so far: name -> type and value, cut."""
-        return {name: f"{type(value).__name__}: {bounded_repr(value)}" for name, value in self._variables().items()}
+        return {name: f"{type(value).__name__}: {_safe_repr(value)}" for name, value in self._variables().items()}
+
+    def works(self) -> bool:
+        """Whether a cell that is sound still runs, on the calling thread."""
+        cell = _RunningCell(f"{self._files}0>", "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit)
+        names = {name: self._namespace[name] for name in self._given if name in self._namespace}
+        out, self._out = self._out, cell.out
+        try:
+            self._exec(cell, names)
+        except BaseException:
+            return False
+        finally:
+            self._out = out
+            linecache.cache.pop(cell.file, None)
+        return cell.out.text() == "[2]\n[2]\n"
 
     def _variables(self) -> dict[str, Any]:
         return {
@@ -169,7 +185,7 @@ class LocalRunner:
         with capture_thread(cell.out, cell.err):
             try:
                 try:
-                    self._exec(cell)
+                    self._exec(cell, self._namespace)
                 finally:
                     self._thread.stop_interrupts()
             except FinalAnswer:
@@ -184,8 +200,8 @@ class LocalRunner:
             try:
                 self._collect(cell)
                 shown = {"context": self._reserved["context"], **self._variables()}
-                cell.variables = {name: bounded_repr(value) for name, value in shown.items()}
-            except BaseException as exc:  # the cell's own `__repr__`, say, raises SystemExit
+                cell.variables = {name: _safe_repr(value) for name, value in shown.items()}
+            except BaseException as exc:  # a time-out, or what the cell did to the interpreter
                 cell.err.write(cell_traceback(exc, self._files))
 
     def _collect(self, cell: _RunningCell) -> None:
@@ -198,7 +214,7 @@ class LocalRunner:
         except AnswerRefused as exc:
             cell.err.write(f"Answer refused: {exc}\n")
 
-    def _exec(self, cell: _RunningCell) -> None:
+    def _exec(self, cell: _RunningCell, names: dict[str, Any]) -> None:
         linecache.cache[cell.file] = (len(cell.code), None, cell.code.splitlines(keepends=True), cell.file)
         tree = parse(cell.code, cell.file)
         if self._transform:
@@ -207,8 +223,8 @@ class LocalRunner:
         with hide_syntax_warnings():
             body = compile(tree, cell.file, "exec", dont_inherit=True)
             tail = compile(last, cell.file, "eval", dont_inherit=True) if last else None
-        exec(body, self._namespace)
-        value = eval(tail, self._namespace) if tail else None
+        exec(body, names)
+        value = eval(tail, names) if tail else None
         if value is not None:
             # At least the half that shortening keeps of the end, so that its note on the middle stays.
             room = max(self._output_limit - cell.out.total, self._output_limit // 2)
@@ -218,6 +234,12 @@ class LocalRunner:
         """Put the reserved names back; give a note for the model on each, a line long."""
         missing = object()
         notes = ""
+        changed = [name for name, value in self._pristine.items() if self._own_builtins.get(name, missing) is not value]
+        if changed:
+            self._own_builtins.update(self._pristine)
+            notes += (
+                f"[builtins of Python are shared by all cells and were restored: {', '.join(sorted(changed))[:300]}]\n"
+            )
         for name, value in self._reserved.items():
             current = self._namespace.get(name, missing)
             if current is value:
@@ -271,6 +293,16 @@ def _format_value(value: object, limit: int) -> str:
     if isinstance(value, Iterator) and type(value).__str__ is not object.__str__:
         return shorten(str(value), limit)
     return bounded_repr(value, limit)
+
+
+def _safe_repr(value: object) -> str:
+    """The repr of a variable; one that raises what ends a program (SystemExit, say) is no error of the cell."""
+    try:
+        return bounded_repr(value)
+    except CellTimeout:
+        raise
+    except BaseException as exc:
+        return f"<{type(value).__name__}: its repr raises {type(exc).__name__}>"
 
 
 def _note_on_rebound_context(context: object) -> str:

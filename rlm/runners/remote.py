@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypedDict
 
 from rlm.calls.subcalls import SubCalls
@@ -142,6 +143,13 @@ class RemoteRunner:
                 self._end()
             else:
                 result = self._result(message)
+                if message[0].get("broken"):
+                    loss = self._report_loss(
+                        "InterpreterBroken: the cell damaged the Python that it ran in (its modules, say), and its "
+                        "process was ended."
+                    )
+                    result = replace(result, stderr=result.stderr + loss.stderr, variables=loss.variables)
+                    self._end()
         except ChannelClosed:
             result = self._report_loss(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
         except BaseException as exc:

@@ -22,6 +22,7 @@ from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import HEAD_BYTES, PROTOCOL, ChannelClosed, Message
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
+from rlm.runners.soundness import Interpreter
 from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_value, unpack
 
 _SHIELDED_SECONDS = 0.02
@@ -61,18 +62,23 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
         raise ChannelClosed from exc
     del body
     gc.freeze()
+    interpreter = thread.interpreter = Interpreter()
     link.send({"op": "started"})
     while True:
         head, _ = link.command()
         if head["op"] == "variable":
             _reply_with_text(link, head["id"], lambda head=head: runner.variable(head["name"]))  # type: ignore[misc]
         else:
-            _run_cell(link, runner, calls, head)
+            _run_cell(link, runner, calls, interpreter, head)
 
 
-def _run_cell(link: WorkerLink, runner: LocalRunner, calls: RemoteCalls, head: dict[str, Any]) -> None:
+def _run_cell(
+    link: WorkerLink, runner: LocalRunner, calls: RemoteCalls, interpreter: Interpreter, head: dict[str, Any]
+) -> None:
     calls.limit(head["seconds"])
     result = runner.run(head["code"])
+    interpreter.repair()
+    is_broken = interpreter.is_lost() or not runner.works()
     answer, refused = result.final_answer, ""
     if answer is not None and (why := _why_too_broken([answer.encode("utf-8", "surrogatepass")])):
         answer, refused = None, f"Answer refused: {why}\n"
@@ -92,7 +98,8 @@ def _run_cell(link: WorkerLink, runner: LocalRunner, calls: RemoteCalls, head: d
         )
         if count_lone_surrogates(texts) <= MOST_SURROGATES:
             break
-    link.send({"op": "done", "id": head["id"], "result": fields, "texts": [len(text) for text in texts]}, texts)
+    sizes = [len(text) for text in texts]
+    link.send({"op": "done", "id": head["id"], "result": fields, "texts": sizes, "broken": is_broken}, texts)
 
 
 def _reply_with_text(link: WorkerLink, number: int, make: Callable[[], str]) -> None:
@@ -245,6 +252,8 @@ class MainThread:
         self._link = link
         self._left: Callable[[], float] = lambda: 0.0
         self._armed = False
+        self.interpreter: Interpreter | None = None
+        """Repaired as soon as the code of a cell has ended, since the rest needs it."""
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
         """Run `work`; past its time interrupt it, again and again. Returns True."""
@@ -265,6 +274,8 @@ class MainThread:
         """The cell's code has ended: interrupt nothing from here on."""
         self._armed = False
         self._set_timer(0)
+        if self.interpreter:
+            self.interpreter.repair()
 
     def close(self) -> None:
         """Nothing to end."""

@@ -129,6 +129,10 @@ async def refusals(client: Client) -> None:
         await client.expect_refusal("context_search", "not a regular expression", context="logs", pattern=pattern)
     await client.expect_refusal("context_search", "max_hits is 1 to 1000", context="logs", pattern="x", max_hits=0)
     await client.expect_refusal("context_slice", "unit is", context="logs", unit="pages")
+    long = "x" * 100_000  # which no reply quotes whole
+    await client.expect_refusal("context_search", "at most 10,000 characters", context="logs", pattern=long)
+    await client.expect_refusal("context_slice", "no context 'xxx", "characters ...]", context=long)
+    await client.expect_refusal("context_slice", "unit is", context="logs", unit=long)
     failed, text = await client.call_tool("context_slice", context="logs", start="soon")
     assert failed, text
     reply = await client.call("context_slice", context="logs", start=10**12, stop=10**13)

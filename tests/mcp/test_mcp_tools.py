@@ -18,7 +18,7 @@ from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied, NotFound, ToolRefusal
 from monocontext.mcp import Served, Tools, search_process
 from monocontext.mcp.http import HttpListener, _require_token
-from monocontext.mcp.replies import MAX_REPLY_BYTES, list_reply, search_reply, slice_reply
+from monocontext.mcp.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_reply, slice_reply
 from monocontext.memory import Memory
 from monocontext.stores.protocol import Store
 from rlm import ScriptedLM
@@ -112,6 +112,25 @@ def test_a_search_that_takes_long_says_how_far_it_came(tmp_path: Path) -> None:
         )
         ends = search_reply(context, "absent", start=at, stop=len(text), **{**options, "clock": lambda: 0.0})
     assert ends == f"[no lines match; characters {at} to {len(text)} of {len(text)} are searched]"
+
+
+@pytest.mark.parametrize("options", [{}, {"fixed": True}, {"words": True}, {"ignore_case": True}])
+def test_a_pattern_has_a_length(tmp_path: Path, options: dict[str, bool]) -> None:
+    """To take a pattern of a million letters apart held the server for a minute and a half."""
+    publish("h" * 10_000 + "\n", tmp_path)
+    tools = Tools(Served({"t": str(tmp_path)}))
+    with pytest.raises(ToolRefusal, match=r"^a pattern has at most 10,000 characters, this one has 1,000,000$"):
+        tools.context_search("h" * 1_000_000, **options)  # type: ignore[arg-type]
+    if "words" not in options:
+        assert "1 line matches" in tools.context_search("h" * 10_000, **options)  # type: ignore[arg-type]
+
+
+def test_an_error_quotes_a_part_of_what_it_refuses() -> None:
+    assert fit_error("no context\n 'a'") == "no context 'a'"
+    long = fit_error(f"no context {'x' * 100_000!r} is served here: context_list lists them")
+    assert long.startswith("no context 'xxx")
+    assert long.endswith("xxx' is served here: context_list lists them")
+    assert len(long) < 900
 
 
 def test_a_pattern_that_backtracks_for_ever_is_ended_and_others_are_answered(

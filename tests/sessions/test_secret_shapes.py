@@ -93,6 +93,26 @@ def test_columns_and_commands(text: str) -> None:
     assert not any(secret in out for secret in (PASSWORD, TOKEN, "9f86d081884c7d659a2feaa0c55ad015"))
 
 
+HEX = "9f86d081884c7d659a2feaa0c55ad015"
+DIGITS = "314214987253"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"cargo login --registry acme {TOKEN}", f"dotnet nuget push a.nupkg -k {TOKEN} -s https://x", f"nuget push a.nupkg {TOKEN} -Source x", f"wandb login --relogin {HEX}a1b2c3d4",
+        f"poetry config pypi-token.acme {TOKEN}", f"snyk auth {TOKEN}", f"oc login -u bob -p {PASSWORD}", f"twine upload dist/* -p {PASSWORD}", f"mailgun.Client('{HEX}-0a1b2c3d-4e5f6a7b')",
+        f"Client('AC{HEX[::-1]}',\n    '{HEX}')", f"CF={TOKEN}A", f"AAAA1234567:APA91b{TOKEN * 4}", "otpauth://totp/a?issuer=x&secret=JBSWY3DPEHPK3PXPJBSW", f"sb_secret_a-{TOKEN}",
+        f'{{"password": {DIGITS}}}', f'{{"u": 1, "db_password": {DIGITS}, "x": 1}}', f'"type": "random_password", "instances": [{{"attributes": {{"result": "{PASSWORD}"}}}}]',
+        f'{{"db_password": {{"sensitive": true, "type": "string", "value": "{PASSWORD}"}}}}', f"bundle config set --global gems.acme.test bob:{PASSWORD}",
+    ],
+)  # fmt: skip
+def test_keys_that_stand_alone_and_passwords_of_digits(text: str) -> None:
+    for shown in (text, json.dumps({"output": text}), json.dumps({"output": json.dumps(text)})):
+        out = Redactor().text(shown)
+        assert not any(secret in out for secret in (PASSWORD, TOKEN, HEX, DIGITS, "JBSWY3DPEHPK3PXPJBSW"))
+
+
 @pytest.mark.parametrize(
     "text",
     [

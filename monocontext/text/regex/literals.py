@@ -35,7 +35,7 @@ class _Collector:
         self._measure = measure
         self._least = least
         self._most = most
-        self._run = ""
+        self._run: list[str] = []  # a pattern may have a million letters: joined once
         self._run_flags = 0
         self._run_at = (0, 0)
 
@@ -45,8 +45,8 @@ class _Collector:
 
     def end_run(self) -> None:
         if self._run:
-            self.queries.append(Literal(self._run, self._run_flags, *self._run_at))
-        self._run = ""
+            self.queries.append(Literal("".join(self._run), self._run_flags, *self._run_at))
+        self._run = []
 
     def _node(self, node: Node) -> None:
         match node:
@@ -82,7 +82,7 @@ class _Collector:
         if not self._run:
             self._run_flags = flags
             self._run_at = (self._least, self._most)
-        self._run += literal
+        self._run.append(literal)
         self._move(1, 1)
 
     def _add_look_ahead(self, body: Seq) -> None:

@@ -191,7 +191,9 @@ def test_base_exceptions_of_a_cell_are_reported(runner_of: Make, name: str) -> N
 def test_a_repr_that_raises_what_ends_threads_ends_none(runner_of: Make, name: str) -> None:
     runner = runner_of(cell_timeout=None)
     code = f"class A:\n    def __repr__(self): raise {name}('mine')\na = A()\nglobals()[5] = 6"
-    assert f"{name}: mine" in runner.run(code).stderr
+    result = runner.run(code)
+    assert result.stderr == ""
+    assert result.variables["a"] == f"<A: its repr raises {name}>"
     assert runner.run("del a\nprint(SHOW_VARS())").stdout.startswith("{'A'")
 
 
@@ -295,3 +297,20 @@ def test_closing_leaves_no_thread_and_no_source(runner_of: Make) -> None:
         time.sleep(0.01)
     assert len(ours()) <= before
     assert name not in linecache.cache
+
+
+def test_builtins_that_a_cell_changed_are_put_back(runner_of: Make) -> None:
+    runner = runner_of()
+    noted = runner.run("__builtins__['print'] = None\ndel __builtins__['len']").stdout
+    assert noted == "[builtins of Python are shared by all cells and were restored: len, print]\n"
+    assert runner.run("print(len('abc'))").stdout == "3\n"
+    assert runner.run("__builtins__['mine'] = 1").stdout == ""
+    assert runner.run("mine").stdout == "1\n"
+
+
+def test_a_sound_namespace_works(runner_of: Make) -> None:
+    runner = runner_of()
+    assert runner.works()
+    runner.run("kept = 1\nprobe = 2")
+    assert runner.works()
+    assert runner.run("probe").stdout == "2\n"

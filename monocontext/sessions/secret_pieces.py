@@ -1,0 +1,64 @@
+"""Find which of many words stand in a text, in one pass. Pure.
+
+A search for words by their first letters stops at nearly each letter of a text. This one looks for the rarest letter of
+each word, and at what stands around it only there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+_COMMON = " etaoinsrlcdum.pfhgby0_12:w3kv"
+"""Letters of source code and prose, the most frequent first. All others are rarer."""
+
+
+class Pieces(Generic[_T]):
+    """Words, and what belongs to each."""
+
+    def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
+        """`before` is a pattern of no width that must hold where a word begins. What belongs to a word that begins with
+        another stands with the shorter one."""
+        rows = list(rows)
+        words = {word for word, _ in rows}
+        self._rows = defaultdict[str, list[_T]](list)
+        for word, row in rows:
+            short = next(word[:n] for n in range(1, len(word) + 1) if word[:n] in words)
+            if row not in self._rows[short]:
+                self._rows[short].append(row)
+        ends = defaultdict[str, list[tuple[str, int]]](list)
+        by_first = defaultdict[str, set[str]](set)
+        for word in sorted(self._rows):
+            at = min(range(max(1, len(word) - 1)), key=lambda i: (-_rank(word[i]), i))
+            ends[word[at:]].append((word, at))
+            tail = re.escape(word[at + 1 :])
+            by_first[word[at]].add(f"{tail}(?<={before}{re.escape(word)})" if at or before else tail)
+        self._ends = {
+            tail: [one for part in (tail[:n] for n in range(1, len(tail) + 1)) for one in ends.get(part, ())]
+            for tail in ends
+        }
+        """By what is found, the words that end in it or in its beginning, and where in them it begins."""
+        self._pattern = re.compile(
+            "|".join(
+                f"{re.escape(first)}(?:{'|'.join(sorted(tails, key=len, reverse=True))})"
+                for first, tails in sorted(by_first.items())
+            )
+        )
+
+    def find(self, text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int, list[_T]]]:
+        """Start and stop of each word in `text[start:stop]`, and its rows."""
+        at, end = start, len(text) if stop is None else stop
+        while hit := self._pattern.search(text, at, end):
+            at = hit.start() + 1  # words may overlap
+            for word, lead in self._ends[hit[0]]:
+                if text.startswith(word, begin := hit.start() - lead):
+                    yield begin, begin + len(word), self._rows[word]
+
+
+def _rank(letter: str) -> int:
+    """How rare a letter is."""
+    return _COMMON.find(letter) if letter in _COMMON else len(_COMMON)

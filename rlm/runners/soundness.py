@@ -1,0 +1,55 @@
+"""Repair what a cell changed in its interpreter, or find that later cells cannot run in it."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import os
+import signal
+import sys
+from typing import Any
+
+from rlm.runners.capture import Router
+
+_IS_WASM = sys.platform == "emscripten"
+
+
+class Interpreter:
+    """The interpreter of a worker as it was before the first cell."""
+
+    def __init__(self) -> None:
+        self._builtins: dict[str, Any] = dict(vars(builtins))
+        self._modules = frozenset(name for name, module in sys.modules.items() if module is not None)
+        lists: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
+        self._lists = [(each, tuple(each)) for each in lists]
+        self._recursion_limit = sys.getrecursionlimit()
+        self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
+
+    def repair(self) -> None:
+        """Put back what can be put back without a loss: builtins, where modules come from, limits, tracing."""
+        if sys.getrecursionlimit() < self._recursion_limit:
+            sys.setrecursionlimit(self._recursion_limit)
+        vars(builtins).update(self._builtins)
+        for some, before in self._lists:
+            some.extend([each for each in before if each not in some])
+        sys.settrace(None)
+        sys.setprofile(None)
+        gc.enable()
+        for name, stream in self._streams.items():
+            if not isinstance(getattr(sys, name, None), Router):
+                setattr(sys, name, stream)
+        if not _IS_WASM:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+
+    def is_lost(self) -> bool:
+        """Whether modules are blocked, or so many are gone that the rest is of no use; or no file can be opened."""
+        blocked = any(name in sys.modules and sys.modules[name] is None for name in self._modules)
+        gone = sum(name not in sys.modules for name in self._modules)
+        if blocked or gone > len(self._modules) // 4:
+            return True
+        try:
+            for fd in () if _IS_WASM else os.pipe():
+                os.close(fd)
+        except OSError:
+            return True
+        return False
