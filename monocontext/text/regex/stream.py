@@ -49,11 +49,12 @@ class TextWindow:
         eager: bool = False,
         only: Candidates | None = None,
         literal: Literal | None = None,
+        searches: bool = False,
     ):
-        """`literal`: what `skip` will be asked for."""
+        """`literal`: what `skip` will be asked for. `searches`: for a match anywhere, not for text in order."""
         self._span = span
         self._stop = stop
-        needles = (literal.text,) if literal else ()
+        needles = (literal.text,) if literal else () if searches else None
         self._windows = span.windows(start, stop, eager=eager, only=only, needles=needles)
         self._next: Window | None = None
         """Where the buffer ends, or after that."""
@@ -171,7 +172,9 @@ class Scan:
         skipping = literal if is_near and plan.is_never_empty and plan.streams and self._only is None else None
         self._skipping = skipping
         """A literal without which text need not be looked at."""
-        self._feed = TextWindow(span, max(0, pos - plan.left), end, eager=eager, only=reading, literal=skipping)
+        self._feed = TextWindow(
+            span, max(0, pos - plan.left), end, eager=eager, only=reading, literal=skipping, searches=narrow
+        )
         self._end = end
         self._limit = limit
         self._largest = max(limit, WINDOW)
