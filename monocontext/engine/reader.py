@@ -25,7 +25,7 @@ from monocontext.engine.prefetch import Prefetch, Read
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.routes import Routes
 from monocontext.engine.read_log import ReadLog
-from monocontext.engine.stats import Stats
+from monocontext.engine.stats import SearchStats, Stats
 from monocontext.engine.text_in_root import Ends, TextInRoot
 from monocontext.format.filters.query import Literal
 from monocontext.format.filters.query import Query as Query
@@ -433,6 +433,19 @@ class Reader:
             search.frames += frames
             search.pruned += frames - found.frames
         return found
+
+    def holding_characters(self, characters: range) -> Candidates:
+        """The frames that hold these characters, which rise (1 GET for each index page)."""
+        runs: list[tuple[int, int]] = []
+        for character in characters:
+            number = self.locate(character).number
+            if runs and number < runs[-1][1]:
+                continue
+            if runs and number == runs[-1][1]:
+                runs[-1] = (runs[-1][0], number + 1)
+            else:
+                runs.append((number, number + 1))
+        return Candidates(runs, characters[0], characters[-1] + 1, self.frame, self.locate, SearchStats())
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
         """What search filters say of matches that begin in [start, stop), not an empty range. Costs as `candidates`,
