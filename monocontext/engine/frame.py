@@ -96,7 +96,7 @@ class FrameText:
         if stop - start > LONG_SLICE:
             self.spent += len(self.data)
             return self.text[start:stop]
-        self.spent += max(len(self.data) // SHORT_SLICES, stop - start)
+        self.spent += max(-(-len(self.data) // SHORT_SLICES), stop - start)
         marks = self._characters()
         first = bisect_right(marks, start) - 1
         after = bisect_left(marks, stop, first)
