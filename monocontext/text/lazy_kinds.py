@@ -6,7 +6,7 @@ import sys
 from abc import abstractmethod
 from opcode import opmap
 from types import FrameType, GeneratorType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from monocontext.errors import ContextTooLarge
 
@@ -103,9 +103,11 @@ class LazyItems(LazyContainer):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
-        more = " (for pandas: pd.DataFrame(list(map(str, context))))" if name in ("ndim", "dtype") else ""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}")
+    if not TYPE_CHECKING:  # `append` is an error for a type checker too
+
+        def __getattr__(self, name: str) -> Any:
+            more = " (for pandas: pd.DataFrame(list(map(str, context))))" if name in ("ndim", "dtype") else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The array that numpy makes of the real list, up to the limit; for pandas one of objects."""

@@ -266,7 +266,7 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         """A real list, whose items from here are lazy."""
         if not isinstance(other, list | LazyItems):
             return NotImplemented
-        return [*self, *other]
+        return [*self, *other]  # type: ignore[misc]
 
     def __radd__(self, other: object) -> list[str]:
         return [*other, *self] if isinstance(other, list) else NotImplemented
