@@ -60,7 +60,8 @@ test-hosts: $(VENV)/.dev  ## the real RLM libraries from PyPI, each in an enviro
 
 test-libraries: $(LIBRARIES)/.ready  ## 40 libraries from PyPI on a lazy text, six of them over fsspec, in an environment of their own (1 GB)
 	@echo "== the table of docs/semantics.md, each call run"
-	MONOCONTEXT_REQUIRE_LIBRARIES=1 $(LIBRARIES)/bin/python -m pytest tests/text/namespace/test_libraries.py tests/test_readers.py -q
+	MONOCONTEXT_REQUIRE_LIBRARIES=1 $(LIBRARIES)/bin/python -m pytest tests/text/namespace/test_libraries.py tests/text/documents/test_in_libraries.py \
+		tests/test_readers.py -q
 
 test-clouds: $(VENV)/.dev  ## gs:// and az:// against emulators; Azurite from npm (190 MB)
 	npm install --silent --no-audit --no-fund --prefix .venv-clouds azurite@3

@@ -25,7 +25,7 @@ from monocontext.engine.prefetch import Prefetch, Read
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.routes import Routes
 from monocontext.engine.read_log import PieceLog, ReadLog
-from monocontext.engine.stats import Stats
+from monocontext.engine.stats import SearchStats, Stats
 from monocontext.engine.text_in_root import Ends, TextInRoot
 from monocontext.format.filters.query import Literal
 from monocontext.format.filters.query import Query as Query
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 FIRST_BATCH_BYTES = 1 << 20
 """A scan begins with this much ahead, and then has at most as much ahead as it has taken: most `find`s of a model end
 early, and one that does has read at most twice what it looked at."""
+WAVE_GROWTH = 4
+"""So many times as much as it has taken, where one wave carries all of it: 20 MB then take four round trips."""
 FIRST_CANDIDATES_BYTES = 2 << 20
 """The same for candidates of a search: some six frames, since now and then one is looked at in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
@@ -320,14 +322,15 @@ class Reader:
         eager: bool = False,
         only: Candidates | None = None,
         logged: bool = True,
-        needles: tuple[bytes, ...] = (),
+        needles: tuple[bytes, ...] | None = None,
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
 
         With `eager` the caller is known to take all of them, so as much as the window allows is asked for at once;
         else the reading ahead grows while the caller goes on. An abandoned iterator drops what has not started.
         `only`: of these frames those that are candidates of a search. Not `logged`: they are read for somebody who says
-        later what of them was looked at. `needles`: what the caller looks for, which is done where a frame is decoded.
+        later what of them was looked at. `needles`: what the caller looks for, which is done where a frame is decoded;
+        None for one who takes text in order and may end at any line. A search begins with all that one wave carries.
         """
         if stop <= start:
             return
@@ -336,7 +339,9 @@ class Reader:
             wanted = self.table.chosen(only.runs, start, stop, reverse)
         else:
             wanted = self.table.follow(self.table.between(start, stop, reverse))
-        is_whole = eager or (only is None and self.is_one_wave(start, stop))
+        is_wave = only is None and not eager and self.is_one_wave(start, stop)
+        is_whole = eager or (is_wave and needles is not None)
+        growth = WAVE_GROWTH if is_wave else 1
         batch_bytes = fetcher.window_bytes if is_whole else self._first_bytes(only)
         ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
         ahead_bytes, taken_bytes, more = 0, 0, True
@@ -353,7 +358,7 @@ class Reader:
                                 break
                             batch.append(frame)
                             ahead_bytes += _memory_bytes(frame, eager)
-                        ahead.extend(zip(batch, fetcher.want(frame_items(batch, needles), token), strict=True))
+                        ahead.extend(zip(batch, fetcher.want(frame_items(batch, needles or ()), token), strict=True))
                     if not ahead:
                         return
                     frame, found = ahead[0]
@@ -361,7 +366,7 @@ class Reader:
                     ahead.popleft()
                     ahead_bytes -= _memory_bytes(frame, eager)
                     taken_bytes += _memory_bytes(frame, eager)
-                    batch_bytes = min(max(batch_bytes, taken_bytes), fetcher.window_bytes)
+                    batch_bytes = min(max(batch_bytes, growth * taken_bytes), fetcher.window_bytes)
                     if self.log and logged:
                         self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
                     if text.spent:
@@ -430,6 +435,19 @@ class Reader:
             search.frames += frames
             search.pruned += frames - found.frames
         return found
+
+    def holding_characters(self, characters: range) -> Candidates:
+        """The frames that hold these characters, which rise (1 GET for each index page)."""
+        runs: list[tuple[int, int]] = []
+        for character in characters:
+            number = self.locate(character).number
+            if runs and number < runs[-1][1]:
+                continue
+            if runs and number == runs[-1][1]:
+                runs[-1] = (runs[-1][0], number + 1)
+            else:
+                runs.append((number, number + 1))
+        return Candidates(runs, characters[0], characters[-1] + 1, self.frame, self.locate, SearchStats())
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
         """What search filters say of matches that begin in [start, stop), not an empty range. Costs as `candidates`,

@@ -96,8 +96,8 @@ class CodePrefetcher:
             case Pattern(pattern, flags, start, stop, reach):
                 low, high = base + max(start, 0), min(base + stop, end)
                 yield _search_plan(self._match_route(pattern, flags, low, high, reach), reach)
-            case Whole(backward):
-                yield _scan_plan(routes.whole(base, end, backward))
+            case Whole(backward, reach):
+                yield _search_plan(routes.whole(base, end, backward), "all" if reach == "all" else "first")
             case _:
                 pass  # lines of a part of the text: only reading tells where they lie
 

@@ -1,20 +1,57 @@
-"""Marker base classes for lazy values."""
+"""Marker base classes for lazy values, and what all of them do where code wants a real one."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import sys
+from abc import abstractmethod
+from opcode import opmap
+from types import FrameType, GeneratorType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from monocontext.errors import ContextTooLarge
+
+_COLLECTORS = frozenset({"numpy", "pandas", "polars"})
+"""Libraries that take the items of a list as they are: a lazy one is to them an object, in which they find nothing."""
+_ITERATORS: frozenset[type] = frozenset(
+    {enumerate, zip, map, filter, reversed, GeneratorType, type({}.items()), type({}.values())}
+)
+_PRINT = opmap.get("PRINT_EXPR"), opmap.get("CALL_INTRINSIC_1")
 
 
-class LazyText:
+class _Guarded:
+    """Refuses to become the item of a pandas column."""
+
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> Any:
+        """The type. pandas asks for it when it keeps an object in a column, where `.str` finds nothing in a lazy text:
+        that is an error, not 0."""
+        caller = sys._getframe(1).f_globals.get("__name__")
+        if type(caller) is str and caller.startswith("pandas."):
+            raise TypeError(
+                f"pandas takes a {type(self).__name__} for an object without text: give it real str, "
+                "such as [str(text) for text in context]"
+            )
+        return type(self)
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError("a lazy text keeps its type")
+
+
+class LazyText(_Guarded):
     """A text that stands for a `str`: `Monocontext`, and nothing else in this package."""
 
     __slots__ = ()
     kinds: ClassVar[set[type]] = set()
     """All classes of such texts, for hot loops: a look-up in a set is fast."""
-    suspects: ClassVar[set[type]] = {list, tuple, dict}
-    """These, and the containers that may hold such texts."""
     shapes: ClassVar[set[type]] = set()
     """Lazy lists and dicts among them that can become real ones."""
+    iterators: ClassVar[frozenset[type]] = _ITERATORS
+    """What may give such texts, once."""
+    suspects: ClassVar[set[type]] = {list, tuple, dict, *_ITERATORS}
+    """These, and the containers that may hold such texts."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -22,22 +59,87 @@ class LazyText:
         LazyText.suspects.add(cls)
 
 
-class LazyItems:
+class LazyContainer:
+    """A lazy list or dict, or a view of a dict. Its text is that of the real one, up to the limit."""
+
+    __slots__ = ()
+
+    def _materialize(self) -> Any:
+        """The real one, where it is known to be small; else None."""
+        return None
+
+    @abstractmethod
+    def _short_repr(self) -> str:
+        """One line of constant size (no GET)."""
+
+    def _real(self, what: str) -> Any:
+        """The real one; above the limit `ContextTooLarge`."""
+        real = self._materialize()
+        if real is None:
+            raise self._too_large(what)
+        return real
+
+    def _too_large(self, what: str) -> ContextTooLarge:
+        return ContextTooLarge(
+            f"{what} would take all of {self._short_repr()}, more than the limit (materialize_limit): "
+            "go over its items in a loop, or take some of them"
+        )
+
+    def __repr__(self) -> str:
+        """The `repr` of the real one, which is its `str` too, up to the limit; at an interactive prompt one short
+        line."""
+        if is_at_prompt(sys._getframe(1)):
+            return self._short_repr()
+        return repr(self._real("str(...)"))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For IPython: one short line."""
+        printer.text(self._short_repr())
+
+
+class LazyItems(LazyContainer):
     """A lazy list of strings that stands for a `list`: what `split` and `splitlines` give for large texts, and the
     documents of a context."""
 
     __slots__ = ()
 
-    def _materialize(self) -> list[str] | None:
-        """The real list, where it is known to be small."""
-        return None
+    if not TYPE_CHECKING:  # `append` is an error for a type checker too
+
+        def __getattr__(self, name: str) -> Any:
+            more = " (for pandas: pd.DataFrame(list(map(str, context))))" if name in ("ndim", "dtype") else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The array that numpy makes of the real list, up to the limit; for pandas one of objects."""
+        import numpy as np
+
+        if dtype is None and is_collected(sys._getframe(1), "pandas"):
+            dtype = object
+        return np.array(self._real("an array"), dtype=dtype)
 
 
-class LazyMapping:
+class LazyMapping(LazyContainer):
     """A lazy mapping from strings to strings that stands for a `dict`: the documents of a context."""
 
     __slots__ = ()
 
-    def _materialize(self) -> dict[str, str] | None:
-        """The real dict, where it is known to be small."""
-        return None
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The array of one object that numpy makes of a dict, up to the limit. pandas tells a dict by its type alone:
+        `TypeError`."""
+        import numpy as np
+
+        if is_collected(sys._getframe(1), "pandas"):
+            raise TypeError(f"pandas takes {self._short_repr()} for no dict: give it a real one, dict(context)")
+        return np.array(self._real("an array"), dtype=dtype)
+
+
+def is_collected(caller: FrameType, *libraries: str) -> bool:
+    """Whether a frame that asks for items is one of a library that keeps them as they are."""
+    name = caller.f_globals.get("__name__")
+    return type(name) is str and name.partition(".")[0] in (libraries or _COLLECTORS)
+
+
+def is_at_prompt(frame: FrameType) -> bool:
+    """Whether a frame shows the value of a line typed at a prompt."""
+    unit, argument = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
+    return unit == _PRINT[0] or (unit == _PRINT[1] and argument == 1)

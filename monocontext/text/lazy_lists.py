@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, overload
 
 from monocontext.engine import read_log
 from monocontext.errors import NotPicklable
-from monocontext.text.lazy_kinds import LazyItems
+from monocontext.text.lazy_kinds import LazyItems, is_collected
 from monocontext.text.lines_at_hand import LinesAtHand
 from monocontext.text.source import Span, Stored
 from monocontext.text.splitting import Blocks, split_backward, split_lines, split_text, split_words
@@ -60,7 +60,7 @@ class LazyList(Sequence[str], LazyItems):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._recipe is None:
-            raise NotPicklable(f"{self!r} does not know the text it is part of")
+            raise NotPicklable(f"{self._short_repr()} does not know the text it is part of")
         return _make_again, self._recipe
 
     # -- blocks ----------------------------------------------------------------------------------------------------
@@ -229,8 +229,17 @@ class LazyList(Sequence[str], LazyItems):
         append = extend = insert = pop = remove = clear = sort = reverse = _refuse
         __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self._span):,} characters; a lazy list: iterate or slice it>"
+    def _short_repr(self) -> str:
+        size = f"{len(self._span):,}" if self._span.length_is_known else "?"
+        return f"<{type(self).__name__} of {size} characters; a lazy list: iterate or slice it>"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The array that numpy makes of `list(self)`, as large as you ask for; for pandas one of objects."""
+        import numpy as np
+
+        if dtype is None and is_collected(sys._getframe(1), "pandas"):
+            dtype = object
+        return np.array(list(self), dtype=dtype)
 
 
 def _make_again(text: object, method: str, *arguments: Any) -> Any:

@@ -49,8 +49,9 @@ MATERIALIZE_LIMIT = 64 << 20
 """The most characters of one real `str`: at most 256 MiB of memory."""
 CACHE_BYTES = 256 << 20
 
-SPARSE_STEP = 4 << 20
-"""A step from which on a slice reads its characters one by one and fetches nothing in between."""
+SPARSE_STEP = 1 << 19
+"""A step from which on a slice fetches only the frames with its characters, two of the usual size; eight times that
+where each character is asked for by itself."""
 
 _COLD = (0, 0, b"")
 
@@ -282,9 +283,14 @@ class Monocontext(StrLike, Sequence[str]):
         low, high = min(positions[0], positions[-1]), max(positions[0], positions[-1]) + 1
         if len(positions) > self._limit:
             raise self._too_large(f"a slice with step {step}", len(positions), "take context[a:b] first, then the step")
-        if abs(step) > SPARSE_STEP:
+        only = None
+        if abs(step) >= SPARSE_STEP and isinstance(reader := self._reader, Reader):
+            rising = positions if step > 0 else positions[::-1]
+            only = reader.holding_characters(range(rising[0] + self._start, rising[-1] + self._start + 1, abs(step)))
+        elif abs(step) >= 8 * SPARSE_STEP:
             return "".join(self._read(at, at + 1) for at in positions)
-        return _pick_characters(self.span.windows(low, high, reverse=step < 0), positions, self._start)
+        windows = self.span.windows(low, high, reverse=step < 0, eager=True, only=only)
+        return _pick_characters(windows, positions, self._start)
 
     def _slice_of_open(self, key: slice) -> str | Monocontext | None:
         """A slice of a text of unknown length whose bounds count from the beginning; reads no further than its end."""
@@ -326,7 +332,8 @@ class Monocontext(StrLike, Sequence[str]):
         high = low + frame.characters
         if source.reader.log:
             return text.slice(start - low, stop - low)  # the log must see each read, so none may bypass the reader
-        if self._last_frame == frame.number or text.whole is not None:  # read twice: worth holding, and decoding whole
+        # Read twice it is worth holding, as bytes; decoding all of it pays where it is sliced again and again.
+        if text.whole is not None or (self._last_frame == frame.number and (text.is_ascii or text.is_worth_keeping)):
             data = text.data if text.is_ascii and text.whole is None else text.text
             self._hot = _clip_frame(low, high, len(self), data)
         if source.reader.is_closed:  # while this read was on its way

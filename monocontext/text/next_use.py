@@ -46,3 +46,47 @@ def _name(units: bytes, names: tuple[str, ...], at: int) -> str:
         place -= 2
         argument |= units[place + 1] << 4 * (at - place)
     return names[argument >> _SHIFT]
+
+
+def is_counted(frame: FrameType, method: str, arguments: int) -> bool:
+    """Whether the frame is at `len(x.method(...))` or `iter` of it, or takes one item or slice (some 100 us)."""
+    return _use(frame, method, arguments) in ("len", "iter", "part", "front")
+
+
+def is_front_taken(frame: FrameType, method: str, arguments: int) -> bool:
+    """Whether it takes `iter` of the result, or an item or slice with bounds that count from its beginning."""
+    return _use(frame, method, arguments) in ("iter", "front")
+
+
+_LOADS = frozenset({"LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_SMALL_INT"})
+_SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"})
+
+
+def _use(frame: FrameType, method: str, arguments: int) -> str:
+    """What comes of a plain call `x.method(...)` with names and constants; empty: the code cannot tell."""
+    from dis import get_instructions
+
+    found = [each for each in get_instructions(frame.f_code) if each.opname not in _SKIPPED]
+    at = max((i for i, each in enumerate(found) if each.offset <= frame.f_lasti), default=0)
+    first = at - arguments - 1
+    names = [each.opname for each in found]
+    if first < 1 or names[at] != "CALL" or found[at].arg != arguments or not _LOADS.issuperset(names[first + 1 : at]):
+        return ""
+    if names[first] not in ("LOAD_ATTR", "LOAD_METHOD") or found[first].argval != method:
+        return ""
+    after = names[at + 1 : at + 5]
+    if after[:1] == ["CALL"]:
+        callee = found[first - 2] if first > 1 and names[first - 1] in _LOADS and found[at + 1].arg == 1 else None
+        if callee is None or callee.opname not in ("LOAD_GLOBAL", "LOAD_NAME") or callee.argval in frame.f_globals:
+            return ""
+        return callee.argval if callee.argval in ("len", "iter") else ""
+    bounds = found[at + 1 : at + 3]
+    if after[1:2] == ["BINARY_SUBSCR"]:
+        bounds = bounds[:1]
+    elif not (after[2:3] == ["BINARY_SLICE"] or after[2:4] == ["BUILD_SLICE", "BINARY_SUBSCR"]):
+        return ""
+    if not _LOADS.issuperset(each.opname for each in bounds):
+        return ""
+    values = [each.argval if each.opname == "LOAD_CONST" else -1 for each in bounds]
+    start, stop = values[0] or 0, values[-1]
+    return "front" if type(start) is type(stop) is int and start >= 0 and stop >= 0 else "part"

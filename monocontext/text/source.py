@@ -97,12 +97,13 @@ class Span:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: Sequence[str] = (),
+        needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets. `needles`: what the caller asks of each window."""
+        """Windows of [start, stop), in the source's offsets. `needles`: what a search asks of each window; None: no
+        search."""
         size = len(self) if stop is None and reverse else stop
         end = self.stop if size is None else self.start + size
-        if needles and isinstance(self.source, Stored):
+        if needles is not None and isinstance(self.source, Stored):
             return self.source.windows(
                 self.start + start, end, reverse=reverse, eager=eager, only=only, needles=needles
             )
@@ -252,7 +253,7 @@ class FrameReader(Protocol):
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: tuple[bytes, ...] = (),
+        needles: tuple[bytes, ...] | None = None,
     ) -> Iterator[FrameText]: ...
 
     def candidates(
@@ -315,10 +316,10 @@ class Stored:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: Sequence[str] = (),
+        needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
         """Windows of [start, stop); a search for `needles` is begun where frames are decoded."""
-        units = tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
+        units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
         for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units):
             if only is not None:
                 only.looked_at()

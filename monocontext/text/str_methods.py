@@ -111,6 +111,14 @@ class StrLike(LazyText):
         """Whether the text fits into one `str`; a text of unknown length counts as large."""
         return self.span.length_is_known and len(self) <= self._limit
 
+    def _is_used(self, question: str, method: str, arguments: int) -> bool:
+        """A question of `next_use` to the code that calls a method, for a text of more than a request or two."""
+        if len(self) <= AT_ONCE:
+            return False
+        from monocontext.text import next_use
+
+        return bool(getattr(next_use, question)(sys._getframe(2), method, arguments))
+
     # -- comparison ------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
@@ -276,9 +284,12 @@ class StrLike(LazyText):
 
     def _change_case(self, method: str, caller: FrameType | None) -> str | Self:
         """`lower()`, `upper()` or `casefold()`, called from a frame; None: by code that only searches the result."""
-        from monocontext.text.next_use import is_searched
+        from monocontext.text.next_use import is_front_taken, is_searched
 
-        if self._is_small and (len(self) <= AT_ONCE or not (caller is None or is_searched(caller, method))):
+        if self._is_small and (
+            len(self) <= AT_ONCE
+            or not (caller is None or is_searched(caller, method) or is_front_taken(caller, method, 0))
+        ):
             return getattr(self._whole(method, ""), method)()  # type: ignore[no-any-return]
         span = self.span
         if method != "lower":
@@ -330,7 +341,7 @@ class StrLike(LazyText):
         old = self._argument(old, "replace() argument 1 must be str")
         new = self._argument(new, "replace() argument 2 must be str")
         most = _c_integer(count)
-        if self._is_small:
+        if self._is_small and not (most < 0 and old and self._is_used("is_front_taken", "replace", 2)):
             return self._whole("replace", "").replace(old, new, most)
         span, call = self.span, ("replace", old, new, most)
         if most < 0 and old:
@@ -459,7 +470,8 @@ class StrLike(LazyText):
         """
         most = _c_integer(maxsplit)
         given = None if sep is None else self._separator(sep)
-        if self._is_small:
+        use = "is_counted" if given == "\n" else "is_front_taken"
+        if self._is_small and not (most < 0 and self._is_used(use, "split", 0 if given is None else 1)):
             return self._whole("split", "").split(given, most)
         if most < 0:
             parts = split_spaces(self.span) if given is None else split_on(self.span, given)
@@ -532,7 +544,7 @@ class StrLike(LazyText):
     def splitlines(self, keepends: bool = False) -> list[str] | LazyList:
         """A list; above the limit a lazy one that streams."""
         keepends = "\n".splitlines(keepends) == ["\n"]  # accepts the flags of `str.splitlines`, and raises its errors
-        if self._is_small:
+        if self._is_small and not self._is_used("is_front_taken", "splitlines", 0):
             return self._whole("splitlines", "").splitlines(keepends)
         return split_at_line_ends(self.span, keepends).with_recipe(self._snapshot, "splitlines", keepends)
 

@@ -52,7 +52,8 @@ def join_ends(head: str, tail: str, omitted: int) -> str:
 def bounded_repr(value: object, limit: int = 200) -> str:
     """The repr of `value` in about `limit` characters, at a cost that does not grow with the builtin containers in it.
 
-    The cost of other objects is that of their own repr. A repr that raises becomes the name of the type.
+    The cost of other objects is that of their own repr, or of their `_short_repr`: a list that lies elsewhere would be
+    read for its repr. A repr that raises becomes the name of the type.
     """
     parts: list[str] = []
     used = 0
@@ -87,8 +88,9 @@ def _repr_parts(value: object, limit: int, depth: int) -> Iterator[str]:
             yield from _repr_parts(item, limit, depth + 1)
         yield "," * (isinstance(value, tuple) and len(value) == 1) + _BRACKETS[kind][1]
     else:
+        short = getattr(type(value), "_short_repr", repr)
         try:
-            text = repr(value)
+            text = short(value)
         except Exception as exc:
             text = f"<{type(value).__name__}, whose repr raises {type(exc).__name__}>"
         yield text if len(text) <= limit else f"{text[:limit]}..."

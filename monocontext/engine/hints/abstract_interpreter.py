@@ -241,12 +241,14 @@ class AbstractInterpreter(Repetition):
     _TryStar = _Try
 
     def _For(self, node: ast.For | ast.AsyncFor) -> Flow | None:
-        outer, self.trace.may_leave = self.trace.may_leave, self.is_draft or _may_leave(node)
+        trace, may_leave = self.trace, _may_leave(node)
+        outer = trace.may_leave, trace.ends_early
+        trace.may_leave, trace.ends_early = self.is_draft or may_leave, trace.ends_early or may_leave
         try:
             values = self.value(node.iter)
+            self.consume(values)
         finally:
-            self.trace.may_leave = outer
-        self.consume(values)
+            trace.may_leave, trace.ends_early = outer
         run = run_of(values)
         leaving: list[Flow] = []
 

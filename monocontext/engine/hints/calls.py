@@ -25,10 +25,22 @@ _ASKS_NOTHING = frozenset({"len", "isinstance", "type", "callable", "hasattr", "
 """Functions that take a text without reading it."""
 
 
+_ENDS_EARLY = frozenset({"all", "any", "islice", "iter", "next", "read", "readline", "takewhile", "zip"})
+"""Functions and methods that may take a part of what they are given."""
+
+
 class CallEvaluator(Expressions):
     """Works calls out."""
 
     def _Call(self, node: ast.Call) -> object:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        outer, self.trace.ends_early = self.trace.ends_early, self.trace.ends_early or name in _ENDS_EARLY
+        try:
+            return self._call(node)
+        finally:
+            self.trace.ends_early = outer
+
+    def _call(self, node: ast.Call) -> object:
         receiver: object = None
         method = ""
         if isinstance(node.func, ast.Attribute):
@@ -49,11 +61,20 @@ class CallEvaluator(Expressions):
         if isinstance(receiver, Function):
             return self.call_function(receiver, arguments, keywords)
         if isinstance(receiver, Module):
+            if receiver.path == "len" and self._is_line_count(node.args, arguments):
+                return UNKNOWN if self.trace.lines is None else self.trace.lines
             return self.call_named(receiver.path, arguments, keywords)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         for argument in arguments if name not in _ASKS_NOTHING else ():
             self.consume(argument)
         return UNKNOWN
+
+    def _is_line_count(self, nodes: list[ast.expr], arguments: list[object]) -> bool:
+        """Whether it is `len(context.split("\\n"))`, which reads nothing."""
+        match nodes, arguments:
+            case [ast.Call(func=ast.Attribute(attr="split"))], [LineList(text=text)]:
+                return reads.is_all(self.trace, text)
+        return False
 
     def call_method(self, receiver: object, name: str, arguments: list[object], keywords: dict[str, object]) -> object:
         """`receiver.name(...)`."""

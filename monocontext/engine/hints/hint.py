@@ -93,6 +93,8 @@ class Whole:
 
     backward: bool = False
     """Last to first."""
+    reach: Reach = "all"
+    """How far it goes: "some" where it may end at any item."""
 
 
 Hint = Ranges | Lines | Needle | Pattern | Whole

@@ -62,7 +62,8 @@ def text_method(trace: Trace, text: TextValue, name: str, arguments: Sequence[ob
     elif name in ("startswith", "endswith"):
         _edge(trace, text, name, arguments)
     if name in ("split", "rsplit"):
-        return LineList(text, counted=False) if arguments[:1] == ["\n"] else Pieces(text)
+        is_lazy = text.stop - text.start > LAZY_CHARACTERS  # then the number of lines is known
+        return LineList(text, counted=is_lazy) if arguments[:1] == ["\n"] else Pieces(text)
     if name == "splitlines":
         return LineList(text, counted=False)
     if name in _FOLDS:
@@ -110,7 +111,7 @@ def whole(trace: Trace, text: TextValue, *, backward: bool = False) -> None:
 
 def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
     """`lines[a:b]` with bounds that are known."""
-    total = trace.lines if _is_all(trace, lines.text) else None
+    total = trace.lines if is_all(trace, lines.text) else None
     step = 1 if bounds.step is None else bounds.step
     if bounds.start is None and bounds.stop is None:
         whole(trace, lines.text, backward=step < 0)
@@ -118,7 +119,7 @@ def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
     if total is None:
         if any(bound is not None and bound < 0 for bound in (bounds.start, bounds.stop)) or bounds.stop is None:
             return Items(None)
-        if not _is_all(trace, lines.text) or step < 1:
+        if not is_all(trace, lines.text) or step < 1:
             return Items(None)
         total = int(bounds.stop)
     start, stop, step = bounds.indices(total)
@@ -131,7 +132,7 @@ def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
 
 def line_item(trace: Trace, lines: LineList, index: int) -> object:
     """`lines[i]`."""
-    if _is_all(trace, lines.text):
+    if is_all(trace, lines.text):
         if index < 0 and trace.lines is not None:
             index += trace.lines
         if index >= 0 and (trace.lines is None or index < trace.lines):
@@ -143,7 +144,7 @@ def line_count(trace: Trace, lines: LineList) -> object:
     """`len(lines)`."""
     if not lines.counted:
         whole(trace, lines.text)
-    return trace.lines if _is_all(trace, lines.text) and trace.lines is not None else UNKNOWN
+    return trace.lines if is_all(trace, lines.text) and trace.lines is not None else UNKNOWN
 
 
 def regex(
@@ -208,7 +209,10 @@ def _search(trace: Trace, text: TextValue, name: str, arguments: Sequence[object
         if any(bound is not None and type(bound) is not int for bound in begins):
             reach = "unplaced"
     needle = arguments[0]
-    if name in ("removeprefix", "removesuffix"):
+    if name == "replace":  # a text of that is read where it is used, up to the limit at once
+        if text.stop - text.start <= LAZY_CHARACTERS:
+            trace.record(Whole(reach="some"))
+    elif name in ("removeprefix", "removesuffix"):
         name = "startswith" if name == "removeprefix" else "endswith"
         _edge(trace, text, name, arguments)
     elif not (name in ("split", "rsplit") and needle == "\n"):
@@ -242,5 +246,6 @@ def _look_for(
         trace.record(Needle(needle[:_NEEDLE_CHARACTERS], text.folded, backward, start, stop, reach))
 
 
-def _is_all(trace: Trace, text: TextValue) -> bool:
+def is_all(trace: Trace, text: TextValue) -> bool:
+    """Whether it is the whole context, whose lines are counted."""
     return text.start == 0 and text.stop == trace.characters

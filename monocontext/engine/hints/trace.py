@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from monocontext.engine.hints.hint import Hint, Lines, Needle, Pattern, Ranges
+from monocontext.engine.hints.hint import Hint, Lines, Needle, Pattern, Ranges, Whole
 
 MOST_RECORDED = 4096
 """Hints of one block before progressions are made of them."""
@@ -38,6 +38,8 @@ class Trace:
     """Of the loop around the current place, if it ends early only where a search finds nothing; else 0."""
     may_leave: bool = False
     """Whether what is evaluated is taken item by item, by a loop that may be left early."""
+    ends_early: bool = False
+    """The same where the loop is known to its end, and of `next`, `readline` and their like."""
 
     def spend(self, nodes: int = 1) -> None:
         """Work, counted in nodes of the program."""
@@ -50,6 +52,8 @@ class Trace:
             raise Spent
         if self.doubt and isinstance(hint, Ranges) and hint.is_literal:
             hint = replace(hint, is_literal=False)
+        if self.ends_early and isinstance(hint, Whole | Needle | Pattern) and hint.reach == "all":
+            hint = replace(hint, reach="some")
         if self.loops and isinstance(hint, Needle | Pattern) and hint.reach == "first":
             hint = replace(hint, reach="some")
         if self.rounds and isinstance(hint, Needle) and hint.reach == "unplaced":  # on from where the last round was

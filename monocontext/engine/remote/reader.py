@@ -136,26 +136,26 @@ class ServedReader:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: tuple[bytes, ...] = (),
+        needles: tuple[bytes, ...] | None = None,
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order or backwards; of `only` those among them. The host
         decodes them, so `needles` are looked for here."""
         self._check_open()
         if stop <= start:
             return
-        for text in self._frames(start, stop, reverse, eager, only):
+        for text in self._frames(start, stop, reverse, eager, only, needles is not None):
             self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
             yield text
 
     def _frames(
-        self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates | None
+        self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates | None, search: bool
     ) -> Iterator[FrameText]:
         if only is None:
             here = self._cache.covering(start, stop)
             if here is not None:
                 yield from reversed(here) if reverse else here
             else:
-                yield from self._stream(start, stop, reverse, eager, None)
+                yield from self._stream(start, stop, reverse, eager, None, search)
             return
         groups = [only.runs[i : i + RUNS_AT_ONCE] for i in range(0, len(only.runs), RUNS_AT_ONCE)]
         for runs in reversed(groups) if reverse else groups:
@@ -172,7 +172,7 @@ class ServedReader:
         return self._cache.by_number([number for start, stop in runs for number in range(start, stop)])
 
     def _stream(
-        self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None
+        self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None, search: bool = True
     ) -> Iterator[FrameText]:
         size = MAX_BATCH_BYTES if eager else FIRST_BATCH_BYTES
         kept_bytes, number = 0, None
@@ -180,7 +180,14 @@ class ServedReader:
             while start < stop:
                 if number is None:
                     header, body = self._ask(
-                        "pass", start=start, stop=stop, reverse=reverse, eager=eager, runs=runs, bytes=size
+                        "pass",
+                        start=start,
+                        stop=stop,
+                        reverse=reverse,
+                        eager=eager,
+                        search=search,
+                        runs=runs,
+                        bytes=size,
                     )
                 else:
                     header, body = self._ask("next", **{"pass": number}, bytes=size)

@@ -151,7 +151,8 @@ class ReaderServer:
         start, stop = self._range(fields, _LARGEST)
         reverse, eager = fields.get("reverse") is True, fields.get("eager") is True
         only = self._only(fields.get("runs"), start, stop)
-        texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only, logged=False)
+        needles = () if fields.get("search") is True else None
+        texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only, logged=False, needles=needles)
         one = _FramePass(texts, self._clip)
         with self._lock:
             self._count += 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from monocontext.text.documents.source import DocumentSource
-from monocontext.text.lazy_kinds import LazyText
+from monocontext.text.lazy_kinds import LazyText, is_at_prompt
 from monocontext.text.source import Span
 from monocontext.text.str_methods import StrLike
 
@@ -143,8 +144,17 @@ class DocumentText(StrLike):
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        """The `repr` of a small one; of a large one its kind and size."""
+        """The `repr` of the `str`, which is the text that a list shows of its items, up to the limit; at an interactive
+        prompt a large one shows its kind and size."""
+        if (real := self.real) is None and not is_at_prompt(sys._getframe(1)):
+            real = self._whole("repr(text)", "take a part, text[a:b]")
+        return self._short_repr() if real is None else repr(real)
+
+    def _short_repr(self) -> str:
         return repr(self.view) if (real := self.real) is None else repr(real)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self._short_repr())
 
     def __copy__(self) -> DocumentText:
         return self

@@ -7,15 +7,16 @@ which read what is used of them: a search reads only documents that filters cann
 from __future__ import annotations
 
 import operator
+import sys
 from abc import abstractmethod
-from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
 from monocontext.text.documents.by_name import Documents
-from monocontext.text.lazy_kinds import LazyItems, LazyMapping, LazyText
+from monocontext.text.lazy_kinds import LazyContainer, LazyItems, LazyMapping, LazyText, is_collected
 from monocontext.text.str_methods import StrLike
 
 if TYPE_CHECKING:
@@ -196,6 +197,9 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[Any]:
+        """Lazy texts; for a library that keeps what it gets, real `str` up to the limit of all together."""
+        if is_collected(sys._getframe(1)):
+            return iter(self._real("all documents for a library"))
         return map(self.documents.item, self._numbers)
 
     def __reversed__(self) -> Iterator[Any]:
@@ -291,10 +295,10 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._numbers != range(self.documents.count):
-            raise NotPicklable(f"{self!r} is a part: pickle the whole, or a list of real str")
+            raise NotPicklable(f"{self._short_repr()} is a part: pickle the whole, or a list of real str")
         return super().__reduce__()
 
-    def __repr__(self) -> str:
+    def _short_repr(self) -> str:
         return f"<DocumentList of {len(self):,} documents; a lazy list of str: index, slice or iterate it>"
 
 
@@ -345,6 +349,9 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
         pages = self.documents.table.pages()
         return ((name, item(n)) for page in pages for n, name in enumerate(page.names(), page.first))
 
+    def keys(self) -> KeysView[str]:
+        return _Keys(self)
+
     def items(self) -> ItemsView[str, Any]:
         return _Items(self)
 
@@ -376,7 +383,8 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
             return None
         pairs = list(self._pairs())
         numbers = [text.number for _, text in pairs]
-        if sum(len(self.documents.table.document(number)) for number in numbers) > self.text._limit:
+        size = sum(len(name) + len(self.documents.table.document(text.number)) for name, text in pairs)
+        if size > self.text._limit:
             return None
         return dict(zip((name for name, _ in pairs), self.documents.reals(numbers), strict=True))
 
@@ -384,35 +392,62 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
         pop = popitem = update = setdefault = clear = _OfContext._refuse
         __setitem__ = __delitem__ = __ior__ = _OfContext._refuse
 
-    def __repr__(self) -> str:
+    def _short_repr(self) -> str:
         return f"<DocumentDict of {self.documents.count:,} documents; a lazy dict of str: look names up or iterate it>"
 
 
-class _Items(ItemsView[str, Any]):
-    """Names and lazy texts."""
+class _View(LazyContainer):
+    """A view of a dict, which as a text, and to a library, is that of the real one."""
 
+    __slots__ = ()
     _mapping: DocumentDict
+    _name: str
 
-    def __iter__(self) -> Iterator[tuple[str, Any]]:
-        yield from self._mapping._pairs()
+    def _materialize(self) -> Any:
+        real = self._mapping._materialize()
+        return None if real is None else getattr(real, self._name)()
 
-    def __reversed__(self) -> Iterator[tuple[str, Any]]:
-        return iter(list(self)[::-1])
-
-
-class _Values(ValuesView[Any]):
-    """Lazy texts."""
-
-    _mapping: DocumentDict
-
-    def __iter__(self) -> Iterator[Any]:
-        return (text for _, text in self._mapping.items())
+    def _short_repr(self) -> str:
+        return f"the {self._name} of {self._mapping._short_repr()}"
 
     def __reversed__(self) -> Iterator[Any]:
-        return iter(list(self)[::-1])
+        return iter(list(self)[::-1])  # type: ignore[call-overload]
 
 
-LazyText.shapes |= {DocumentList, DocumentDict}
+class _Keys(_View, KeysView[str]):
+    """Names."""
+
+    _name = "keys"
+
+    def _materialize(self) -> Any:
+        if sum(map(len, self._mapping)) > self._mapping.text._limit:
+            return None
+        return dict.fromkeys(self._mapping).keys()
+
+
+class _Items(_View, ItemsView[str, Any]):
+    """Names and lazy texts."""
+
+    _name = "items"
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        if is_collected(sys._getframe(1)):
+            return iter(self._real("all documents for a library"))
+        return self._mapping._pairs()
+
+
+class _Values(_View, ValuesView[Any]):
+    """Lazy texts."""
+
+    _name = "values"
+
+    def __iter__(self) -> Iterator[Any]:
+        if is_collected(sys._getframe(1)):
+            return iter(self._real("all documents for a library"))
+        return (text for _, text in self._mapping._pairs())
+
+
+LazyText.shapes |= {DocumentList, DocumentDict, _Keys, _Items, _Values}
 LazyText.suspects |= LazyText.shapes
 
 

@@ -120,7 +120,7 @@ class DocumentSource(Stored):
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: Sequence[str] = (),
+        needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
         for text in self._held:
             if text.frame.start <= start < stop <= text.frame.stop:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable
 from typing import Any
 
-from monocontext.text.namespace.lazy_values import is_text, pieces
+from monocontext.text.namespace.lazy_values import is_text, pieces, read_whole
 
 
 class TextFile(io.TextIOWrapper):
@@ -40,7 +40,10 @@ def open_file(
     closefd: bool = True,
     opener: Any = None,
 ) -> Any:
-    """`open`. A text file that can be written to is a `TextFile`; any other is what `open` gives."""
+    """`open`; a lazy text is a path, up to its limit. A text file that can be written to is a `TextFile`; any other is
+    what `open` gives."""
+    if is_text(file):
+        file = read_whole(file, "open(context)", "a path is short: is it what the file is to hold?")
     opened = builtins.open(file, mode, buffering, encoding, errors, newline, closefd, opener)  # noqa: SIM115
     if type(opened) is not io.TextIOWrapper or not opened.writable():
         return opened

@@ -34,7 +34,7 @@ from types import (
 from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import ContextTooLarge
-from monocontext.text.lazy_kinds import LazyText
+from monocontext.text.lazy_kinds import LazyContainer, LazyText
 
 if TYPE_CHECKING:
     from monocontext.text.str_methods import StrLike
@@ -51,8 +51,8 @@ _CARRIERS = frozenset({
     "random", "thread", "threading", "tqdm", "types", "typing",
 })  # fmt: skip
 """Modules whose functions keep or pass on their arguments; `_bisect` counts as `bisect`."""
-_SILENT = frozenset({"pandas", "polars"})
-"""Packages that silently take any object, with other results than for a `str`."""
+_SILENT = frozenset({"logging", "pandas", "polars", "pprint"})
+"""Packages that silently take any object, with other results than for a `str`, or that keep errors to themselves."""
 _CELLS, _OURS = "<cells>", "monocontext"
 
 _Made = tuple[Any, list[Any], dict[str, Any]]
@@ -60,8 +60,11 @@ _Made = tuple[Any, list[Any], dict[str, Any]]
 _TEXTS = LazyText.kinds
 _SUSPECTS = LazyText.suspects
 _SHAPES = LazyText.shapes
+_ITERATORS = LazyText.iterators
 _DEEP = 2
 """Levels of nested containers to search: a table is a dict of lists, or a list of dicts."""
+_SHOWN_DEEP = 4
+"""The same for what is shown as text."""
 _FEW = 8
 """Containers of more items are searched only for a foreign callee: a list may have a million."""
 
@@ -83,6 +86,7 @@ class Foreign:
                 kind in _TEXTS
                 or kind is dict
                 or kind in _SHAPES
+                or kind in _ITERATORS
                 or len(each) > _FEW
                 or not _SUSPECTS.isdisjoint(map(type, each))
             ):
@@ -154,35 +158,53 @@ class _ForeignCall:
     def __init__(self, home: str):
         self._home = home
         self._texts: dict[int, tuple[StrLike, str]] = {}
-        self._large: list[StrLike] = []
+        self._large: list[StrLike | LazyContainer] = []
         self._copies: list[tuple[Any, Any]] = []
+        self._joins = False
 
     def real(self, callee: Any, args: list[Any], options: dict[str, Any]) -> _Made:
         """The callee, arguments and keywords to call instead."""
+        self._joins = not self._home and getattr(callee, "__name__", "") == "join"
         deep = 0 if callee is exec or callee is eval else _DEEP  # their dicts are namespaces
-        args = [self._make_value_real(each, deep) for each in args]
-        options = {name: self._make_value_real(each, deep) for name, each in options.items()}
-        if self._large and self._home in _SILENT:
-            large = self._large[0]
-            raise large._too_large(self._home, large._known_length, "give it a slice, context[a:b], or parts in a loop")
+        args = [self.make_value_real(each, deep) for each in args]
+        options = {name: self.make_value_real(each, deep) for name, each in options.items()}
+        if self._large and (self._home in _SILENT or getattr(callee, "__name__", "") == "format"):
+            self.refuse_large(self._home or "format")
         if self._large or self._copies:
             return _call_with_copies, [callee, args, options, self._copies, _note_large(self._large)], {}
         return callee, args, options
 
-    def _make_value_real(self, value: Any, deep: int) -> Any:
+    def refuse_large(self, what: str) -> None:
+        """Raise `ContextTooLarge` where a value that must become real is above the limit."""
+        for large in self._large:
+            if isinstance(large, LazyContainer):
+                raise large._too_large(what)
+            raise large._too_large(what, large._known_length, "give it a slice, context[a:b], or parts in a loop")
+
+    def make_value_real(self, value: Any, deep: int) -> Any:
+        """A value with real texts in it, as deep as so many containers; iterators are used up for what keeps items."""
         kind = type(value)
         if kind not in _SUSPECTS:
             return value
         if kind in _TEXTS:
             return self._real(value)
-        if kind in _SHAPES:
+        if self._joins and deep == _DEEP and (kind in _SHAPES or kind in _ITERATORS):
+            value, kind = list(value), list
+        elif kind in _SHAPES:
             real = value._materialize()
-            return value if real is None else real
+            if real is None:
+                self._large.append(value)
+                return value
+            return real
+        elif kind in _ITERATORS:
+            if self._home not in _SILENT:
+                return value
+            value, kind = list(value), list
         parts = value.values() if kind is dict else value
         if not deep or (_SUSPECTS.isdisjoint(map(type, parts)) and _SUSPECTS.isdisjoint(map(type, _keys(value)))):
             return value
         before = _items(value)
-        after = [self._make_value_real(each, deep - 1) for each in before]
+        after = [self.make_value_real(each, deep - 1) for each in before]
         if "__builtins__" in _keys(value) or not any(map(operator.is_not, before, after)):
             return value
         copy = kind(zip(after[::2], after[1::2], strict=True)) if kind is dict else kind(after)
@@ -236,9 +258,27 @@ def _keys(container: Any) -> Iterable[Any]:
     return container if type(container) is dict else ()
 
 
-def _note_large(large: list[StrLike]) -> str:
+def real_inside(value: Any) -> Any:
+    """A value whose text is wanted: a list, tuple or dict with lazy texts in it becomes one with real ones. Raises
+    `ContextTooLarge` for one above the limit, whose `repr` is no text."""
+    if type(value) not in (list, tuple, dict):
+        return value
+    made = _ForeignCall("")
+    real = made.make_value_real(value, _SHOWN_DEEP)
+    made.refuse_large("the text of a container")
+    return real
+
+
+def is_foreign_object(value: Any) -> bool:
+    """Whether a value is one of a library's own classes."""
+    return _is_foreign(_home_of_owner(type(value), {}))
+
+
+def _note_large(large: list[StrLike | LazyContainer]) -> str:
     if not large:
         return ""
+    if isinstance(large[0], LazyContainer):
+        return str(large[0]._too_large("a real one for it"))
     size = large[0]._known_length
     characters = "many" if size is None else f"{size:,}"
     return (
@@ -276,6 +316,13 @@ def _home_of_function(callee: Any, cell: Mapping[str, Any]) -> str:
     return _top_package(callee.__module__) if wrapped is None else _home(wrapped, cell)
 
 
+def _home_of_method(callee: Any, cell: Mapping[str, Any]) -> str:
+    home = _home(callee.__func__, cell)
+    if home == "collections" and not isinstance(callee.__self__, type):  # `os.environ.get` is that of any mapping
+        return _home_of_owner(type(callee.__self__), cell)
+    return home
+
+
 def _home_of_builtin(callee: Any, cell: Mapping[str, Any]) -> str:
     owner = callee.__self__
     if owner is None or type(owner) is ModuleType:
@@ -286,7 +333,7 @@ def _home_of_builtin(callee: Any, cell: Mapping[str, Any]) -> str:
 _REAL_FUNCTIONS = frozenset(each for each in REAL_BUILTINS if type(each) is BuiltinFunctionType)
 _HOMES: dict[type, Callable[[Any, Mapping[str, Any]], str]] = {
     FunctionType: _home_of_function,
-    MethodType: lambda callee, cell: _home(callee.__func__, cell),
+    MethodType: _home_of_method,
     partial: lambda callee, cell: _home(callee.func, cell),
     _lru_cache_wrapper: lambda callee, cell: _home(callee.__wrapped__, cell),
     BuiltinFunctionType: _home_of_builtin,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable
 from typing import Any
 
-from monocontext.errors import ContextTooLarge
 from monocontext.text.namespace.lazy_values import is_list, is_mapping, is_text, read_whole
+
+_DEEPEST = 200
+"""Levels of nesting in which keys are looked at."""
 
 
 def loads(s: Any, **options: Any) -> Any:
@@ -25,13 +28,26 @@ def load(fp: Any, **options: Any) -> Any:
 
 
 def dumps(obj: Any, *, cls: type[json.JSONEncoder] | None = None, **options: Any) -> str:
-    """`json.dumps`; a lazy text is a value at any depth, up to its limit. As a key it is refused, as by `json`."""
-    return json.dumps(obj, cls=_encoder(cls) if cls else _Encoder, **options)
+    """`json.dumps`; a lazy text is a value or a key at any depth, up to its limit."""
+    return json.dumps(_real_keys(obj), cls=_encoder(cls) if cls else _Encoder, **options)
 
 
 def dump(obj: Any, fp: Any, *, cls: type[json.JSONEncoder] | None = None, **options: Any) -> None:
     """`json.dump`, in the same way."""
-    json.dump(obj, fp, cls=_encoder(cls) if cls else _Encoder, **options)
+    json.dump(_real_keys(obj), fp, cls=_encoder(cls) if cls else _Encoder, **options)
+
+
+def _real_keys(value: Any, within: tuple[int, ...] = ()) -> Any:
+    """The value with a real `str` for each lazy text that is a key; the value itself where none is."""
+    if not isinstance(value, (dict, list, tuple)) or id(value) in within or len(within) > _DEEPEST:
+        return value
+    within = (*within, id(value))
+    if not isinstance(value, dict):
+        items = [_real_keys(item, within) for item in value]
+        return items if any(map(operator.is_not, items, value)) else value
+    made = {(str(key) if is_text(key) else key): _real_keys(item, within) for key, item in value.items()}
+    same = all(map(operator.is_, made, value)) and all(map(operator.is_, made.values(), value.values()))
+    return value if same else made
 
 
 def _encoder(base: type[json.JSONEncoder]) -> type[json.JSONEncoder]:
@@ -46,11 +62,8 @@ def _encoder(base: type[json.JSONEncoder]) -> type[json.JSONEncoder]:
             if is_text(value):
                 return read_whole(value, "json.dumps", "dump parts, context[a:b]")
             if is_list(value) or is_mapping(value):
-                real = value._materialize()
-                if real is not None:
-                    return real
-                raise ContextTooLarge(f"json.dumps of {value!r}: dump a part of it, or item by item")
-            return self._default(value) if self._default else super().default(value)
+                return value._real("json.dumps")
+            return _real_keys(self._default(value) if self._default else super().default(value))
 
     return Encoder
 

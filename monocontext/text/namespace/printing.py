@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from monocontext.text.namespace.foreign_calls import real_inside
 from monocontext.text.namespace.lazy_values import is_list, is_mapping, is_text, pieces, read_head
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def printer(limit: int = PRINT_CHARACTERS) -> Callable[..., None]:
     """
 
     def print(*values: Any, sep: Any = None, end: Any = None, file: Any = None, flush: Any = False) -> None:
+        values = tuple(map(real_inside, values))
         if not any(is_text(value) or is_list(value) or is_mapping(value) for value in values):
             builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
         elif _stores_text(file):
@@ -103,7 +105,7 @@ def _shorten_items(items: LazyList | LazyMapping, limit: int) -> str:
         if room < 0:
             name = _name_of(items)
             more = f"slice to see more: {name}[a:b]" if is_list(items) else f"look up one to see it: {name}[key]"
-            return f"{''.join(parts)[:limit]}\n[the rest of {items!r} omitted; {more}]"
+            return f"{''.join(parts)[:limit]}\n[the rest of {items._short_repr()} omitted; {more}]"
     return "".join(parts)
 
 

@@ -1,11 +1,13 @@
 """Rewrite the code of a cell so that its calls and patterns take lazy values. Pure.
 
     isinstance(x, T)    __monocontext__.call(*__monocontext__.ask(isinstance, x, T))
-    type(x), str(x)     the same
+    type(x), str(x)     the same, and repr(x)
+    f"{x}", "%s" % x    f"{__monocontext__.shown(x)}", which makes texts in lists, tuples and dicts real
     map(str, xs)        map(__monocontext__.map_function(map, str), xs)
     ", ".join(xs)       ", ".join(__monocontext__.join_items(xs))
     x in y              __monocontext__.call(*__monocontext__.sought(x, y)) is True
     x in y.lower()      the same with __monocontext__.searched(y).lower()
+    return x            return __monocontext__.whole(x), in `__str__` and other methods that must return a `str`
     case str(s):        case str(s) | __monocontext__.Text(s):
     case [a, *b]:       case __monocontext__.Items([a, *b]):
     f(x), t[k] = x      see `foreign_calls`; not where the callee takes lazy texts, or no argument can be one
@@ -26,10 +28,12 @@ from typing import TypeVar
 HELPER = "__monocontext__"
 """The global of the namespace that rewritten code calls. Ends in underscores, so that no class mangles it."""
 
-_CHECKED = {"isinstance": 2, "str": 1, "type": 1}
+_CHECKED = {"isinstance": 2, "repr": 1, "str": 1, "type": 1}
 """Builtins whose calls are rewritten, with the number of arguments of their plain form."""
 _CASES = ("casefold", "lower", "upper")
 _CLASSES = {"dict": "Dict", "list": "List", "str": "Text"}
+_TEXT_METHODS = frozenset({"__str__", "__repr__", "__format__", "__fspath__"})
+"""Methods of which C code demands a real `str`."""
 _SKIPPED_FIELDS = frozenset({"annotation", "returns"})
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -51,6 +55,13 @@ def rewrite(tree: ast.Module, takes_lazy: Callable[[str], bool] = lambda name: F
                 _rewrite_target(target)
         elif isinstance(node, ast.Compare):
             _rewrite_in(node)
+        elif isinstance(node, ast.FunctionDef) and node.name in _TEXT_METHODS:
+            _rewrite_returns(node)
+        elif isinstance(node, ast.FormattedValue):
+            if node.format_spec is None:
+                node.value = _shown(node.value)
+        elif isinstance(node, ast.BinOp):
+            _rewrite_format(node)
         elif isinstance(node, ast.match_case):
             node.pattern = _rewrite_pattern(node.pattern)
         for field, value in ast.iter_fields(node):
@@ -99,6 +110,35 @@ def _rewrite_in(compared: ast.Compare) -> None:
             compared.comparators = [_at(compared, ast.Constant(True))]
 
 
+def _rewrite_returns(method: ast.FunctionDef) -> None:
+    """What a method returns, but not the functions in it."""
+    nodes: list[ast.AST] = list(method.body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            node.value = _helper_call("whole", [node.value], node.value)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            nodes.extend(ast.iter_child_nodes(node))
+
+
+def _rewrite_format(made: ast.BinOp) -> None:
+    """`"..." % x`."""
+    match made:
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=ast.Tuple() as right):
+            right.elts = [_shown(each) for each in right.elts]
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=ast.Dict() as right):
+            right.values = [_shown(each) for each in right.values]
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+            made.right = _shown(made.right)
+
+
+def _shown(value: ast.expr) -> ast.expr:
+    """What gives the value to show as text."""
+    if isinstance(value, ast.Starred) or not _may_be_text(value):
+        return value
+    return _helper_call("shown", [value], value)
+
+
 def _rewrite_foreign_call(call: ast.Call, takes_lazy: Callable[[str], bool]) -> None:
     """Rewrite a call whose callee may be foreign, and whose arguments may be texts or contain some."""
     func, named = call.func, any(_may_be_text(keyword.value) for keyword in call.keywords)
@@ -138,7 +178,7 @@ def _rewrite_target(target: ast.expr) -> None:
 def _may_be_text(value: ast.expr) -> bool:
     """Whether it may be a lazy text, or a container with one, as far as its form says."""
     match value:
-        case ast.Constant() | ast.JoinedStr() | ast.Compare() | ast.Lambda() | ast.UnaryOp() | ast.GeneratorExp():
+        case ast.Constant() | ast.JoinedStr() | ast.Compare() | ast.Lambda() | ast.UnaryOp():
             return False
         case ast.BinOp(left=left, right=right):
             numbers = [each.value for each in (left, right) if isinstance(each, ast.Constant)]

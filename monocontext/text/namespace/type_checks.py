@@ -13,7 +13,8 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from monocontext.text.namespace.foreign_calls import Foreign
+from monocontext.text.lazy_kinds import LazyText
+from monocontext.text.namespace.foreign_calls import Foreign, is_foreign_object, real_inside
 from monocontext.text.namespace.lazy_values import is_list, is_mapping, is_small, is_text
 from monocontext.text.str_methods import AT_ONCE, StrLike
 
@@ -33,7 +34,7 @@ class TypeChecks(Foreign):
         elif is_mapping(value):
             passes_for = {}
         else:
-            return callee, *args
+            return (callee, real_inside(value)) if callee is str or callee is repr else (callee, *args)
         if callee is type:
             return type, passes_for
         if callee is isinstance:
@@ -48,6 +49,8 @@ class TypeChecks(Foreign):
         if isinstance(where, str) and is_text(item):
             text: Any = item
             item = str(text[: len(where) + 1])
+        elif is_text(item) and is_foreign_object(where):
+            item = _real_unless_large(item)
         return operator.contains, where, item
 
     @staticmethod
@@ -61,10 +64,18 @@ class TypeChecks(Foreign):
         """The function that `map` is to call in place of `str`."""
         return _str_unless_large if callee is map and function is str else function
 
+    shown: Callable[[Any], Any] = staticmethod(real_inside)
+    """The value to show in an f-string, or by `%`."""
+
+    @staticmethod
+    def whole(value: Any) -> Any:
+        """What a method returns that must return a `str`; above the limit of a lazy text `ContextTooLarge`."""
+        return str(value) if is_text(value) else value
+
     @staticmethod
     def join_items(items: Any) -> Any:
-        """The items for a `str` to join: lazy texts in a list or tuple become real, each up to its limit."""
-        if is_list(items):
+        """The items for a `str` to join: lazy texts become real, each up to its limit."""
+        if is_list(items) or type(items) in LazyText.iterators or type(items) in LazyText.shapes:
             items = list(items)
         if type(items) not in (list, tuple) or not any(is_text(item) for item in items):
             return items
@@ -118,6 +129,11 @@ def _identity(value: object) -> object:
 
 def _str_unless_large(value: Any) -> Any:
     return value if is_text(value) and not is_small(value) else str(value)
+
+
+def _real_unless_large(text: StrLike) -> Any:
+    real = text._materialize()
+    return text if real is None else real
 
 
 def _is_builtin(frame: FrameType, name: str) -> bool:

@@ -22,7 +22,7 @@ from monocontext.text.lazy_lists import LazyList
 from monocontext.text.regex.literals import required_literals
 from monocontext.text.regex.match import Match as Match
 from monocontext.text.regex.pattern import Pattern as Pattern
-from monocontext.text.regex.results import materialize
+from monocontext.text.regex.results import materialize, replacement
 from monocontext.text.str_methods import StrLike
 
 __all__ = [*_re.__all__, "required_literals"]
@@ -84,7 +84,7 @@ def sub(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(string, StrLike):
         count, flags = _options("count", *args, **kwargs)
         return compile(pattern, flags).sub(repl, string, count)
-    return _re.sub(_real(pattern), materialize(repl), string, *args, **kwargs)  # noqa: B034
+    return _re.sub(_real(pattern), replacement(repl), string, *args, **kwargs)  # noqa: B034
 
 
 def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
@@ -92,7 +92,7 @@ def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any
     if isinstance(string, StrLike):
         count, flags = _options("count", *args, **kwargs)
         return compile(pattern, flags).subn(repl, string, count)
-    return _re.subn(_real(pattern), materialize(repl), string, *args, **kwargs)  # noqa: B034
+    return _re.subn(_real(pattern), replacement(repl), string, *args, **kwargs)  # noqa: B034
 
 
 def escape(pattern: Any) -> Any:

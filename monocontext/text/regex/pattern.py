@@ -15,7 +15,7 @@ from monocontext.text.derived import Derived
 from monocontext.text.regex.lazy import FunctionResults, Passes, PatternSplit, Substituted
 from monocontext.text.regex.match import Match, Subject, make_match
 from monocontext.text.regex.plan import Plan, plan, plan_to_end
-from monocontext.text.regex.results import Tally, collect, materialize, split_matches, substitute, template
+from monocontext.text.regex.results import Tally, collect, materialize, replacement, split_matches, substitute, template
 from monocontext.text.regex.rewrite import Marked
 from monocontext.text.regex.stream import Scan, fullmatch_at, match_at
 from monocontext.text.source import OPEN, Span
@@ -160,13 +160,13 @@ class Pattern(metaclass=ABCMeta):
         """The text with matches replaced; reads everything. Above the limit a lazy text, which reads as it is used;
         a function is called for every match at once (one pass), and its results are kept."""
         if not isinstance(string, StrLike):
-            return self._real.sub(materialize(repl), string, count)
+            return self._real.sub(replacement(repl), string, count)
         return self._substitute(repl, string, count)[0]
 
     def subn(self, repl: Any, string: Any, count: int = 0) -> Any:
         """The same with the number of replacements, which costs a pass."""
         if not isinstance(string, StrLike):
-            return self._real.subn(materialize(repl), string, count)
+            return self._real.subn(replacement(repl), string, count)
         text, number = self._substitute(repl, string, count)
         return text, number()
 

@@ -17,6 +17,11 @@ def materialize(value: Any) -> Any:
     return str(value) if isinstance(value, StrLike) else value
 
 
+def replacement(repl: Any) -> Any:
+    """What the real `re` takes in place of a replacement, which may be a lazy text, or a function that gives some."""
+    return (lambda match: materialize(repl(match))) if callable(repl) else materialize(repl)
+
+
 def template(repl: Any, pattern: re.Pattern[str]) -> list[str | int]:
     """A replacement as literals and group numbers in order. Errors are those of `re`, before any text is read.
 

@@ -49,11 +49,12 @@ class TextWindow:
         eager: bool = False,
         only: Candidates | None = None,
         literal: Literal | None = None,
+        searches: bool = False,
     ):
-        """`literal`: what `skip` will be asked for."""
+        """`literal`: what `skip` will be asked for. `searches`: for a match anywhere, not for text in order."""
         self._span = span
         self._stop = stop
-        needles = (literal.text,) if literal else ()
+        needles = (literal.text,) if literal else () if searches else None
         self._windows = span.windows(start, stop, eager=eager, only=only, needles=needles)
         self._next: Window | None = None
         """Where the buffer ends, or after that."""
@@ -173,8 +174,11 @@ class Scan:
         skipping = literal if is_near and plan.is_never_empty and plan.streams and self._only is None else None
         self._skipping = skipping
         """A literal without which text need not be looked at."""
-        self._feed = TextWindow(span, max(0, pos - plan.left), end, eager=eager, only=reading, literal=skipping)
+        self._feed = TextWindow(
+            span, max(0, pos - plan.left), end, eager=eager, only=reading, literal=skipping, searches=narrow
+        )
         self._end = end
+        self._limit = limit
         self._largest = max(limit, WINDOW)
         self._replay = replay
         self._use_stops = plan.stops is not None
@@ -228,6 +232,8 @@ class Scan:
             if is_moving:
                 yield None
                 size = min(2 * size, WINDOW) if size < WINDOW else max(size // 2, WINDOW)
+            elif self.base + len(self.window) - at < size + beyond:
+                continue  # the window was what was there already: now one of the whole size
             elif size >= self._largest:
                 raise self._too_large()
             else:
@@ -270,7 +276,7 @@ class Scan:
             if self.at > at or self._replay is not replay:
                 yield None
                 size = min(2 * size, WINDOW)
-            elif max(size, beyond) >= self._largest:
+            elif min(size, stop - at) + beyond >= self._largest:
                 raise self._too_large()
             elif size < stop - at:
                 size = min(2 * size, self._largest)
@@ -348,7 +354,7 @@ class Scan:
         return self._feed.window(start, self._end - start)
 
     def _too_large(self) -> ContextTooLarge:
-        return too_large(self._plan, self.at, self._largest)
+        return too_large(self._plan, self.at, self._limit)
 
 
 def match_at(plan: Plan, span: Span, limit: int, pos: int, end: int) -> tuple[re.Match[str], int] | None:
@@ -366,7 +372,7 @@ def match_at(plan: Plan, span: Span, limit: int, pos: int, end: int) -> tuple[re
             found = marked.pattern.match(window, first)
             if found is None or found.start(marked.marker) < 0:
                 return (found, base) if found else None
-    raise too_large(plan, pos, max(limit, WINDOW))
+    raise too_large(plan, pos, limit)
 
 
 def fullmatch_at(
@@ -382,7 +388,7 @@ def fullmatch_at(
             return (found, base) if found else None
         if to_end is not None and len(window) - first >= to_end.head and to_end.pattern.match(window, first) is None:
             return None
-    raise too_large(plan, pos, max(limit, WINDOW))
+    raise too_large(plan, pos, limit)
 
 
 def _growing_windows(plan: Plan, span: Span, limit: int, pos: int, end: int) -> Iterator[tuple[str, int, bool]]:
@@ -406,14 +412,16 @@ def _growing_windows(plan: Plan, span: Span, limit: int, pos: int, end: int) -> 
 def check(plan: Plan, characters: int, limit: int) -> None:
     """Raise `ContextTooLarge` for a pattern that cannot be streamed and a text above the limit."""
     if not plan.streams and characters > max(limit, WINDOW):
-        raise too_large(plan, 0, max(limit, WINDOW))
+        raise too_large(plan, 0, limit)
 
 
 def too_large(plan: Plan, at: int, limit: int) -> ContextTooLarge:
     """The error of a pattern that needs more text at once than the limit, with what to write instead."""
     cause = "cannot be decided within" if plan.streams else "cannot be streamed, and the text has more than"
+    tried = f"{limit:,} characters (materialize_limit)"
+    if limit < WINDOW:
+        tried = f"{WINDOW:,} characters (a window; materialize_limit is {limit:,})"
     return ContextTooLarge(
-        f"re: the pattern {plan.real.pattern!r} {cause} {limit:,} characters (materialize_limit) from character "
-        f"{at:,} on: bound its repeats, such as .{{0,10000}}? for .*?, or search a part, "
-        f"such as context[{at}:{at + limit}]"
+        f"re: the pattern {plan.real.pattern!r:.1000} {cause} {tried} from character {at:,} on: bound its repeats, "
+        f"such as .{{0,10000}}? for .*?, or search a part, such as context[{at}:{at + limit}]"
     )
