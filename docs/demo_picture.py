@@ -1,8 +1,8 @@
-"""Draw what the second half of `make demo` does: what the model writes, what it sees, and what is read of 10 GB.
+"""Draw the first act of `make demo`: the code of the model, its output, and what was read of 10 GB.
 
-    python docs/demo_picture.py    # runs it, without latency, and writes docs/plots/demo.svg
+    python docs/demo_picture.py    # runs the act as the demo does, and writes docs/plots/demo.svg
 
-Counts in the picture are those of this run. Colours follow the reader's light or dark theme.
+The figures are those of this run. The picture fits on a phone, and follows the light or dark theme of its reader.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import re
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 from monocontext.testing import SlowStore
-from rlm import RLM, ScriptedLM, Step
-from rlm.cli import demo_large
+from rlm import RLM, Step
+from rlm.cli import demo, demo_large
+from rlm.cli.demo_costs import Cost
 from rlm.trajectory.completion import Completion
 
 PICTURE = Path(__file__).parent / "plots" / "demo.svg"
-WIDTH, MARGIN, LINE = 760, 16, 17
-LETTERS = 92
-"""That a line has room for."""
+WIDTH, MARGIN, LINE = 460, 8, 17
+LETTERS = 58
+"""The letters that a line has room for."""
 STYLE = """
 text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #24292f; white-space: pre }
 .said { font: 13px system-ui, sans-serif; font-weight: 600 }
@@ -31,37 +33,38 @@ text { fill: #e6edf3 } .seen { fill: #9ea7b3 } .bar { fill: #484f58 } .read { fi
 """
 
 
-def run() -> tuple[Completion, list[Step], int, int, int]:
-    """The answer, its turns, characters of the text, GETs and bytes read."""
+def run() -> tuple[Completion, list[Step], Cost, Cost]:
+    """The answer, its turns, and the costs of reading and of a download."""
     store, steps = demo_large.large_log(), list[Step]()
-    rlm = RLM(lm=ScriptedLM(demo_large.TURNS), runner="local", on_step=steps.append)
-    completion, [lazy, everything] = demo_large.ask(rlm, store, SlowStore(store, 0.0), 90e6)
-    return completion, steps, everything.bytes_read, lazy.gets, lazy.bytes_read
+    slow = SlowStore(store, 0.03, bytes_per_second=demo.BYTES_PER_SECOND)
+    with RLM(lm=demo.UnhurriedLM(demo_large.TURNS), on_step=steps.append) as rlm:
+        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, demo.BYTES_PER_SECOND)
+    return completion, steps, lazy, whole
 
 
 def lines_of(steps: Iterable[Step]) -> list[tuple[str, str]]:
     """Lines of the picture, each with its class."""
-    lines = [("said", f"Question: {demo_large.QUESTION}"), ("", "")]
+    lines = [("said", part) for part in wrap(f"Question: {demo_large.QUESTION}", LETTERS)] + [("", "")]
     for step in steps:
         code = step.cells[0].code.strip().splitlines()
         shown = [line for line in re.split(r"\n| {2,}", step.cells[0].result.stdout) if line.strip()]
         lines.append(("said", "The model writes"))
-        lines += [("code", line) for line in code]
+        lines += [("code", part) for line in code for part in wrap(line, LETTERS, subsequent_indent="    ")]
         if shown:
             lines.append(("said", "and sees"))
-            lines += [("seen", line) for line in shown]
+            lines += [("seen", part) for line in shown for part in wrap(line, LETTERS, subsequent_indent="    ")]
         lines.append(("", ""))
     return lines
 
 
 def draw() -> str:
     """The picture as SVG."""
-    completion, steps, size, gets, read = run()
+    completion, steps, lazy, whole = run()
+    size = whole.bytes_read
     drawn, y = [], MARGIN + LINE
     for kind, line in [*lines_of(steps), ("said", f"Answer: {completion.answer}")]:
-        cut = line if len(line) <= LETTERS or kind == "said" else f"{line[: LETTERS - 1]}…"
-        drawn.append(f'<text class="{kind}" x="{MARGIN * 2}" y="{y}">{escape(cut)}</text>' if cut else "")
-        y += LINE if cut else LINE // 2
+        drawn.append(f'<text class="{kind}" x="{MARGIN * 2}" y="{y}">{escape(line)}</text>' if line else "")
+        y += LINE if line else LINE // 2
     y += LINE // 2
     wide = WIDTH - 4 * MARGIN
     drawn.append(f'<rect class="bar" x="{2 * MARGIN}" y="{y}" width="{wide}" height="14" rx="3"/>')
@@ -69,11 +72,16 @@ def draw() -> str:
     for start in sorted({round(2 * MARGIN + start / size * (wide - 3)) for start, _ in ranges}):
         drawn.append(f'<rect class="read" x="{start}" y="{y - 3}" width="3" height="20"/>')
     y += 14 + LINE + 4
-    told = f"A log of {size / 1e9:.0f} GB in a bucket: {gets} GETs, {read / 1e6:.1f} MB read, at the red marks"
-    drawn.append(f'<text class="said" x="{2 * MARGIN}" y="{y}">{told}</text>')
+    told = (
+        f"Read of {size / 1e9:.0f} GB: {lazy.bytes_read / 1e6:.1f} MB in {lazy.gets} requests, at the red marks.",
+        f"Waited for: {lazy.seconds:.2f} s. A download takes {whole.seconds:.0f} s.",
+    )
+    for line in told:
+        drawn.append(f'<text class="said" x="{2 * MARGIN}" y="{y}">{line}</text>')
+        y += LINE
     high = y + MARGIN
     card = f'<rect class="card" x="1" y="1" width="{WIDTH - 2}" height="{high - 2}" rx="8"/>'
-    body = "\n".join([f"<style>{STYLE}</style>", f"<title>{told}</title>", card, *filter(None, drawn)])
+    body = "\n".join([f"<style>{STYLE}</style>", f"<title>{' '.join(told)}</title>", card, *filter(None, drawn)])
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" width="{WIDTH}">\n{body}\n</svg>\n'
 
 

@@ -19,8 +19,8 @@ print(context[:200])
 SEARCH = """I search for the words of the question, and answer with the best passage.
 ```repl
 best = context.search(QUESTION, k=3)
-print([(passage.document, passage.line) for passage in best])
-FINAL(f"{best[0].document}, line {best[0].line}: {best[0].text.strip()}" if best else "nothing found")
+print([passage.place for passage in best])
+FINAL(f"{best[0].place}: {best[0].text.strip()}" if best else "nothing found")
 ```"""
 
 

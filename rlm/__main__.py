@@ -1,5 +1,5 @@
 """`python -m rlm`."""
 
-from rlm.cli.commands import main
+from rlm.cli import main
 
 main()

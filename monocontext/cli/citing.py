@@ -7,9 +7,8 @@ import json
 import re
 from typing import Annotated
 
-import typer
-
 from monocontext.cli.options import S3, Allow, AsJson, options_of
+from monocontext.cli.parameters import Argument
 from monocontext.cli.printing import write_text
 from monocontext.errors import MonocontextError
 
@@ -18,10 +17,8 @@ _MOST_CHARACTERS = 1_000_000
 
 
 def cite(
-    url: Annotated[str, typer.Argument(metavar="URL")],
-    source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="As an answer names it: START-STOP@GENERATION#CHECKSUM.")
-    ],
+    url: Annotated[str, Argument(metavar="URL")],
+    source: Annotated[str, Argument(metavar="SOURCE", help="As an answer names it: START-STOP@GENERATION#CHECKSUM.")],
     allow: Allow = None,
     *,
     s3: S3,

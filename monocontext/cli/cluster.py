@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from monocontext.cli.parameters import Option
 from monocontext.errors import MonocontextError
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 Dask = Annotated[
     str | None,
-    typer.Option("--dask", metavar="ADDRESS", help="Let the workers of this Dask scheduler do it, tcp://host:8786."),
+    Option("--dask", metavar="ADDRESS", help="Let the workers of this Dask scheduler do it, tcp://host:8786."),
 ]
 
 _SECONDS = 10

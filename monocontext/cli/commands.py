@@ -1,92 +1,47 @@
-"""The commands of `monocontext`, put together."""
+"""The commands of `monocontext`: the place of each, and its line in the list. Calling one imports its module."""
 
 from __future__ import annotations
 
-import functools
-import os
-import sys
-from collections.abc import Callable
-from typing import Annotated
-
-import typer
-
 from monocontext import __version__
-from monocontext.cli import (
-    citing,
-    config,
-    hooks,
-    mcp,
-    memory,
-    passages,
-    reading,
-    searching,
-    sessions,
-    upkeep,
-    volume,
-    writing,
-)
-from monocontext.cli.help import add_help, command_group
-from monocontext.cli.options import with_s3_options
-from monocontext.cli.printing import fail
-from monocontext.cli.verbosity import Quiet, Verbose
-from monocontext.errors import MonocontextError
+from monocontext.cli.help import make_program
 
-app = command_group("Texts that live in S3: put them there, look at them, check them.", is_program=True)
-
-
-def _print_version(print_it: bool) -> None:
-    if print_it:
-        print(f"monocontext {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def before(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
-    """Take the options of the program itself."""
-
-
-def _end_when_output_closes(command: Callable[..., None]) -> Callable[..., None]:
-    """End a command with success when the reader of its output stops early, as `head` does; typer would exit with 1."""
-
-    @functools.wraps(command)
-    def run(*args: object, **options: object) -> None:
-        try:
-            command(*args, **options)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-    return run
-
-
-commands = (
-    *(writing.upload, writing.append, writing.index),
-    *(reading.info, reading.cat, reading.ls_documents, citing.cite, searching.grep, passages.search),
-    *(passages.outline, reading.verify),
-    *(upkeep.compact, upkeep.gc),
-    *volume.on_objects,
-)
-for command in commands:
-    app.command()(_end_when_output_closes(with_s3_options(command)))
-for group in (memory, sessions, hooks, volume):
-    for name, of_group in group.commands.items():
-        group.app.command(name)(_end_when_output_closes(with_s3_options(of_group)))
-    app.add_typer(group.app, name=group.__name__.rpartition(".")[2])
-app.add_typer(config.app, name="config")
-app.command()(with_s3_options(mcp.mcp))  # its stdout belongs to the protocol, which closes it
-add_help(app)
-
-
-def main() -> None:
-    """Run the console script. An error that a user can repair is one line and exit 2; a bug keeps its traceback."""
-    try:
-        app()
-    except (MonocontextError, OSError) as error:
-        fail("monocontext", error)
-        sys.exit(2)
+app = make_program("monocontext", __version__, "Texts that live in S3: put them there, look at them, check them.")
+for name, module, about in (
+    ("upload", "writing", "Store texts as a new context at URL."),
+    ("append", "writing", "Add texts at the end of the context at URL, as a new generation."),
+    ("index", "writing", "Make a context at DEST of plain text objects that already lie in S3 (or a directory), "
+     "without copying them."),
+    ("info", "reading", "Describe the context at URL (1 GET; of one above 150 GB 1 more for each directory, 1 TB of "
+     "text)."),
+    ("cat", "reading", "Print the text of the context at URL, or a part of it; streams."),
+    ("ls-documents", "reading", "List the documents of the context at URL: characters, lines, name (1 GET for 4,096 "
+     "documents)."),
+    ("cite", "citing", "Print what a source of an answer names, and whether it still stands in the newest generation "
+     "of URL."),
+    ("grep", "searching", "Print the lines of the context at URL that match PATTERN, reading as little as search "
+     "filters allow."),
+    ("search", "passages", "Print the passages that speak of WORDS, best first, reading as little as search filters "
+     "allow."),
+    ("outline", "passages", "Print what the context at URL is: its size, its documents, and headings out of seven "
+     "places of it."),
+    ("verify", "reading", "Read the whole context at URL and check every checksum, length and count; exit 1 and a "
+     "list on damage."),
+    ("compact", "upkeep", "Store the text of the context at URL in few full objects, as a new generation, if that "
+     "makes fewer."),
+    ("gc", "upkeep", "Remove earlier generations of the context at URL, and what no other one names, after a grace "
+     "period."),
+    ("ls", "volume", "List the objects below URL: size in bytes, time, name (1 LIST a thousand)."),
+    ("put", "volume", "Store files below URL as they are."),
+    ("get", "volume", "Fetch the object at URL, or with a / at its end all objects below it (1 GET each)."),
+    ("rm", "volume", "Remove the object at URL, or with -r everything below it."),
+    ("mcp", "mcp", "Serve texts to programs that speak the Model Context Protocol."),
+):  # fmt: skip
+    app.add_place(name, f"monocontext.cli.{module}:{name.replace('-', '_')}", about)
+for name, about in (
+    ("memory", "Keys and values in a store, shared by agents."),
+    ("sessions", "Sessions of coding agents: upload them without their secrets, list, show and search them."),
+    ("hooks", "Let a coding agent upload its sessions and begin with the team's brief."),
+    ("volume", "Volumes: places for files below MONOCONTEXT_VOLUMES, by the names that an Interpreter takes."),
+    ("config", "Defaults of the commands, from a file of yours; `help config` says what it may hold."),
+):
+    app.add_place(name, f"monocontext.cli.{name}:app", about)

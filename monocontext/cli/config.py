@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 
-from monocontext.cli.help import command_group
+from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import AsJson
 from monocontext.cli.printing import say, say_row
 from monocontext.cli.settings import KEYS, SETTINGS, config_path, hide_secrets, read_config
 
-app = command_group("Defaults of the commands, from a file of yours; `help config` says what it may hold.")
 
-
-@app.command()
 def show(as_json: AsJson = False) -> None:
     """Print each setting, its value, and whether it comes from the environment or the file. Secrets are left out."""
     file = read_config()
@@ -31,7 +28,11 @@ def show(as_json: AsJson = False) -> None:
             say_row(f"{key:<20} {'-' if value is None else value}  ({origin or 'not set'})")
 
 
-@app.command()
 def path() -> None:
     """Print where the file lies, or would."""
     say(str(config_path()))
+
+
+app = CommandGroup(
+    "Defaults of the commands, from a file of yours; `help config` says what it may hold.", {"show": show, "path": path}
+)

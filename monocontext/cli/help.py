@@ -1,27 +1,58 @@
-"""Show the help of commands: by `-h` too, with the whole first sentence of each, and by `help TOPIC`."""
+"""Groups of commands, and their help: by `-h` too, with the whole first sentence of each, and by `help TOPIC`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from monocontext.cli import verbosity
-from monocontext.cli.topics import TOPICS
+from monocontext.cli.parameters import Argument, make_command, make_parameters
 from monocontext.options import nearest
 
-SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 """Settings of a program, which its groups and commands inherit."""
-
 _WHOLE = 1_000
+"""Characters of a command's line in the list of commands."""
 
 
-class CommandGroup(TyperGroup):
-    """A group whose list of commands wraps long lines, which click cuts, and whose members take `verbosity.SHARED`."""
+class CommandGroup(click.Group):
+    """Commands in the order in which they were added, whose members take `verbosity.SHARED`.
+
+    A member may be a place, `MODULE:NAME`, which is imported when the command is called.
+    """
+
+    def __init__(self, about: str, commands: Mapping[str, Callable[..., None]] | None = None) -> None:
+        super().__init__(help=about, context_settings=_SETTINGS, no_args_is_help=True)
+        self._places: dict[str, tuple[str, str]] = {}
+        for name, function in (commands or {}).items():
+            self.add(function, name)
+
+    def add(self, function: Callable[..., None], name: str | None = None, **settings: Any) -> None:
+        """Add the command that calls a function."""
+        from monocontext.cli.options import with_s3_options
+
+        self.add_command(make_command(with_s3_options(function), name, **settings))
+
+    def add_place(self, name: str, place: str, about: str) -> None:
+        """Add the function or group at `place`; `about` is its line in the list of commands."""
+        self._places[name] = place, about
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = {**dict.fromkeys(self._places), **self.commands}
+        return sorted(names, key=lambda name: name == "help")  # it goes last
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command: Any = super().get_command(ctx, cmd_name)
+        if cmd_name in self._places and cmd_name not in self.commands:
+            module, _, name = self._places[cmd_name][0].partition(":")
+            found = getattr(import_module(module), name)
+            if isinstance(found, click.Group):
+                self.add_command(found, cmd_name)
+            else:
+                self.add(found, cmd_name)
+        command = super().get_command(ctx, cmd_name)
         if command:
             taken = {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
             command.params += [
@@ -31,54 +62,78 @@ class CommandGroup(TyperGroup):
             ]
         return command
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        rows = [(name, each.get_short_help_str(_WHOLE)) for name, each in found if each and not each.hidden]
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            ctx.fail(f"no command {args[0]!r}{nearest(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._about(ctx, name)) for name in self.list_commands(ctx)])
+
+    def _about(self, ctx: Any, name: str) -> str:
+        placed = self._places.get(name)
+        return placed[1] if placed else str(self.get_command(ctx, name).get_short_help_str(_WHOLE))
 
 
-def add_help(program: typer.Typer) -> None:
-    """Give a program the command `help`, after its own."""
-    program.command("help", help=f"Explain a command, or a topic: {', '.join(TOPICS)}.")(_help)
+def make_program(name: str, version: str, about: str) -> CommandGroup:
+    """The group of a program's commands, with `help` and the options of the program itself."""
+
+    def print_version(context: click.Context, _: object, wanted: bool) -> None:
+        if wanted:
+            print(f"{name} {version}")
+            context.exit()
+
+    def print_completion(context: click.Context, _: object, shell: str | None) -> None:
+        if shell:
+            from click.shell_completion import get_completion_class
+
+            found: Any = get_completion_class(shell)
+            if found is None:
+                raise click.BadParameter(f"no completion for {shell!r}: there are bash, fish and zsh")
+            print(found(context.command, {}, name, f"_{name.upper()}_COMPLETE").source())
+            context.exit()
+
+    early: dict[str, Any] = {"is_eager": True, "expose_value": False}
+    shells = "Print a script that lets bash, fish or zsh complete words."
+    program = CommandGroup(about)
+    program.name = name
+    program.params = [
+        click.Option(["--version"], is_flag=True, callback=print_version, help="Print the version.", **early),
+        click.Option(["--show-completion"], metavar="SHELL", callback=print_completion, help=shells, **early),
+        *make_parameters(verbosity.options),
+    ]
+    topics = "Explain a command, or a topic: config, credentials, environment, stores."
+    program.add_place("help", f"{__name__}:explain", topics)
+    return program
 
 
-def _complete_help(ctx: typer.Context, incomplete: str) -> list[str]:
-    return [name for name in _explained(ctx.find_root()) if name.startswith(incomplete)]
+def _complete_help(incomplete: str) -> list[str]:
+    return [name for name in _explained(click.get_current_context().find_root()) if name.startswith(incomplete)]
 
 
 def _explained(program: Any) -> list[str]:
+    from monocontext.cli.topics import TOPICS
+
     return [*TOPICS, *program.command.list_commands(program)]
 
 
-def _help(
-    context: typer.Context,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOPIC | COMMAND...]", autocompletion=_complete_help)
-    ] = None,
+def explain(
+    context: click.Context,
+    words: Annotated[list[str] | None, Argument(metavar="[TOPIC | COMMAND...]", autocompletion=_complete_help)] = None,
 ) -> None:
+    """Explain a command, or a topic: config, credentials, environment, stores."""
+    from monocontext.cli.topics import TOPICS
+
     found: Any = context.find_root()
     if words and len(words) == 1 and words[0] in TOPICS:
         print(TOPICS[words[0]])
         return
     for word in words or ():
-        command = found.command.get_command(found, word) if isinstance(found.command, TyperGroup) else None
+        command = found.command.get_command(found, word) if isinstance(found.command, CommandGroup) else None
         if command is None:
             near = nearest(word, _explained(context.find_root())) or f": topics are {', '.join(TOPICS)}"
-            raise typer.BadParameter(f"no command {' '.join(words or ())!r}{near}")
-        found = typer.Context(command, info_name=word, parent=found)
+            raise click.BadParameter(f"no command {' '.join(words or ())!r}{near}")
+        found = click.Context(command, info_name=word, parent=found)
     print(found.get_help())
-
-
-def command_group(about: str, *, is_program: bool = False) -> typer.Typer:
-    """A group of commands with this help text; its errors keep their plain traceback. A program completes in shells."""
-    return typer.Typer(
-        cls=CommandGroup,
-        context_settings=SETTINGS,
-        help=about,
-        no_args_is_help=True,
-        add_completion=is_program,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )

@@ -6,46 +6,45 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
-from monocontext.cli.help import command_group
+from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, check_place, one_of
+from monocontext.cli.parameters import Argument, Option
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
 
-app = command_group("Let a coding agent upload its sessions and begin with the team's brief.")
-
 AgentName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--agent",
         help=f"Whose settings: {' or '.join(settings.AGENTS)}.",
         autocompletion=one_of(*settings.AGENTS),
     ),
 ]
-User = Annotated[bool, typer.Option("--user", help="For all of this user's directories, instead of this one.")]
-Where = Annotated[str | None, typer.Option("--settings", help="Another settings file.")]
-Print = Annotated[bool, typer.Option("--print", help="Print what would be written, and write nothing.")]
+User = Annotated[bool, Option("--user", help="For all of this user's directories, instead of this one.")]
+Where = Annotated[str | None, Option("--settings", help="Another settings file.")]
+Print = Annotated[bool, Option("--print", help="Print what would be written, and write nothing.")]
 
 
 def install(
-    place: Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive.")] = None,
+    place: Annotated[str | None, Argument(metavar="[URL]", help="The archive.")] = None,
     agent: AgentName = "claude-code",
-    url: Annotated[str | None, typer.Option("--url", "--to", help="The archive; by default MONOCONTEXT_URL.")] = None,
-    project: Annotated[str | None, typer.Option(help="Instead of the name of the repository.")] = None,
+    url: Annotated[str | None, Option("--url", "--to", help="The archive; by default MONOCONTEXT_URL.")] = None,
+    project: Annotated[str | None, Option(help="Instead of the name of the repository.")] = None,
     user: User = False,
     file: Where = None,
     show: Print = False,
-    no_skill: Annotated[bool, typer.Option("--no-skill", help="No skill file for uploads on demand.")] = False,
-    no_redact: Annotated[bool, typer.Option("--no-redact", help="Leave secrets in what is uploaded.")] = False,
+    no_skill: Annotated[bool, Option("--no-skill", help="No skill file for uploads on demand.")] = False,
+    no_redact: Annotated[bool, Option("--no-redact", help="Leave secrets in what is uploaded.")] = False,
     compile_after: Annotated[
-        bool, typer.Option("--compile", help="Run `rlm compile` after each upload; needs monocontext-rlm.")
+        bool, Option("--compile", help="Run `rlm compile` after each upload; needs monocontext-rlm.")
     ] = False,
-    max_dollars: Annotated[float, typer.Option(min=0, help="With --compile, what models may cost a run.")] = 1.0,
+    max_dollars: Annotated[float, Option(min=0, help="With --compile, what models may cost a run.")] = 1.0,
     max_dollars_per_day: Annotated[
-        float, typer.Option(min=0, help="With --compile, what they may cost a day, over all machines.")
+        float, Option(min=0, help="With --compile, what they may cost a day, over all machines.")
     ] = 5.0,
-    pattern: Annotated[list[str] | None, typer.Option(help="Regular expression of more secrets.")] = None,
+    pattern: Annotated[list[str] | None, Option(help="Regular expression of more secrets.")] = None,
     *,
     s3: S3,
 ) -> None:
@@ -75,12 +74,12 @@ def install(
         sys.stdout.write(settings.as_text(merged))
         return
     backup = settings.write_settings(path, merged)
-    typer.echo(f"hooks of {of.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
+    click.echo(f"hooks of {of.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
     if not no_skill and not file:
         skill = of.skill_path(Path.cwd(), user)
         skill.parent.mkdir(parents=True, exist_ok=True)
         skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
-        typer.echo(f"skill in {skill}")
+        click.echo(f"skill in {skill}")
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where = None, show: Print = False) -> None:
@@ -94,19 +93,19 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
         return
     backup = settings.write_settings(path, left)
     had = left != before
-    typer.echo(f"no hooks of ours in {path}" + (f" any more (as it was: {backup.name})" if had and backup else ""))
+    click.echo(f"no hooks of ours in {path}" + (f" any more (as it was: {backup.name})" if had and backup else ""))
     skill = of.skill_path(Path.cwd(), user)
     if not file and skill.exists():
         skill.unlink()
         skill.parent.rmdir()
-        typer.echo(f"removed {skill}")
+        click.echo(f"removed {skill}")
 
 
-def run(context: typer.Context) -> None:
+def run(context: click.Context) -> None:
     """Run a hook, for settings written by hand: `hooks run session-end --url URL`; JSON on stdin."""
     from monocontext.sessions.hook import main
 
-    raise typer.Exit(main(context.args))
+    raise click.exceptions.Exit(main(context.args))
 
 
 def _agent(name: str) -> settings.AgentSettings:
@@ -116,5 +115,8 @@ def _agent(name: str) -> settings.AgentSettings:
     return found
 
 
-commands = {"install": install, "uninstall": uninstall}
-app.command("run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run)
+app = CommandGroup(
+    "Let a coding agent upload its sessions and begin with the team's brief.",
+    {"install": install, "uninstall": uninstall},
+)
+app.add(run, "run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

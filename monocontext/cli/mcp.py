@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from monocontext.cli.options import S3, Allow, check_place, options_of
+from monocontext.cli.parameters import Argument, Option
 from monocontext.options import StoreOptions
 
 if TYPE_CHECKING:
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
 
 Contexts = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts, to serve.")
+    list[str] | None, Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts, to serve.")
 ]
-SessionsUrl = Annotated[str | None, typer.Option("--sessions", metavar="URL", help="An archive of sessions.")]
-MemoryUrl = Annotated[str | None, typer.Option("--memory", metavar="URL", help="A memory.")]
-Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instead of stdio.")]
-Host = Annotated[str, typer.Option(help="Address to listen on, with --http.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port, with --http; 0 takes a free one.")]
-Token = Annotated[str | None, typer.Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")]
-NoToken = Annotated[bool, typer.Option("--no-token", help="Require no token; on this machine only.")]
+SessionsUrl = Annotated[str | None, Option("--sessions", metavar="URL", help="An archive of sessions.")]
+MemoryUrl = Annotated[str | None, Option("--memory", metavar="URL", help="A memory.")]
+Http = Annotated[bool, Option("--http", help="Serve streamable HTTP instead of stdio.")]
+Host = Annotated[str, Option(help="Address to listen on, with --http.")]
+Port = Annotated[int, Option(min=0, max=65535, help="Port, with --http; 0 takes a free one.")]
+Token = Annotated[str | None, Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")]
+NoToken = Annotated[bool, Option("--no-token", help="Require no token; on this machine only.")]
 
 
 def mcp(
@@ -64,7 +65,7 @@ def serving(
     for url in urls.values():
         check_place(url, options)
     if not (urls or sessions or memory):
-        raise typer.BadParameter("nothing to serve: name a context, --sessions or --memory")
+        raise click.BadParameter("nothing to serve: name a context, --sessions or --memory")
 
     archive = Sessions.open(sessions, **options_of(sessions, options)) if sessions else None
     kept = Memory.open(memory, **options_of(memory, options)) if memory else None
@@ -109,6 +110,6 @@ def parse_contexts(contexts: list[str]) -> dict[str, str]:
         if not equals or "/" in name or ":" in name:
             name, url = each.rstrip("/").rpartition("/")[2], each
         if not name or name in ("memory", "sessions") or name in found:
-            raise typer.BadParameter(f"{each!r} needs a name of its own: NAME={url}")
+            raise click.BadParameter(f"{each!r} needs a name of its own: NAME={url}")
         found[name] = url
     return found

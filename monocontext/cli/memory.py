@@ -7,32 +7,31 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
-from monocontext.cli.help import command_group
+from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, write_text
 from monocontext.errors import MonocontextError, NotFound
 
 if TYPE_CHECKING:
     from monocontext.memory import Entry, Memory
 
-Url = Annotated[str, typer.Argument(help="The memory: s3://bucket/prefix, or a directory.")]
-Key = Annotated[str, typer.Argument(help="The key, any text.")]
-Below = Annotated[list[str], typer.Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; the memory.")]
-Create = Annotated[bool, typer.Option("--create", help="Make URL where it is a directory that does not exist.")]
-Ttl = Annotated[float | None, typer.Option("--ttl", metavar="SECONDS", help="Lifetime; without it, for ever.")]
-Match = Annotated[str | None, typer.Option("--if-match", metavar="ETAG", help="Only if the entry has this version.")]
+Url = Annotated[str, Argument(help="The memory: s3://bucket/prefix, or a directory.")]
+Key = Annotated[str, Argument(help="The key, any text.")]
+Below = Annotated[list[str], Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; the memory.")]
+Create = Annotated[bool, Option("--create", help="Make URL where it is a directory that does not exist.")]
+Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime; without it, for ever.")]
+Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry has this version.")]
 
 _SCHEMES = ("s3://", "file://", "memory://")
 TOKEN_VARIABLE = "MONOCONTEXT_MEMORY_TOKEN"
-
-app = command_group("Keys and values in a store, shared by agents.")
 
 
 @contextmanager
@@ -60,12 +59,10 @@ def _open_memory(
 
 def put(
     key: Key,
-    value: Annotated[str, typer.Argument(help="The value, or - for stdin.")],
+    value: Annotated[str, Argument(help="The value, or - for stdin.")],
     url: Url,
     ttl: Ttl = None,
-    create: Annotated[
-        bool, typer.Option("--create", help="A new key, never an old one; makes a directory too.")
-    ] = False,
+    create: Annotated[bool, Option("--create", help="A new key, never an old one; makes a directory too.")] = False,
     if_match: Match = None,
     *,
     s3: S3,
@@ -73,7 +70,7 @@ def put(
 ) -> None:
     """Store VALUE under KEY."""
     if create and if_match is not None:
-        raise typer.BadParameter("--create or --if-match, not both")
+        raise click.BadParameter("--create or --if-match, not both")
     if value == "-":
         value = _read_stdin()
     with _open_memory(url, s3, first=key, create=create) as memory:
@@ -112,12 +109,12 @@ def list_(
 
 
 def search(
-    pattern: Annotated[str, typer.Argument(help="A regular expression.")],
+    pattern: Annotated[str, Argument(help="A regular expression.")],
     places: Below,
-    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
-    fixed: Annotated[bool, typer.Option("--fixed-strings", "-F", help="PATTERN is a text.")] = False,
+    ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
+    fixed: Annotated[bool, Option("--fixed-strings", "-F", help="PATTERN is a text.")] = False,
     ranked: Annotated[
-        bool, typer.Option("--ranked", help="PATTERN is words, as of `monocontext search`: ten keys, best first.")
+        bool, Option("--ranked", help="PATTERN is words, as of `monocontext search`: ten keys, best first.")
     ] = False,
     *,
     s3: S3,
@@ -135,13 +132,13 @@ def search(
         try:
             hits = () if ranked else memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
         except (re.error, OverflowError, RecursionError) as error:
-            raise typer.BadParameter(f"not a regular expression: {error}") from None
+            raise click.BadParameter(f"not a regular expression: {error}") from None
         for hit in hits:
             any_found = True
             row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
             write_text(row + "\n")
     if not any_found:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _print_ranked(memory: Memory, words: str, prefix: str, as_json: bool) -> bool:
@@ -183,8 +180,8 @@ def clear(
 
 def purge(
     url: Url,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, until Ctrl-C.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds of --watch.")] = 300.0,
+    watch: Annotated[bool, Option("--watch", help="Go on, until Ctrl-C.")] = False,
+    interval: Annotated[float, Option(min=0.1, help="Seconds between two rounds of --watch.")] = 300.0,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -209,13 +206,13 @@ def purge(
 
 
 def exec_(
-    command: Annotated[str, typer.Argument(help='A command of the protocol, such as "P key value 60"; - for stdin.')],
+    command: Annotated[str, Argument(help='A command of the protocol, such as "P key value 60"; - for stdin.')],
     url: Url,
-    key: Annotated[str | None, typer.Option(help="The key, instead of in the command.")] = None,
-    value: Annotated[str | None, typer.Option(help="The value, with --key.")] = None,
-    ttl: Annotated[str | None, typer.Option(metavar="SECONDS", help="Lifetime, with P.")] = None,
-    if_absent: Annotated[bool, typer.Option("--if-absent", help="With P: only where there is no such key.")] = False,
-    if_match: Annotated[str | None, typer.Option(metavar="ETAG", help="With P: only over this version.")] = None,
+    key: Annotated[str | None, Option(help="The key, instead of in the command.")] = None,
+    value: Annotated[str | None, Option(help="The value, with --key.")] = None,
+    ttl: Annotated[str | None, Option(metavar="SECONDS", help="Lifetime, with P.")] = None,
+    if_absent: Annotated[bool, Option("--if-absent", help="With P: only where there is no such key.")] = False,
+    if_match: Annotated[str | None, Option(metavar="ETAG", help="With P: only over this version.")] = None,
     create: Create = False,
     *,
     s3: S3,
@@ -230,19 +227,19 @@ def exec_(
         reply = MemoryTool(memory).execute(parameters)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
     if not reply["success"]:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def serve(
     url: Url,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8377,
-    token: Annotated[str | None, typer.Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")] = None,
-    no_token: Annotated[bool, typer.Option("--no-token", help="Require no token; on this machine only.")] = False,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8377,
+    token: Annotated[str | None, Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")] = None,
+    no_token: Annotated[bool, Option("--no-token", help="Require no token; on this machine only.")] = False,
     grants: Annotated[
-        str | None, typer.Option(metavar="FILE", help="JSON: more tokens, each with its namespace and rights.")
+        str | None, Option(metavar="FILE", help="JSON: more tokens, each with its namespace and rights.")
     ] = None,
-    sweep: Annotated[float, typer.Option(min=0, help="Seconds between two purges; 0: none.")] = 300.0,
+    sweep: Annotated[float, Option(min=0, help="Seconds between two purges; 0: none.")] = 300.0,
     create: Create = False,
     *,
     s3: S3,
@@ -277,7 +274,7 @@ def serve(
 def _split_prefix(places: list[str]) -> tuple[str, str]:
     """The prefix and the URL of PREFIX URL; the prefix may be missing."""
     if len(places) > 2:
-        raise typer.BadParameter(f"a PREFIX, if any, and then the URL; got {len(places)} arguments")
+        raise click.BadParameter(f"a PREFIX, if any, and then the URL; got {len(places)} arguments")
     return "" if len(places) == 1 else places[0], places[-1]
 
 
@@ -297,7 +294,7 @@ def _read_stdin() -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise typer.BadParameter(f"stdin is not UTF-8 at byte {error.start}") from None
+        raise click.BadParameter(f"stdin is not UTF-8 at byte {error.start}") from None
 
 
 def _printable(key: str) -> str:
@@ -318,7 +315,10 @@ def _facts(entry: Entry) -> dict[str, Any]:
     }
 
 
-commands: dict[str, Callable[..., None]] = {
-    **{"put": put, "get": get, "list": list_, "search": search, "delete": delete},
-    **{"clear": clear, "purge": purge, "exec": exec_, "serve": serve},
-}
+app = CommandGroup(
+    "Keys and values in a store, shared by agents.",
+    {
+        **{"put": put, "get": get, "list": list_, "search": search, "delete": delete},
+        **{"clear": clear, "purge": purge, "exec": exec_, "serve": serve},
+    },
+)

@@ -8,21 +8,20 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Annotated, Any, cast
 
-import typer
+import click
 
+from monocontext.cli.parameters import Option
 from monocontext.cli.settings import from_file
 from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 
-Endpoint = Annotated[str | None, typer.Option(help="S3 server other than AWS; else AWS_ENDPOINT_URL.")]
-Region = Annotated[str | None, typer.Option(help="S3 region, as in the AWS configuration.")]
-Profile = Annotated[str | None, typer.Option(help="Profile of the AWS configuration.")]
-Anonymous = Annotated[bool, typer.Option("--anonymous", help="Sign no request.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Allow = Annotated[
-    list[str] | None, typer.Option(help="A place outside the context that it may read from; may be repeated.")
-]
+Endpoint = Annotated[str | None, Option(help="S3 server other than AWS; else AWS_ENDPOINT_URL.")]
+Region = Annotated[str | None, Option(help="S3 region, as in the AWS configuration.")]
+Profile = Annotated[str | None, Option(help="Profile of the AWS configuration.")]
+Anonymous = Annotated[bool, Option("--anonymous", help="Sign no request.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+Allow = Annotated[list[str] | None, Option(help="A place outside the context that it may read from; may be repeated.")]
 
 
 def one_of(*names: str) -> Callable[[str], list[str]]:
@@ -71,7 +70,7 @@ def with_options(
 
         parameters = [each for p in taken.parameters.values() for each in (options if p.name == name else [p])]
         parameters.sort(key=lambda p: p.kind)
-        run.__signature__ = taken.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads it
+        run.__signature__ = taken.replace(parameters=parameters)  # type: ignore[attr-defined]  # make_command reads it
         return run
 
     return decorate
@@ -101,7 +100,7 @@ def parse_bytes(text: str) -> int:
     """`262144`, `256K`, `16MiB`: powers of 1024."""
     found = _SIZE.fullmatch(text.strip())
     if not found:
-        raise typer.BadParameter(f"not a size: {text!r}; write 262144, 256K or 16M")
+        raise click.BadParameter(f"not a size: {text!r}; write 262144, 256K or 16M")
     return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
 
 
@@ -112,7 +111,7 @@ def parse_seconds(text: str) -> float:
     """`90m`, `36h`, `7d`: a number and its unit."""
     found = _DURATION.fullmatch(text.strip())
     if not found:
-        raise typer.BadParameter(f"not a duration: {text!r}; write 90m, 36h or 7d")
+        raise click.BadParameter(f"not a duration: {text!r}; write 90m, 36h or 7d")
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[found[2].lower()]
 
 
@@ -124,4 +123,4 @@ def parse_range(text: str) -> slice:
             return slice(int(start), int(start) + 1 or None)
         return slice(int(start) if start else None, int(stop) if stop else None)
     except ValueError:
-        raise typer.BadParameter(f"not a range: {text!r}; write START:STOP") from None
+        raise click.BadParameter(f"not a range: {text!r}; write START:STOP") from None

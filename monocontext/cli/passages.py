@@ -7,23 +7,24 @@ import sys
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
+import click
 
 from monocontext.cli.options import S3, Allow, AsJson, options_of
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls
 from monocontext.errors import MonocontextError
 
 
 def search(
-    url: Annotated[str, typer.Argument(metavar="URL")],
+    url: Annotated[str, Argument(metavar="URL")],
     query: Annotated[
         list[str],
-        typer.Argument(metavar="WORDS", help='Words; "a phrase", -word and doc:GLOB count as they do in Python.'),
+        Argument(metavar="WORDS", help='Words; "a phrase", -word and doc:GLOB count as they do in Python.'),
     ],
-    most: Annotated[int, typer.Option("--max-count", "-m", min=1, help="The most passages.")] = 10,
-    max_bytes: Annotated[int | None, typer.Option(min=1, help="Text to look at, in bytes; 64 MiB by default.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(min=0, help="Time to look.")] = None,
-    per_document: Annotated[bool, typer.Option("--per-document", help="Of each document the best passage.")] = False,
+    most: Annotated[int, Option("--max-count", "-m", min=1, help="The most passages.")] = 10,
+    max_bytes: Annotated[int | None, Option(min=1, help="Text to look at, in bytes; 64 MiB by default.")] = None,
+    max_seconds: Annotated[float | None, Option(min=0, help="Time to look.")] = None,
+    per_document: Annotated[bool, Option("--per-document", help="Of each document the best passage.")] = False,
     allow: Allow = None,
     *,
     s3: S3,
@@ -32,33 +33,34 @@ def search(
     """Print the passages that speak of WORDS, best first, reading as little as search filters allow.
 
     Exits with 0 if there is one, 1 if there is none, 2 on errors. With --json one object a passage: `start`, `stop`
-    (characters), `line`, `document`, `score`, `text`.
+    (characters), `line` of the whole text, `document`, `document_line`, `score`, `text`.
     """
     from monocontext.text.monocontext import Monocontext
+    from monocontext.text.search.ranked import search as rank
 
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
-            found = context.search(
-                " ".join(query), k=most, max_bytes=max_bytes, max_seconds=max_seconds, per_document=per_document
-            )
+            found = rank(
+                context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents,
+                per_document=per_document, between=False,
+            )  # fmt: skip
         except ValueError as error:
             raise MonocontextError(str(error)) from None
     for one in found:
         if as_json:
-            print(json.dumps(one._asdict()))
+            print(json.dumps(one._asdict() | {"document_line": one.document_line}))
             continue
-        place = f"{one.document}:{one.line}" if one.document else f"{one.line}"
-        print(escape_controls(f"{place} ({one.score:.1f}, characters {one.start} to {one.stop})"))
+        print(escape_controls(f"{one.place} ({one.score:.1f}, characters {one.start} to {one.stop})"))
         for line in one.text.rstrip("\n").split("\n"):
             print(f"    {escape_controls(line)}")
     if found.note:
         print(f"monocontext: {found.note}", file=sys.stderr)
     if not found:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def outline(
-    url: Annotated[str, typer.Argument(metavar="URL")],
+    url: Annotated[str, Argument(metavar="URL")],
     allow: Allow = None,
     *,
     s3: S3,

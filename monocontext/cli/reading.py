@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import S3, Allow, AsJson, options_of, parse_range
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
 from monocontext.cli.progress import progress_bar
 from monocontext.errors import NotFound
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
     from monocontext.format.documents import Document
     from monocontext.text.monocontext import Monocontext
 
-Url = Annotated[str, typer.Argument(help="The context: s3://bucket/prefix, or a directory.")]
-Generation = Annotated[int | None, typer.Option(help="This generation instead of the newest.")]
+Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
+Generation = Annotated[int | None, Option(help="This generation instead of the newest.")]
 
 
 def info(
@@ -34,11 +36,21 @@ def info(
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.folding import opened
     from monocontext.format.generations import find_root
+    from monocontext.writing.plain import open_plain
     from monocontext.writing.publish import open_store_at
 
     options = options_of(url, s3)
-    with open_store_at(url, options) as store:
-        manifest = opened(find_root(store, generation).manifest, lambda ref: store.get(ref.key).data)
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store_at(url, options))
+        try:
+            found_root = find_root(store, generation).manifest
+        except NotFound:
+            plain = open_plain(url, options) if generation is None else None
+            if plain is None:
+                raise
+            store = stack.enter_context(closing(plain))
+            found_root = find_root(store).manifest
+        manifest = opened(found_root, lambda ref: store.get(ref.key).data)
         place = store.url
     facts: dict[str, Any] = {
         "url": place,
@@ -72,9 +84,14 @@ def info(
 
 def cat(
     url: Url,
-    chars: Annotated[str | None, typer.Option(metavar="A:B", help="Characters A to B, as in context[A:B].")] = None,
-    lines: Annotated[str | None, typer.Option(metavar="A:B", help="Lines A to B, counted from 0.")] = None,
-    document: Annotated[str | None, typer.Option(metavar="NAME", help="This document alone.")] = None,
+    chars: Annotated[str | None, Option(metavar="A:B", help="Characters A to B, as in context[A:B].")] = None,
+    lines: Annotated[
+        str | None,
+        Option(metavar="A:B", help="Lines from A up to B, without B, counted from 1 as `grep -n` does; or line A."),
+    ] = None,
+    document: Annotated[
+        str | None, Option(metavar="NAME", help="This document alone; --lines then count in it.")
+    ] = None,
     generation: Generation = None,
     allow: Allow = None,
     *,
@@ -84,18 +101,18 @@ def cat(
     """Print the text of the context at URL, or a part of it; streams."""
     from monocontext.text.monocontext import Monocontext
 
-    if (chars is not None) + (lines is not None) + (document is not None) > 1:
-        raise typer.BadParameter("--chars, --lines or --document, not two of them")
-    part = parse_range(chars or lines or ":")
+    if chars is not None and not (lines is None and document is None):
+        raise click.BadParameter("--chars goes with neither --lines nor --document")
+    part, wanted = parse_range(chars or ":"), _line_range(lines)
     options = options_of(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
+        view = context.view(part.start, part.stop)
         if document is not None:
             found = _document(context, document)
-            part = slice(found.start, found.stop)
-        if lines:
-            first, last, _ = part.indices(len(context.lines))
-            part = slice(context.span.line_start(first), context.span.line_start(max(first, last)))
-        view = context.view(part.start, part.stop)
+            view = context.view(found.start, found.stop)
+        if wanted is not None:
+            first, last, _ = wanted.indices(len(view.lines))
+            view = view.view(view.span.line_start(first), view.span.line_start(max(first, last)))
         if as_json:
             print(json.dumps({"url": context.url, "generation": context.generation, "text": str(view)}))
             return
@@ -104,18 +121,27 @@ def cat(
         sys.stdout.flush()
 
 
+def _line_range(lines: str | None) -> slice | None:
+    """The lines of `--lines`, from 0."""
+    if lines is None:
+        return None
+    given = parse_range(lines)
+    if 0 in (given.start, given.stop):
+        raise click.BadParameter(f"lines count from 1, or with - from the end: {lines!r}")
+    ends = (end - 1 if end is not None and end > 0 else end for end in (given.start, given.stop))
+    return slice(*ends)
+
+
 def _document(context: Monocontext, name: str) -> Document:
     try:
         return context.documents.record(name)
-    except KeyError:
-        raise NotFound(f"{context.url} holds no document named {name!r}; ls-documents lists them") from None
+    except KeyError as error:
+        raise NotFound(f"{context.url}: {error}; ls-documents lists them") from None
 
 
 def ls_documents(
     url: Url,
-    pattern: Annotated[
-        str, typer.Argument(metavar="[GLOB]", help="Those whose names match, such as 'src/*.py'.")
-    ] = "*",
+    pattern: Annotated[str, Argument(metavar="[GLOB]", help="Those whose names match, such as 'src/*.py'.")] = "*",
     generation: Generation = None,
     *,
     s3: S3,
@@ -168,4 +194,4 @@ def verify(
         read = f"{report.frames:,} frames, {report.text_bytes:,} bytes, {report.filters:,} filters"
         say(f"{report.url}: generation {report.generation}, {read}: {state}")
     if not report.ok:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)

@@ -1,4 +1,4 @@
-"""`grep`: the lines of a context that match, printed as ripgrep prints them."""
+"""`grep`: find the lines of a text that match, document by document, as ripgrep does with files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,25 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from itertools import islice
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.grep_output import (
+    Found,
+    Place,
+    Style,
+    before_cr,
+    print_counts,
+    print_json,
+    print_lines,
+    print_matches,
+    print_names,
+)
 from monocontext.cli.options import S3, Allow, AsJson, options_of
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, wants_colour
 from monocontext.cli.reading import Generation
 from monocontext.cli.source_names import SourceNames
@@ -26,35 +38,43 @@ from monocontext.errors import MonocontextError
 
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
-    from monocontext.text.documents import Documents
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.regex.linewise import Linewise
     from monocontext.text.search.explain import Explanation
     from monocontext.text.search.grep import Hit
 
-Places = Annotated[list[str], typer.Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")]
-Patterns = Annotated[list[str] | None, typer.Option("--regexp", "-e", help="A pattern; may be repeated.")]
-IgnoreCase = Annotated[bool, typer.Option("--ignore-case", "-i", help="Letters match in either case.")]
-Fixed = Annotated[bool, typer.Option("--fixed-strings", "-F", help="Patterns are texts, not regular expressions.")]
-Invert = Annotated[bool, typer.Option("--invert-match", "-v", help="Lines without a match; reads everything.")]
+Places = Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")]
+Patterns = Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; may be repeated.")]
+IgnoreCase = Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")]
+Fixed = Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are texts, not regular expressions.")]
+Invert = Annotated[bool, Option("--invert-match", "-v", help="Lines without a match; reads everything.")]
 Numbers = Annotated[
-    bool | None, typer.Option("--line-number/--no-line-number", "-n/-N", help="Line numbers; usual on a terminal.")
+    bool | None,
+    Option("--line-number/--no-line-number", "-n/-N", help="Line numbers; usual on a terminal, and with names."),
 ]
-Most = Annotated[int | None, typer.Option("--max-count", "-m", min=0, help="End after this many lines.")]
-After = Annotated[int | None, typer.Option("--after-context", "-A", min=0, metavar="N", help="N lines after each.")]
-Before = Annotated[int | None, typer.Option("--before-context", "-B", min=0, metavar="N", help="N lines before each.")]
-Around = Annotated[int, typer.Option("--context", "-C", min=0, metavar="N", help="N lines before and after each.")]
-Count = Annotated[bool, typer.Option("--count", "-c", help="Print how many lines match.")]
-Files = Annotated[bool, typer.Option("--files-with-matches", "-l", help="Print the names of source files that match.")]
-DocumentGlob = Annotated[
-    str | None,
-    typer.Option("--documents", metavar="GLOB", help="Search documents whose names match alone."),
+Names = Annotated[
+    bool | None,
+    Option("--with-filename/--no-filename", "-H/-I", help="Names of documents; usual where there are several."),
 ]
-Only = Annotated[bool, typer.Option("--only-matching", "-o", help="Print each match, not its line.")]
-Header = Annotated[str, typer.Option(help="Line before each source file, as it was uploaded: for -l.")]
-ShowStats = Annotated[bool, typer.Option("--stats", help="Print on stderr what was read.")]
-
-_NUMBER, _MATCH, _PLAIN = "\x1b[32m", "\x1b[1;31m", "\x1b[0m"
+Headings = Annotated[
+    bool | None, Option("--heading/--no-heading", help="Each name once, above its lines; usual on a terminal.")
+]
+Most = Annotated[int | None, Option("--max-count", "-m", min=0, help="End each document after this many lines.")]
+After = Annotated[int | None, Option("--after-context", "-A", min=0, metavar="N", help="N lines after each.")]
+Before = Annotated[int | None, Option("--before-context", "-B", min=0, metavar="N", help="N lines before each.")]
+Around = Annotated[int, Option("--context", "-C", min=0, metavar="N", help="N lines before and after each.")]
+Count = Annotated[bool, Option("--count", "-c", help="Print how many lines match, for each document.")]
+Files = Annotated[bool, Option("--files-with-matches", "-l", help="Print the names of documents that match.")]
+Globs = Annotated[
+    list[str] | None,
+    Option(
+        "--glob", "-g", "--documents", metavar="GLOB",
+        help="Only documents whose names match, or with ! in front do not; may be repeated.",
+    ),
+]  # fmt: skip
+Only = Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")]
+Header = Annotated[str, Option(help="The line before each file in a text without documents: for -l.")]
+ShowStats = Annotated[bool, Option("--stats", help="Print on stderr what was read.")]
 
 
 def grep(
@@ -64,6 +84,8 @@ def grep(
     fixed: Fixed = False,
     invert: Invert = False,
     numbers: Numbers = None,
+    names: Names = None,
+    heading: Headings = None,
     most: Most = None,
     after: After = None,
     before: Before = None,
@@ -71,7 +93,7 @@ def grep(
     count: Count = False,
     files: Files = False,
     only_matching: Only = False,
-    documents: DocumentGlob = None,
+    globs: Globs = None,
     header: Header = HEADER,
     stats: ShowStats = False,
     dask: Dask = None,
@@ -83,14 +105,15 @@ def grep(
 ) -> None:
     """Print the lines of the context at URL that match PATTERN, reading as little as search filters allow.
 
-    Exits with 0 if a line matched, 1 if none did, 2 on errors. With --json one object a line: `offset` (characters),
-    `line_number`, `line`; with -o also `match`.
+    Lines count within their document, and the header lines between documents are not searched. Exits with 0 if a line
+    matched, 1 if none did, 2 on errors. With --json the messages of `rg --json`, whose matches also have `offset`, in
+    characters of the whole text.
     """
     from monocontext.text.monocontext import Monocontext
 
     began = time.monotonic()
     if "{path}" not in header:
-        raise typer.BadParameter(f"--header needs {{path}} where the name stands, as in {HEADER!r}; found {header!r}")
+        raise click.BadParameter(f"--header needs {{path}} where the name stands, as in {HEADER!r}; found {header!r}")
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed)
     options = options_of(url, s3)
@@ -99,35 +122,42 @@ def grep(
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
     ):
         explained = context.explain(list(pattern.patterns)) if stats else None
-        if documents is not None:
-            if invert or executor is not None:
-                raise typer.BadParameter("--documents goes with neither --invert-match nor --dask")
-            found = _hits_in(context, list(pattern.patterns), documents)
-        elif invert:
-            found = _lines_without_match(context, pattern)
+        documents = _Documents(context, url, globs or [])
+        if invert:
+            hits = documents.lines_without_match(pattern)
+        elif globs:
+            if executor is not None:
+                raise click.BadParameter("--glob does not go with --dask")
+            hits = documents.hits(pattern)
         else:
-            found = context.grep(list(pattern.patterns), max_hits=most, executor=executor)
-        hits = _Tally(islice(found, most))
+            limit = most if documents.are_one else None
+            hits = context.grep(list(pattern.patterns), max_hits=limit, executor=executor)
+        found = _Tally(_first_of_each(documents.locate(hits), most))
         is_terminal = sys.stdout.isatty()
-        if files:
-            printed = _file_names(hits, SourceNames(context, header), url, as_json)
+        has_names = not documents.are_one if names is None else names
+        has_numbers = is_terminal or has_names if numbers is None else numbers
+        has_headings = is_terminal if heading is None else heading
+        style = Style(has_names, has_headings, has_numbers, wants_colour(), is_terminal, pattern)
+        near = around if before is None else before, around if after is None else after
+        if files and not context.documents.count:
+            printed = _file_names(found, SourceNames(context, header), url, as_json)
+        elif files:
+            printed = print_names(found, as_json)
         elif count:
-            printed = _count_row(hits, as_json)
+            printed = print_counts(found, style, as_json)
         elif as_json:
-            printed = _json_rows(hits, pattern, only_matching, is_terminal, context.documents)
+            printed = print_json(found, context, pattern, *near, ascii_only=is_terminal)
+        elif only_matching:
+            printed = print_matches(found, style)
         else:
-            has_numbers, has_colour = is_terminal if numbers is None else numbers, wants_colour()
-            style = _Style(has_numbers, has_colour, pattern, is_terminal)
-            if only_matching:
-                printed = (style.match(hit, match) for hit in hits for match in pattern.finditer(hit.line))
-            else:
-                near = around if before is None else before, around if after is None else after
-                printed = (style.line(line) for line in _with_context(context, hits, *near))
+            printed = print_lines(found, context, style, *near)
         _print(printed, is_terminal)
+        if count and not found.count and documents.are_one and not as_json and not has_names:
+            print(0)  # as grep does for one file
         if explained is not None:
             _print_stats(explained, context.stats, time.monotonic() - began)
-    if not hits.count:
-        raise typer.Exit(1)
+    if not found.count:
+        raise click.exceptions.Exit(1)
 
 
 def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[str], str]:
@@ -135,9 +165,9 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     expected = 1 if patterns else 2
     if len(places) != expected:
         arguments = "the URL alone beside -e" if patterns else "PATTERN and URL"
-        raise typer.BadParameter(f"expected {arguments}, got {len(places)} arguments")
+        raise click.BadParameter(f"expected {arguments}, got {len(places)} arguments")
     if not patterns and _is_place(places[0]) and not _is_place(places[1]):
-        raise typer.BadParameter(f"the URL comes last: `monocontext grep {shlex.join(places[::-1])}`")
+        raise click.BadParameter(f"the URL comes last: `monocontext grep {shlex.join(places[::-1])}`")
     return patterns or places[:1], places[-1]
 
 
@@ -158,151 +188,120 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool) -> Li
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are for authors of Python code
-            return compile_query(patterns, ignore_case=ignore_case, fixed=fixed)
+            for pattern in patterns if not fixed else ():
+                re.compile(pattern)  # errors speak of the pattern as it was typed
+            given = patterns if fixed else [before_cr(pattern) for pattern in patterns]
+            return compile_query(given, ignore_case=ignore_case, fixed=fixed)
     except (OverflowError, RecursionError) as error:
         raise MonocontextError(f"not a regular expression: {error} (-F takes it as it is)") from None
     except re.error as error:
         raise MonocontextError(f"not a regular expression: {error.pattern!r}: {error} (-F takes it as it is)") from None
 
 
-def _lines_without_match(context: Monocontext, pattern: Linewise) -> Iterator[Hit]:
-    """The lines that do not match; reads everything."""
-    from monocontext.text.search.grep import Hit
+class _Documents:
+    """The documents of a text that are searched, and the places of hits in them."""
 
-    offset = 0
-    for number, line in enumerate(context.lines, 1):
-        text = line.removesuffix("\n")
-        if not pattern.search(text):
-            yield Hit(offset, number, text)
-        offset += len(line)
+    def __init__(self, context: Monocontext, url: str, globs: list[str]):
+        self._context = context
+        self._documents = context.documents
+        self._whole = Place(url, 0, len(context), 0, context.span.source.reader.describe().bytes)  # type: ignore[attr-defined]
+        self._wanted = [glob for glob in globs if not glob.startswith("!")]
+        self._unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
+
+    @property
+    def are_one(self) -> bool:
+        """Whether no name is needed to tell where a line stands."""
+        return self._documents.count < 2
+
+    def locate(self, hits: Iterable[Hit]) -> Iterator[Found]:
+        """Hits with their places; those in lines between documents are left out."""
+        place: Place | None = None if self._documents.count else self._whole
+        for hit in hits:
+            if self._documents.count and (place is None or hit.offset >= place.stop):
+                start = self._context.span.line_start(hit.line_number - 1)
+                if place is None or start >= place.stop:
+                    place = self._place_at(start)
+            if place is not None:
+                yield Found(place, hit)
+
+    def _place_at(self, character: int) -> Place | None:
+        record = self._documents.at(character)
+        if record is None:
+            return None
+        return Place(record.name, record.start, record.stop, record.first_line, record.bytes)
+
+    def hits(self, pattern: Linewise) -> Iterator[Hit]:
+        """The hits in documents whose names are wanted; neighbours are searched in one go."""
+        for start, stop in self._stretches():
+            yield from self._context.grep(list(pattern.patterns), start=start, stop=stop)
+
+    def lines_without_match(self, pattern: Linewise) -> Iterator[Hit]:
+        """The lines that do not match, in documents whose names are wanted; reads all of these."""
+        from monocontext.text.search.grep import Hit
+
+        stretches = self._stretches() if self._documents.count else iter([(0, len(self._context))])
+        for start, stop in stretches:
+            part = self._context.view(start, stop)
+            offset, number = start, self._context.span.source.line_of(start)
+            for line in part.lines:
+                number += 1
+                text = line.removesuffix("\n")
+                if not pattern.search(text):
+                    yield Hit(offset, number, text)
+                offset += len(line)
+
+    def _stretches(self) -> Iterator[tuple[int, int]]:
+        """Runs of wanted documents that follow each other with nothing but a newline between."""
+        start = stop = -1
+        for record in self._documents.records():
+            if not len(record) or not self._wants(record.name):
+                continue
+            if start >= 0 and record.start > stop + 1:
+                yield start, stop
+                start = -1
+            start, stop = record.start if start < 0 else start, record.stop
+        if start >= 0:
+            yield start, stop
+
+    def _wants(self, name: str) -> bool:
+        is_wanted = not self._wanted or any(_fits(name, glob) for glob in self._wanted)
+        return is_wanted and not any(_fits(name, glob) for glob in self._unwanted)
 
 
-def _hits_in(context: Monocontext, patterns: list[re.Pattern[str]], glob: str) -> Iterator[Hit]:
-    """The hits in documents whose names match; neighbours are searched in one go."""
-    start = stop = -1
-    for record in context.documents.records():
-        if not len(record) or not fnmatchcase(record.name, glob):
-            continue
-        if record.start > stop + 1:
-            if start >= 0:
-                yield from context.grep(patterns, start=start, stop=stop)
-            start = record.start
-        stop = record.stop
-    if start >= 0:
-        yield from context.grep(patterns, start=start, stop=stop)
+def _fits(name: str, glob: str) -> bool:
+    """Whether a glob names a document, as it names a file for ripgrep: one without a / in any folder."""
+    return fnmatchcase(name, glob.removeprefix("/").replace("**/", "*")) or (
+        "/" not in glob and fnmatchcase(name.rpartition("/")[2], glob)
+    )
+
+
+def _first_of_each(found: Iterator[Found], most: int | None) -> Iterator[Found]:
+    """The first hits of each place."""
+    for _, hits in groupby(found, key=lambda each: each.place):
+        yield from islice(hits, most)
 
 
 class _Tally:
-    """An iterator over hits that counts them."""
+    """An iterator that counts what it yields."""
 
-    def __init__(self, hits: Iterator[Hit]):
-        self._hits = hits
+    def __init__(self, found: Iterator[Found]):
+        self._found = found
         self.count = 0
 
-    def __iter__(self) -> Iterator[Hit]:
-        for hit in self._hits:
+    def __iter__(self) -> Iterator[Found]:
+        for each in self._found:
             self.count += 1
-            yield hit
+            yield each
 
 
-# -- what is printed ---------------------------------------------------------------------------------------------------
-
-
-class OutputLine(NamedTuple):
-    """A line to print; number 0 stands for the mark between lines that are not neighbours."""
-
-    number: int
-    text: str
-    is_hit: bool
-
-
-class _Style:
-    """Formats lines: numbers, colours, escapes."""
-
-    def __init__(self, has_numbers: bool, has_colour: bool, pattern: Linewise, is_terminal: bool):
-        self._has_numbers = has_numbers
-        self._has_colour = has_colour
-        self._pattern = pattern
-        self._shown = escape_controls if is_terminal else str
-
-    def line(self, line: OutputLine) -> str:
-        if not line.number:
-            return "--"
-        matches = self._pattern.finditer(line.text) if line.is_hit and self._has_colour else ()
-        text = self._add_colour(line.text, matches)
-        return self._add_number(line.number, text, ":" if line.is_hit else "-")
-
-    def match(self, hit: Hit, match: re.Match[str]) -> str:
-        text = self._shown(match[0])
-        return self._add_number(hit.line_number, f"{_MATCH}{text}{_PLAIN}" if self._has_colour else text, ":")
-
-    def _add_number(self, number: int, text: str, mark: str) -> str:
-        if not self._has_numbers:
-            return text
-        return f"{_NUMBER}{number}{_PLAIN}{mark}{text}" if self._has_colour else f"{number}{mark}{text}"
-
-    def _add_colour(self, text: str, matches: Iterable[re.Match[str]]) -> str:
-        parts, at = [], 0
-        for match in matches:
-            parts.append(f"{self._shown(text[at : match.start()])}{_MATCH}{self._shown(match[0])}{_PLAIN}")
-            at = match.end()
-        return "".join(parts) + self._shown(text[at:])
-
-
-def _with_context(context: Monocontext, hits: Iterable[Hit], before: int, after: int) -> Iterator[OutputLine]:
-    """The hits, and lines before and after them, each once."""
-    last = behind = 0  # numbers of the last yielded line, and of the last line that is due after a hit
-    for hit in hits:
-        number = hit.line_number
-        yield from _lines(context, last + 1, min(behind, number - 1))
-        last = max(last, min(behind, number - 1))
-        first = max(number - before, last + 1)
-        if last and first > last + 1 and (before or after):
-            yield OutputLine(0, "", False)
-        yield from _lines(context, first, number - 1)
-        yield OutputLine(number, hit.line, True)
-        last, behind = number, number + after
-    yield from _lines(context, last + 1, behind)
-
-
-def _lines(context: Monocontext, first: int, last: int) -> Iterator[OutputLine]:
-    """Lines by number, both ends included."""
-    text = context.lines[first - 1 : last] if last >= first else ""
-    if text:
-        for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
-            yield OutputLine(number, line, False)
-
-
-def _file_names(hits: Iterable[Hit], names: SourceNames, url: str, as_json: bool) -> Iterator[str]:
-    """Each source file with a hit, once."""
+def _file_names(found: Iterable[Found], names: SourceNames, url: str, as_json: bool) -> Iterator[str]:
+    """Each file with a hit, once, by the header lines of a text without documents."""
     seen = set()
-    for hit in hits:
-        name = names.at(hit.offset) or url
+    for each in found:
+        name = names.at(each.hit.offset) or url
         if name not in seen:
             seen.add(name)
             yield json.dumps({"path": name}) if as_json else escape_controls(name)
-
-
-def _count_row(hits: Iterable[Hit], as_json: bool) -> Iterator[str]:
-    """The number of hits."""
-    count = sum(1 for _ in hits)
-    yield json.dumps({"count": count}) if as_json else str(count)
-
-
-def _json_rows(
-    hits: Iterable[Hit], pattern: Linewise, only_matching: bool, ascii_only: bool, documents: Documents[Monocontext]
-) -> Iterator[str]:
-    for hit in hits:
-        found = documents.at(hit.offset)
-        name = {"document": found.name} if found else {}
-        if not only_matching:
-            yield json.dumps(hit._asdict() | name, ensure_ascii=ascii_only)
-            continue
-        matches = list(pattern.finditer(hit.line))
-        start = hit.offset - first.start() if (first := pattern.search(hit.line)) else 0
-        for match in matches:
-            row = hit._replace(offset=start + match.start())._asdict()
-            yield json.dumps(row | {"match": match[0]} | name, ensure_ascii=ascii_only)
 
 
 def _print(lines: Iterable[str], at_once: bool) -> None:

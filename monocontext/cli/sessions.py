@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
-from monocontext.cli.help import command_group
+from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, fail, say, say_row
 from monocontext.cli.settings import from_file
 from monocontext.errors import MonocontextError
@@ -25,33 +26,29 @@ if TYPE_CHECKING:
     from monocontext.sessions.upload import Uploaded
 
 
-app = command_group("Sessions of coding agents: upload them without their secrets, list, show and search them.")
-
-To = Annotated[
-    str | None, typer.Option("--to", "--url", help="The archive; else the last argument or MONOCONTEXT_URL.")
-]
-ProjectName = Annotated[str | None, typer.Option("--project", "-p", help="Only this project.")]
-Since = Annotated[str | None, typer.Option(help="Only from this time: 2026-02-14, or with T10:00:00Z.")]
-Until = Annotated[str | None, typer.Option(help="Only up to this time; a day includes all of it.")]
-Place = Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive.")]
+To = Annotated[str | None, Option("--to", "--url", help="The archive; else the last argument or MONOCONTEXT_URL.")]
+ProjectName = Annotated[str | None, Option("--project", "-p", help="Only this project.")]
+Since = Annotated[str | None, Option(help="Only from this time: 2026-02-14, or with T10:00:00Z.")]
+Until = Annotated[str | None, Option(help="Only up to this time; a day includes all of it.")]
+Place = Annotated[str | None, Argument(metavar="[URL]", help="The archive.")]
 
 
 def upload(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; the archive."),
+        Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; the archive."),
     ] = None,
     to: To = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every session on this machine.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, and upload what sessions add.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks of --watch.")] = 10.0,
-    agent: Annotated[str | None, typer.Option(help="Only sessions of this agent; of files, their agent.")] = None,
-    project: Annotated[str | None, typer.Option("--project", "-p", help="Instead of the repository's name.")] = None,
+    everything: Annotated[bool, Option("--all", help="Every session on this machine.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Go on, and upload what sessions add.")] = False,
+    interval: Annotated[float, Option(min=0.1, help="Seconds between two checks of --watch.")] = 10.0,
+    agent: Annotated[str | None, Option(help="Only sessions of this agent; of files, their agent.")] = None,
+    project: Annotated[str | None, Option("--project", "-p", help="Instead of the repository's name.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Send nothing; list what would be sent, and the secrets.")
+        bool, Option("--dry-run", help="Send nothing; list what would be sent, and the secrets.")
     ] = False,
-    no_redact: Annotated[bool, typer.Option("--no-redact", help="Leave secrets in; the archive says so.")] = False,
-    pattern: Annotated[list[str] | None, typer.Option(help="Regular expression of more secrets.")] = None,
+    no_redact: Annotated[bool, Option("--no-redact", help="Leave secrets in; the archive says so.")] = False,
+    pattern: Annotated[list[str] | None, Option(help="Regular expression of more secrets.")] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -83,7 +80,7 @@ def upload(
                 break
             time.sleep(interval)
     if failed:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def list_sessions(
@@ -92,8 +89,8 @@ def list_sessions(
     project: ProjectName = None,
     since: Since = None,
     until: Until = None,
-    branch: Annotated[str | None, typer.Option(help="Only those that ended on this git branch.")] = None,
-    tool: Annotated[str | None, typer.Option(help="Only those that called this tool.")] = None,
+    branch: Annotated[str | None, Option(help="Only those that ended on this git branch.")] = None,
+    tool: Annotated[str | None, Option(help="Only those that called this tool.")] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -113,11 +110,11 @@ def list_sessions(
 
 
 def show(
-    session: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
+    session: Annotated[str, Argument(help="Its id, or the beginning of it.")],
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
-    turn: Annotated[int | None, typer.Option(help="Only this turn.")] = None,
+    turn: Annotated[int | None, Option(help="Only this turn.")] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -138,13 +135,13 @@ def show(
 
 
 def search(
-    keyword: Annotated[str, typer.Argument(help="Text to look for, in any case.")],
+    keyword: Annotated[str, Argument(help="Text to look for, in any case.")],
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
-    most: Annotated[int, typer.Option("--max-count", "-m", min=1, help="End after this many turns or sessions.")] = 50,
+    most: Annotated[int, Option("--max-count", "-m", min=1, help="End after this many turns or sessions.")] = 50,
     ranked: Annotated[
-        bool, typer.Option("--ranked", help="KEYWORD is words, as of `monocontext search`: sessions, best first.")
+        bool, Option("--ranked", help="KEYWORD is words, as of `monocontext search`: sessions, best first.")
     ] = False,
     *,
     s3: S3,
@@ -164,14 +161,14 @@ def search(
                 else:
                     say_row(f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
     if not count:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def index(
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make all of them again.")] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="Make all of them again.")] = False,
     *,
     s3: S3,
 ) -> None:
@@ -189,7 +186,7 @@ def sync(as_json: AsJson = False) -> None:
     left = work(time.time(), log, (lambda report: _print_report(report, True)) if as_json else None)
     if left:
         fail("monocontext", f"{left} uploads are kept for later")
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def status(place: Place = None, to: To = None, project: ProjectName = None, *, s3: S3, as_json: AsJson = False) -> None:
@@ -301,5 +298,15 @@ def _around(text: str, keyword: str) -> str:
     return " ".join(text[max(0, at - 60) : at + 140].split())
 
 
-commands = {"upload": upload, "status": status, "list": list_sessions, "show": show, "search": search, "index": index,
-            "sync": sync}  # fmt: skip
+app = CommandGroup(
+    "Sessions of coding agents: upload them without their secrets, list, show and search them.",
+    {
+        "upload": upload,
+        "status": status,
+        "list": list_sessions,
+        "show": show,
+        "search": search,
+        "index": index,
+        "sync": sync,
+    },
+)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import typer
+import click
 
 from monocontext.errors import MonocontextError
 from monocontext.options import nearest
@@ -79,7 +79,7 @@ def config_path() -> Path:
 
     A folder that is empty or relative counts as unset. Without a home the path stays relative, and nothing reads it.
     """
-    folder = typer.get_app_dir("monocontext")
+    folder = click.get_app_dir("monocontext")
     if not Path(folder).is_absolute():
         folder = os.path.expanduser("~/.config/monocontext")
     return Path(folder) / "config.toml"

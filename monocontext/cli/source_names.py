@@ -1,4 +1,4 @@
-"""Find the source file of a place in a context: its document, or the file that the last header line before it names."""
+"""Find the source file of a place in a text without documents: the one that the last header line before it names."""
 
 from __future__ import annotations
 
@@ -22,19 +22,14 @@ class SourceNames:
         self._before, _, after = form.partition("{path}")
         self._form = re.compile(f"{re.escape(self._before)}(.+){re.escape(after)}")
         self._context = context
-        self._documents = context.documents
         self._at: int | None = None
         """The last place that was looked up."""
         self._name: str | None = None
         """The file of that place."""
 
     def at(self, place: int) -> str | None:
-        """The document of a character, or the next one, whose header it is in (at most 1 GET). Of a context without
-        documents the file by its header, None before the first one (GETs: of the frames between the header and it)."""
-        table = self._documents.table
-        if table.count:
-            [number] = table.first_ending_after([place])
-            return table.document(number).name if number < table.count else None
+        """The file of a character by its header, None before the first one (GETs: of the frames between the header and
+        the character)."""
         if self._at is None:
             self._at = 0
             self._name = self._header(0) if self._context.startswith(self._before) else None

@@ -6,8 +6,6 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from monocontext.cli.options import (
     S3,
     Allow,
@@ -16,19 +14,20 @@ from monocontext.cli.options import (
     parse_bytes,
     parse_seconds,
 )
+from monocontext.cli.parameters import Option
 from monocontext.cli.printing import note, say
 from monocontext.cli.progress import progress_bar
 from monocontext.cli.reading import Url
 from monocontext.cli.writing import NoFilters, Segments, print_root, usage_errors
 
 FrameBytes = Annotated[
-    int | None, typer.Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame; else as in the context.")
+    int | None, Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame; else as in the context.")
 ]
 
 
 def compact(
     url: Url,
-    segment_bytes: Segments = "16M",  # type: ignore[assignment]  # typer parses defaults too
+    segment_bytes: Segments = "16M",  # type: ignore[assignment]  # defaults are parsed, too
     frame_bytes: FrameBytes = None,
     no_filters: NoFilters = False,
     allow: Allow = None,
@@ -56,9 +55,9 @@ def compact(
 def gc(
     url: Url,
     older_than: Annotated[
-        float, typer.Option(parser=parse_seconds, metavar="DURATION", help="Grace period, such as 36h or 7d.")
+        float, Option(parser=parse_seconds, metavar="DURATION", help="Grace period, such as 36h or 7d.")
     ] = "7d",  # type: ignore[assignment]
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; report what would be removed.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Remove nothing; report what would be removed.")] = False,
     *,
     s3: S3,
     as_json: AsJson = False,

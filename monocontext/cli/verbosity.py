@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
+from monocontext.cli.parameters import Option
 from monocontext.cli.printing import hush, say
 
 if TYPE_CHECKING:
@@ -17,14 +18,14 @@ _handler: logging.Handler | None = None
 """Prints the records of our loggers, with `--verbose`; without it nothing imports `logging`."""
 
 
-def _take_quiet(context: typer.Context, wanted: bool) -> bool:
+def _take_quiet(context: click.Context, wanted: bool) -> bool:
     """Remember it. The program's own option comes first, and forgets what was said to an earlier one."""
     if wanted or context.parent is None:
         hush(wanted)
     return wanted
 
 
-def _take_verbose(context: typer.Context, wanted: bool) -> bool:
+def _take_verbose(context: click.Context, wanted: bool) -> bool:
     global _handler
     if wanted and _handler is None:
         _handler = _print_logs()
@@ -56,16 +57,20 @@ def _print_logs() -> logging.Handler:
     return lines
 
 
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", callback=_take_quiet, expose_value=False, help="No remarks and no progress on stderr."),
-]
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose", callback=_take_verbose, expose_value=False, help="Print on stderr what happens on the way."
-    ),
-]
+def options(
+    quiet: Annotated[
+        bool, Option("--quiet", callback=_take_quiet, expose_value=False, help="No remarks and no progress on stderr.")
+    ] = False,
+    verbose: Annotated[
+        bool,
+        Option(
+            "--verbose", callback=_take_verbose, expose_value=False, help="Print on stderr what happens on the way."
+        ),
+    ] = False,
+) -> None:
+    """The options of both programs."""
+
+
 SHARED = ("quiet", "verbose")
 """Options of a program that each of its commands takes, too."""
 

@@ -11,10 +11,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
-from monocontext.cli.help import command_group
+from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.settings import from_file
 from monocontext.cli.writing import FollowLinks
@@ -27,13 +28,11 @@ from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
 _NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
 """What a file system says of a key that it cannot hold as a path."""
 
-app = command_group("Volumes: places for files below MONOCONTEXT_VOLUMES, by the names that an Interpreter takes.")
-
-Place = Annotated[str, typer.Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
+Place = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
 Object = Annotated[
-    str, typer.Argument(help="An object (s3://bucket/prefix/name, VOLUME/name), or a place when it ends in /.")
+    str, Argument(help="An object (s3://bucket/prefix/name, VOLUME/name), or a place when it ends in /.")
 ]
-VolumeName = Annotated[str, typer.Argument(metavar="NAME", help="The name of a volume.")]
+VolumeName = Annotated[str, Argument(metavar="NAME", help="The name of a volume.")]
 
 
 @contextmanager
@@ -94,22 +93,20 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
 
 
 def put(
-    sources: Annotated[
-        list[str], typer.Argument(metavar="FILE... URL", help="Files, directories or - for stdin; URL.")
-    ],
+    sources: Annotated[list[str], Argument(metavar="FILE... URL", help="Files, directories or - for stdin; URL.")],
     *,
     s3: S3,
-    create: Annotated[bool, typer.Option("--create", help="Refuse where there is an object already.")] = False,
+    create: Annotated[bool, Option("--create", help="Refuse where there is an object already.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
     """Store files below URL as they are. One FILE and a URL that does not end in / name the object itself."""
     *names, url = sources
     if not names:
-        raise typer.BadParameter(f"one or more files and then a URL; only {url!r} was given")
+        raise click.BadParameter(f"one or more files and then a URL; only {url!r} was given")
     url = _place(url, s3)
     single = len(names) == 1 and not url.endswith("/") and not Path(names[0]).expanduser().is_dir()
     if (names != ["-"] and "-" in names) or (names == ["-"] and not single):
-        raise typer.BadParameter("stdin takes the URL of one object")
+        raise click.BadParameter("stdin takes the URL of one object")
     root, key = split_object(url) if single else (url, "")
     with _open_store(root, s3) as store:
         for name, data in [(key, _read_file(names[0]))] if single else _read_files(names, follow_links):
@@ -146,16 +143,16 @@ def _read_files(names: list[str], follow_links: bool) -> Iterator[tuple[str, byt
 
 def get(
     url: Object,
-    target: Annotated[str, typer.Argument(help="File or directory to write; - for stdout.")] = "-",
+    target: Annotated[str, Argument(help="File or directory to write; - for stdout.")] = "-",
     *,
     s3: S3,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    force: Annotated[bool, Option("--force", help="Write over files that are there.")] = False,
 ) -> None:
     """Fetch the object at URL, or with a / at its end all objects below it (1 GET each)."""
     url = _place(url, s3)
     if url.endswith("/"):
         if target == "-":
-            raise typer.BadParameter("a place is fetched into a directory: name one")
+            raise click.BadParameter("a place is fetched into a directory: name one")
         with _open_store(url, s3) as store:
             _fetch_all(store, Path(target).expanduser(), force)
         return
@@ -194,7 +191,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
         raise NotFound(f"nothing below {store.url}")
     if failed:
         note(f"{store.url}: {failed:,} not fetched")
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _check_inside(path: Path, base: Path) -> None:
@@ -211,7 +208,7 @@ def _write(path: Path, data: bytes, force: bool) -> None:
 
 def rm(
     url: Object,
-    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Everything below URL.")] = False,
+    recursive: Annotated[bool, Option("--recursive", "-r", help="Everything below URL.")] = False,
     *,
     s3: S3,
 ) -> None:
@@ -225,7 +222,7 @@ def rm(
                 store.delete(key)
             say(f"{store.url}: removed {len(keys):,}")
             if _note_left_out(store, left_out, markers=True):
-                raise typer.Exit(1)
+                raise click.exceptions.Exit(1)
         return
     root, key = split_object(url)
     with _open_store(root, s3) as store:
@@ -268,8 +265,10 @@ def remove(name: VolumeName, *, s3: S3) -> None:
         left_out = list[str]()
         say(f"{store.url.rstrip('/')}/{name}: removed {volumes.remove(name, left_out):,}")
         if _note_left_out(store, left_out, markers=True):
-            raise typer.Exit(1)
+            raise click.exceptions.Exit(1)
 
 
-on_objects = (ls, put, get, rm)
-commands = {"list": list_volumes, "create": create, "rm": remove}
+app = CommandGroup(
+    "Volumes: places for files below MONOCONTEXT_VOLUMES, by the names that an Interpreter takes.",
+    {"list": list_volumes, "create": create, "rm": remove},
+)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
-import typer
+import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import (
@@ -23,7 +23,8 @@ from monocontext.cli.options import (
     parse_seconds,
     with_options,
 )
-from monocontext.cli.printing import note, say
+from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.printing import note, remark, say
 from monocontext.cli.progress import progress_bar, total_bytes
 from monocontext.options import StoreOptions
 
@@ -34,36 +35,35 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from monocontext.writing.tables import Kind
 
-Places = Annotated[list[str], typer.Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then URL.")]
-Frames = Annotated[int, typer.Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame: what one zoom reads.")]
-Segments = Annotated[int, typer.Option(parser=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
-Encoding = Annotated[str, typer.Option(help="Encoding of the sources.")]
+Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then URL.")]
+Frames = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame: what one zoom reads.")]
+Segments = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
+Encoding = Annotated[str, Option(help="Encoding of the sources.")]
 Errors = Annotated[
     str,
-    typer.Option(
-        help="What is not text: strict refuses it, replace puts U+FFFD.", autocompletion=one_of("strict", "replace")
+    Option(
+        help="What is not text: strict refuses it, replace puts U+FFFD, skip leaves such files out.",
+        autocompletion=one_of("strict", "replace", "skip"),
     ),
 ]
-Header = Annotated[str, typer.Option(help="Line before each file of a directory; empty for none.")]
-Globs = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Files of a directory; may be repeated.")]
-FollowLinks = Annotated[
-    bool, typer.Option("--follow-links", help="Take what links in a directory lead to, also outside it.")
-]
+Header = Annotated[str, Option(help="Line before each file of a directory; empty for none.")]
+Globs = Annotated[list[str] | None, Option(metavar="GLOB", help="Files of a directory; may be repeated.")]
+FollowLinks = Annotated[bool, Option("--follow-links", help="Take what links in a directory lead to, also outside it.")]
 Tables = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--documents",
         metavar="KIND",
         help="Files are tables, each row a document: jsonl, csv or parquet.",
         autocompletion=one_of("jsonl", "csv", "parquet"),
     ),
 ]
-TextField = Annotated[str, typer.Option(metavar="FIELD", help="With --documents: the field that holds the text.")]
+TextField = Annotated[str, Option(metavar="FIELD", help="With --documents: the field that holds the text.")]
 NameField = Annotated[
-    str | None, typer.Option(metavar="FIELD", help="With --documents: the field with the name; else its number.")
+    str | None, Option(metavar="FIELD", help="With --documents: the field with the name; else its number.")
 ]
-Unique = Annotated[bool, typer.Option("--unique", help="With --documents: refuse two rows with one name.")]
-NoFilters = Annotated[bool, typer.Option("--no-filters", help="Write no search filters.")]
+Unique = Annotated[bool, Option("--unique", help="With --documents: refuse two rows with one name.")]
+NoFilters = Annotated[bool, Option("--no-filters", help="Write no search filters.")]
 
 HEADER = "=== FILE: {path} ==="
 
@@ -71,7 +71,7 @@ HEADER = "=== FILE: {path} ==="
 class Inputs(NamedTuple):
     """How a command reads its sources."""
 
-    read: Callable[[list[str]], Iterator[Source]]
+    read: Callable[[list[str]], Iterable[Source]]
     folders: dict[str, Any]
     """Keywords of `publish` and `append`."""
 
@@ -99,9 +99,8 @@ def input_options(
         "follow_links": follow_links,
         "note": note,
     }
-    return Inputs(
-        partial(_sources, tables=tables, text_field=text_field, name_field=name_field, unique=unique), folders
-    )
+    fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
+    return Inputs(partial(_sources, tables=tables, fields=fields, unique=unique), folders)
 
 
 with_inputs = with_options("inputs", input_options)
@@ -110,12 +109,12 @@ with_inputs = with_options("inputs", input_options)
 @with_inputs
 def upload(
     places: Places,
-    frame_bytes: Frames = "256K",  # type: ignore[assignment]  # typer parses defaults too
+    frame_bytes: Frames = "256K",  # type: ignore[assignment]  # defaults are parsed, too
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
     codec: Annotated[
-        str, typer.Option(help="zstd, or raw: segments stay plain text.", autocompletion=one_of("zstd", "raw"))
+        str, Option(help="zstd, or raw: segments stay plain text.", autocompletion=one_of("zstd", "raw"))
     ] = "zstd",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace the text of a context that is there.")] = False,
     no_filters: NoFilters = False,
     dask: Dask = None,
     *,
@@ -155,7 +154,7 @@ def append(
     no_filters: NoFilters = False,
     drop_older_than: Annotated[
         float | None,
-        typer.Option(
+        Option(
             parser=parse_seconds,
             metavar="DURATION",
             help="Also remove some generations superseded so long ago, as 7d",
@@ -191,16 +190,14 @@ def append(
 
 
 def index(
-    places: Annotated[list[str], typer.Argument(metavar="SRC... DEST", help="Objects or places that hold some; DEST.")],
+    places: Annotated[list[str], Argument(metavar="SRC... DEST", help="Objects or places that hold some; DEST.")],
     filters: Annotated[
         bool | None,
-        typer.Option(
-            "--filters/--no-filters", help="Write search filters; with DEST alone, a context, add them to it."
-        ),
+        Option("--filters/--no-filters", help="Write search filters; with DEST alone, a context, add them to it."),
     ] = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="With --filters: make all filters again.")] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="With --filters: make all filters again.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
-    replace: Annotated[bool, typer.Option("--replace", help="Replace the text of a context that is there.")] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace the text of a context that is there.")] = False,
     allow: Allow = None,
     *,
     s3: S3,
@@ -215,7 +212,7 @@ def index(
 
     if filters and len(places) == 1:
         if replace:
-            raise typer.BadParameter("--filters without sources replaces nothing")
+            raise click.BadParameter("--filters without sources replaces nothing")
         options = options_of(places[0], s3)
         with progress_bar("index --filters", None) as show:
             manifest = add_filters(places[0], rebuild=rebuild, allow=allow or (), progress=show, store_options=options)
@@ -239,43 +236,47 @@ def index(
 def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, StoreOptions]:
     *sources, url = places
     if not sources:
-        raise typer.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
+        raise click.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
     return sources, url, options_of(url, options)
 
 
-def _sources(
-    names: list[str], tables: str | None, text_field: str, name_field: str | None, unique: bool
-) -> Iterator[Source]:
-    from monocontext.writing.documents import documents
-    from monocontext.writing.tables import KINDS, table_documents
+def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:
+    from monocontext.writing.tables import KINDS
 
     if tables is not None and tables not in KINDS:
         raise ValueError(f"--documents takes {', '.join(KINDS)}, not {tables!r}")
-    if tables is None and (unique or name_field is not None or text_field != "text"):
+    if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
         raise ValueError("--text-field, --name-field and --unique go with --documents")
-    for name in names:
-        if tables is not None:
-            path = Path(name).expanduser()
-            rows = table_documents(path, cast("Kind", tables), text_field=text_field, name_field=name_field)
-            yield documents(rows, unique=unique)
-        elif name == "-":
-            from monocontext.writing.inputs import PIECE_BYTES
+    paths = [name if name == "-" else Path(name).expanduser() for name in names]
+    if tables is None and "-" not in names:
+        return cast("list[Source]", paths)  # a list, so that documents of one name are told apart
+    return _stream(paths, cast("Kind | None", tables), fields, unique)
 
+
+def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any], unique: bool) -> Iterator[Source]:
+    from monocontext.writing.documents import documents
+    from monocontext.writing.inputs import PIECE_BYTES
+    from monocontext.writing.tables import table_documents
+
+    for path in paths:
+        if tables is not None:
+            yield documents(table_documents(path, tables, **fields), unique=unique)
+        elif isinstance(path, Path):
+            yield path
+        else:
             while data := sys.stdin.buffer.read(PIECE_BYTES):
                 yield data
-        else:
-            yield Path(name).expanduser()
 
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn a `ValueError` about the value of an option into typer's usage error."""
+    """Turn a `ValueError` about the value of an option into click's usage error."""
     try:
         yield
     except ValueError as error:
         if type(error) is not ValueError:  # ours, such as `InvalidText`, are not about options
             raise
-        raise typer.BadParameter(str(error)) from error
+        raise click.BadParameter(str(error)) from error
 
 
 def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
@@ -283,6 +284,8 @@ def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
         fields = ("generation", "characters", "text_bytes", "lines", "frames", "stored_bytes")
         print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))
         return
+    if not manifest.characters:
+        remark(f"note: {url} is an empty text: its sources hold none")
     share = f", {100 * manifest.stored_bytes / manifest.text_bytes:.0f} % of the text" if manifest.text_bytes else ""
     say(
         f"{url}: generation {manifest.generation}, {manifest.characters:,} characters in {manifest.lines:,} lines, "

@@ -50,7 +50,9 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     except NotFound:
         found = _read_newest_listed(store)  # raises its own error where even the bucket is missing
         if found is None:
-            raise NotFound(f"no context at {store.url} (no {ROOT_KEY} there)") from None
+            raise NotFound(
+                f"no context at {store.url}: `monocontext upload SOURCE... {store.url}` stores one there"
+            ) from None
         return found._replace(gets=found.gets + 1)
 
 

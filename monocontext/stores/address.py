@@ -13,6 +13,8 @@ Scheme = str
 """`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+` and a protocol."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+_SLIP = re.compile(r"(?:(s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):")
+"""`s3:bucket/key`, or the ARN of a bucket."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 """A drive, or a share of the network."""
 _PLACES = {
@@ -60,6 +62,8 @@ def parse(url: str | os.PathLike[str]) -> Address:
         return _windows_directory(text, text)
     found = None if isinstance(url, os.PathLike) else _SCHEME.match(text)
     if found is None:
+        if isinstance(url, str) and (slip := _SLIP.match(text)):
+            raise InvalidUrl(f"not a place: {text!r}; did you mean {slip[1] or 's3'}://{text[slip.end() :]}?")
         return _directory(os.path.expanduser(text))
     scheme, rest = found[1].lower(), text[found.end() - 1 :]
     if scheme == "file":

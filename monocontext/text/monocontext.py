@@ -19,7 +19,7 @@ from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
-from monocontext.errors import NotAContext, NotPicklable
+from monocontext.errors import AccessDenied, InvalidUrl, NotAContext, NotFound, NotPicklable
 from monocontext.options import StoreOptions, check_seconds, takes, whole
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
@@ -54,10 +54,13 @@ SPARSE_STEP = 1 << 19
 where each character is asked for by itself."""
 
 _COLD = (0, 0, b"")
+_INTERNAL = frozenset({"kinds", "repl_namespace", "reads_since", "serve", "shapes", "span", "suspects"})
 
 
 class Monocontext(StrLike, Sequence[str]):
-    """A text of any size, read where the code looks. Immutable, safe for use by many threads.
+    """A text in a bucket that behaves as a `str`: `context = Monocontext.open("s3://bucket/prefix")`.
+
+    It may have any size, and is read where the code looks. Immutable, safe for use by many threads.
 
     Offsets, lengths and slices count characters (code points), as those of `str`. `ctx.lines` addresses the same text
     by line. Costs below are GETs with nothing cached; what is cached costs none. An index page covers 1 GB of text and
@@ -104,7 +107,15 @@ class Monocontext(StrLike, Sequence[str]):
         from monocontext.text.deeprecurse import DeepRecurseLines, open_deeprecurse
 
         Monocontext.register(DeepRecurseLines)  # pyright: ignore[reportAttributeAccessIssue] - Sequence is an ABC
-        return open_deeprecurse(cls.open, bucket, prefix, manifest_name, region, encoding, errors, client, options)
+        try:
+            return open_deeprecurse(cls.open, bucket, prefix, manifest_name, region, encoding, errors, client, options)
+        except (AccessDenied, InvalidUrl, NotFound) as error:
+            if prefix:
+                raise
+            raise type(error)(
+                f"Monocontext({bucket[:40]!r}) opens the bucket of that name ({error}); for the text of a str say "
+                f"publish(text, 'memory://name') and Monocontext.open('memory://name')"
+            ) from None
 
     @OpenOrFile
     @classmethod
@@ -129,6 +140,9 @@ class Monocontext(StrLike, Sequence[str]):
         **store_options: Unpack[StoreOptions],
     ) -> Monocontext | LineView | DocumentList | DocumentDict:
         """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET, for its root).
+
+        A plain file or folder of this machine is read as it is: up to 8 MiB into memory, a larger one once, into a
+        cache folder of the user. A plain object is read once for its index (`writing.plain`).
 
         - `unit="lines"`: the same text addressed by line, `ctx.lines`; also opens a DeepRecurse manifest
         - `shape="list"`, `"dict"`: the documents of the context as a lazy `list` of texts, or a lazy `dict` of names to
@@ -183,12 +197,19 @@ class Monocontext(StrLike, Sequence[str]):
         )
         try:
             reader = opened.reader(generation)
-        except NotAContext:
-            if unit == "lines":
+        except NotFound as error:
+            if unit == "lines" and isinstance(error, NotAContext):
                 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
                 return open_deeprecurse_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
-            raise
+            if not isinstance(url, str | os.PathLike) or generation is not None:
+                raise
+            from monocontext.writing.plain import open_plain
+
+            if (plain := open_plain(url, store_options)) is None:
+                raise
+            opened.store = plain
+            reader = opened.reader()
         text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
             reader.preload()
@@ -395,6 +416,7 @@ class Monocontext(StrLike, Sequence[str]):
         """Characters from the last to the first, streamed."""
         return iterate(self.span, reverse=True)
 
+    @takes()
     def chunks(self, characters: int = 100_000) -> Iterator[str]:
         """The text in order in real `str` pieces of at most `characters`, fetched ahead of the caller.
 
@@ -424,6 +446,18 @@ class Monocontext(StrLike, Sequence[str]):
         source = DocumentSource(reader, reader.documents)
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
+    def __dir__(self) -> list[str]:
+        """What callers use; not what other parts of this package use."""
+        return [name for name in super().__dir__() if name not in _INTERNAL]
+
+    @property
+    def _own_documents(self) -> Documents[Monocontext] | None:
+        """The documents of a whole text that has some."""
+        if self._reader is None or not self._is_whole:
+            return None
+        found = self.documents
+        return found if found.count else None
+
     def _shaped(self, shape: str) -> DocumentList | DocumentDict:
         """The documents as a list or dict."""
         from monocontext.text.documents.shapes import shaped
@@ -436,8 +470,16 @@ class Monocontext(StrLike, Sequence[str]):
             self._lines = LinesAtHand(self.span)
         return self._lines
 
+    def read(self, start: int = 0, stop: int | None = None) -> str:
+        """Characters [start, stop) as a `str`, with the type of one for type checkers (GETs: as `context[start:stop]`).
+
+        Raises `ContextTooLarge` above `materialize_limit`.
+        """
+        return str(self[start:stop])
+
     # -- search by line --------------------------------------------------------------------------------------------
 
+    @takes()
     def grep(
         self,
         pattern: Query,
@@ -479,9 +521,12 @@ class Monocontext(StrLike, Sequence[str]):
         if executor is not None:
             from monocontext.text.search.grep_parallel import grep_parts
 
-            return GrepHits(grep_parts(self, linewise, first, last, max_hits, executor))
-        return GrepHits(grep(self.span, linewise, self._limit, first, last, max_hits))
+            hits = grep_parts(self, linewise, first, last, max_hits, executor)
+        else:
+            hits = grep(self.span, linewise, self._limit, first, last, max_hits)
+        return GrepHits(hits, self._own_documents)
 
+    @takes()
     def search(
         self,
         query: str,
@@ -509,7 +554,7 @@ class Monocontext(StrLike, Sequence[str]):
         """
         from monocontext.text.search.ranked import search
 
-        documents = self.documents if self._reader is not None and self._is_whole else None
+        documents = self._own_documents
         most = whole("k", k, 1)
         if max_bytes is not None:
             max_bytes = whole("max_bytes", max_bytes, 0)
@@ -542,8 +587,9 @@ class Monocontext(StrLike, Sequence[str]):
         """
         from monocontext.text.search.outline import outline
 
-        return outline(self.span, self.documents if self._reader is not None and self._is_whole else None)
+        return outline(self.span, self._own_documents)
 
+    @takes()
     def explain(
         self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
     ) -> Explanation:

@@ -6,7 +6,8 @@ import codecs
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any, Literal, TypedDict
@@ -35,7 +36,7 @@ class ReadingOptions(TypedDict, total=False):
     """The fields of `Reading` as keywords."""
 
     encoding: str
-    errors: Literal["strict", "replace"]
+    errors: Literal["strict", "replace", "skip"]
     header: str
     include: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -49,7 +50,8 @@ class Reading:
 
     encoding: str = "utf-8"
     errors: str = "strict"
-    """`strict` refuses what is not text; `replace` puts U+FFFD in its place."""
+    """`strict` refuses what is not text; `replace` puts U+FFFD in its place; `skip` leaves out the files that hold it,
+    which are then read twice, and names them."""
     header: str = "=== FILE: {path} ===\n"
     """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
     include: tuple[str, ...] = ()
@@ -63,8 +65,8 @@ class Reading:
     default it warns."""
 
     def __post_init__(self) -> None:
-        if self.errors not in ("strict", "replace"):
-            raise ValueError(f"errors is 'strict' or 'replace', not {self.errors!r}")
+        if self.errors not in ("strict", "replace", "skip"):
+            raise ValueError(f"errors is 'strict', 'replace' or 'skip', not {self.errors!r}")
         try:
             "".encode(self.encoding)  # a look-up would find rot13, base64 and their like too, which give no text
         except (LookupError, UnicodeError):
@@ -135,6 +137,10 @@ def _read_sources(
         raise TypeError(f"expected str, bytes, a path, documents, or an iterable of these, not {kind}")
     stream: _Decoder | None = None
     characters = 0
+    if isinstance(sources, list | tuple):
+        prefixes = _prefixes([each for each in sources if isinstance(each, os.PathLike)], reading)
+    else:
+        prefixes = {}
     for number, source in enumerate(sources):
         if isinstance(source, bytes | bytearray | memoryview):
             stream = stream or _Decoder(f"bytes of source {number}", reading)
@@ -148,7 +154,7 @@ def _read_sources(
                 yield _encode(_check_surrogates(source[start : start + PIECE_BYTES], characters + start, reading))
             characters += len(source)
         elif isinstance(source, os.PathLike):
-            yield from _read_path(Path(source), reading, ending, rows)
+            yield from _read_path(Path(source), reading, ending, rows, prefixes.get(Path(source), ""))
         elif isinstance(source, DocumentInputs) and rows:
             yield from _read_documents(source, reading, ending, rows)
         else:
@@ -256,13 +262,54 @@ def _pass_batch(batch: _Batch, reading: Reading, rows: DocumentRows) -> _Text:
     return data, len(whole)
 
 
-def _read_path(path: Path, reading: Reading, ending: _Ending, rows: DocumentRows | None) -> Iterator[_Text]:
+def _prefixes(paths: Sequence[os.PathLike[str]], reading: Reading) -> dict[Path, str]:
+    """What stands before the names of documents from each path, so that no two paths give one name.
+
+    Nothing, unless they do; then the name of the folder. Raises `InvalidText` where that does not tell them apart.
+    """
+    given = list(dict.fromkeys(map(Path, paths)))
+    if len(given) < 2:
+        return {}
+    named = {path: _names(path, reading) for path in given}
+    counts = Counter(name for names in named.values() for name in names)
+    clashing = [path for path in given if any(counts[name] > 1 for name in named[path])]
+    prefixes = {path: f"{(path if path.is_dir() else path.parent).resolve().name}/" for path in clashing}
+    seen: dict[str, Path] = {}
+    for path in given:
+        for name in named[path]:
+            whole = prefixes.get(path, "") + (name.rpartition("/")[2] if path in prefixes and path.is_file() else name)
+            if whole in seen:
+                raise InvalidText(f"{seen[whole]} and {path} both give a document named {whole!r}: store them apart")
+            seen[whole] = path
+    return prefixes
+
+
+def _names(path: Path, reading: Reading) -> set[str]:
+    """The names of the documents from a path, without a prefix."""
     if not path.is_dir():
-        name = path.name if path.is_absolute() else path.as_posix()
+        return {_file_name(path)}
+    return {name for name in Folder(path, follow_links=reading.follow_links).files() if _is_selected(name, reading)}
+
+
+def _file_name(path: Path) -> str:
+    """The name of the document from a file that is named by itself: its path as given, without `..`."""
+    return path.name if path.is_absolute() else "/".join(part for part in path.parts if part != "..")
+
+
+def _read_path(
+    path: Path, reading: Reading, ending: _Ending, rows: DocumentRows | None, prefix: str = ""
+) -> Iterator[_Text]:
+    if not path.is_dir():
+        name = prefix + path.name if prefix else _file_name(path)
+        if reading.errors == "skip" and path.is_file():
+            with open_file(path) as file:
+                if not _decodes(file, reading):
+                    reading.note(f"left out {path}, which is not {reading.encoding}")
+                    return
         yield from _as_document(_read_file(path, reading), _displayable(name), None, rows)
         return
     folder = Folder(path, follow_links=reading.follow_links)
-    binaries = []
+    binaries, undecodable = [], []
     for name in folder.files():
         if not _is_selected(name, reading):
             continue
@@ -270,18 +317,36 @@ def _read_path(path: Path, reading: Reading, ending: _Ending, rows: DocumentRows
             if _is_binary(file.peek()[:_HEAD_BYTES], reading.encoding):
                 binaries.append(name)
                 continue
+            if reading.errors == "skip" and not _decodes(file, reading):
+                undecodable.append(name)
+                continue
             if reading.header:
-                yield _encode(
-                    ("" if ending.is_newline else "\n") + reading.header.replace("{path}", _displayable(name))
-                )
-            yield from _as_document(read_stream(file, str(path / name), reading), _displayable(name), None, rows)
+                header = reading.header.replace("{path}", _displayable(prefix + name))
+                yield _encode(("" if ending.is_newline else "\n") + header)
+            texts = read_stream(file, str(path / name), reading)
+            yield from _as_document(texts, _displayable(prefix + name), None, rows)
     left_out = {name: reason for name, reason in folder.left_out.items() if _is_selected(name, reading)}
     if left_out:
         reading.note(f"{path}: {describe_left_out(left_out)}")
-    if binaries:
-        more = f" and {len(binaries) - _NAMED:,} more" if len(binaries) > _NAMED else ""
-        count = f"{len(binaries):,} binary file" + "s" * (len(binaries) > 1)
-        reading.note(f"{path}: left out {count}: {', '.join(binaries[:_NAMED])}{more}")
+    for names, kind in (binaries, "binary"), (undecodable, f"non-{reading.encoding}"):
+        if names:
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            count = f"{len(names):,} {kind} file" + "s" * (len(names) > 1)
+            reading.note(f"{path}: left out {count}: {', '.join(names[:_NAMED])}{more}")
+
+
+def _decodes(file: IO[bytes], reading: Reading) -> bool:
+    """Whether a file is text all through; leaves it at its beginning."""
+    decoder = codecs.getincrementaldecoder(reading.encoding)()
+    try:
+        while data := file.read(PIECE_BYTES):
+            decoder.decode(data)
+        decoder.decode(b"", True)
+    except UnicodeError:
+        return False
+    finally:
+        file.seek(0)
+    return True
 
 
 def _displayable(name: str) -> str:
@@ -331,8 +396,9 @@ class _Decoder:
     def __init__(self, name: str, reading: Reading):
         self._name = name
         self._reading = reading
-        self._decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
-        self._keeps = codecs.lookup(reading.encoding).name == "utf-8" and reading.errors == "strict"
+        errors = "replace" if reading.errors == "replace" else "strict"
+        self._decoder = codecs.getincrementaldecoder(reading.encoding)(errors)
+        self._keeps = codecs.lookup(reading.encoding).name == "utf-8" and errors == "strict"
         """Whether text is what was read, byte for byte."""
         self._read_bytes = 0
         self._begun = False
@@ -349,7 +415,8 @@ class _Decoder:
             found = error.object[error.start : error.start + 1].hex()
             raise InvalidText(
                 f"{self._name}: not {self._reading.encoding} at byte {at} (0x{found}): {error.reason}; "
-                f"exclude it, give its encoding, or replace what is not text (errors='replace')"
+                f"exclude it, give its encoding, replace what is not text (errors='replace'), or leave such files out "
+                f"(errors='skip')"
             ) from None
         except UnicodeError as error:  # of the stream as a whole, such as UTF-16 without its byte order mark
             reason = " ".join(str(error).split())

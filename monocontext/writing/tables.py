@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
 from monocontext.errors import InvalidText, MonocontextError, NotFound
@@ -20,16 +22,22 @@ Row = tuple[str | None, str, dict[str, Any]]
 
 
 def table_documents(
-    path: str | os.PathLike[str], kind: Kind, *, text_field: str = "text", name_field: str | None = None
+    path: str | os.PathLike[str],
+    kind: Kind,
+    *,
+    text_field: str = "text",
+    name_field: str | None = None,
+    encoding: str = "utf-8",
 ) -> Iterator[Row]:
     """The rows of a file as items for `documents`: all fields but text and name are metadata.
 
     Without `name_field` a document is named by its number. Raises `InvalidText`, with file and line, for a row without
-    these fields, and for a text that is none; `NotFound`.
+    these fields, and for a text that is none; `NotFound`. Parquet has an encoding of its own.
     """
     if kind not in KINDS:
         raise ValueError(f"documents are {', '.join(KINDS)}, not {kind!r}")
-    rows = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[kind](path)
+    encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    rows = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[kind](path, encoding)
     for where, row in rows:
         text = _field(row, text_field, where)
         if not isinstance(text, str):
@@ -52,53 +60,56 @@ def _field(row: Mapping[str, Any], field: str, where: str) -> Any:
     return row[field]
 
 
-def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
-    """Lines with their file and number."""
+@contextmanager
+def _open_text(path: str | os.PathLike[str], encoding: str, newline: str) -> Iterator[io.TextIOWrapper]:
     try:
         with open_file(path) as file:
-            for number, line in enumerate(file, 1):
-                yield f"{os.fspath(path)}:{number}", line
+            yield io.TextIOWrapper(file, encoding=encoding, newline=newline)
     except FileNotFoundError:
         raise NotFound(f"{os.fspath(path)}: no such file") from None
 
 
-def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for where, line in _lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-        except (ValueError, RecursionError) as error:
-            raise InvalidText(f"{where}: not JSON: {error}") from None
-        if not isinstance(row, dict):
-            raise InvalidText(f"{where}: a row is a JSON object, not {type(row).__name__}")
-        yield where, row
+def _json_rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    with _open_text(path, encoding, "\n") as file:
+        number = 0
+        while True:
+            number += 1
+            where = f"{os.fspath(path)}:{number}"
+            try:
+                line = file.readline()
+                row = json.loads(line) if line.strip() else None
+            except UnicodeError as error:
+                raise InvalidText(f"{where}: not {encoding} here or a little later: {error}") from None
+            except (ValueError, RecursionError) as error:
+                raise InvalidText(f"{where}: not JSON: {error}") from None
+            if not line:
+                return
+            if isinstance(row, dict):
+                yield where, row
+            elif line.strip():
+                raise InvalidText(f"{where}: a row is a JSON object, not {type(row).__name__}")
 
 
-def _csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _csv_rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, dict[str, Any]]]:
     csv.field_size_limit(max(csv.field_size_limit(), 1 << 30))
-    try:
-        with open_file(path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-            rows = csv.DictReader(text, strict=True)
-            where = f"{os.fspath(path)}:1"
-            while True:
-                try:
-                    if rows.fieldnames is not None:
-                        where = f"{os.fspath(path)}:{rows.line_num + 1}"
-                    row = next(rows, None)
-                except (csv.Error, UnicodeDecodeError) as error:
-                    raise InvalidText(f"{where}: not CSV in UTF-8: {error}") from None
-                if row is None:
-                    return
-                if None in row:
-                    raise InvalidText(f"{where}: more fields than the first line names")
-                yield where, {key: value for key, value in row.items() if value is not None}
-    except FileNotFoundError:
-        raise NotFound(f"{os.fspath(path)}: no such file") from None
+    with _open_text(path, encoding, "") as text:
+        rows = csv.DictReader(text, strict=True)
+        where = f"{os.fspath(path)}:1"
+        while True:
+            try:
+                if rows.fieldnames is not None:
+                    where = f"{os.fspath(path)}:{rows.line_num + 1}"
+                row = next(rows, None)
+            except (csv.Error, UnicodeError) as error:
+                raise InvalidText(f"{where}: not CSV in {encoding.removesuffix('-sig').upper()}: {error}") from None
+            if row is None:
+                return
+            if None in row:
+                raise InvalidText(f"{where}: more fields than the first line names")
+            yield where, {key: value for key, value in row.items() if value is not None}
 
 
-def _parquet_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parquet_rows(path: str | os.PathLike[str], _: str) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         import pyarrow
         from pyarrow.parquet import ParquetFile

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
 
-def main() -> None:
-    """Run the console script. The commands are imported here: a demo or a test takes one of them alone."""
-    from rlm.cli.commands import main
+if TYPE_CHECKING:
+    from monocontext.cli.help import CommandGroup
 
-    main()
+
+def main() -> NoReturn:
+    """Run the console script. A command's module is imported when the command is called."""
+    from monocontext.cli.running import run_program
+    from rlm import __version__
+
+    run_program("rlm", __version__, _load)
+
+
+def _load() -> CommandGroup:
+    from rlm.cli.commands import app
+
+    return app

@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Annotated, Any
 
-import typer
-
 from monocontext.cli.options import one_of, with_options
+from monocontext.cli.parameters import Option
 from monocontext.cli.settings import SETTINGS, from_file
 from rlm.calls.budget import Budget
 from rlm.errors import UnknownOption
@@ -27,37 +26,33 @@ Limits = dict[str, Any]
 
 def model_flags(
     model: Annotated[
-        str | None, typer.Option(help="The root model, as MAKER:NAME or NAME; else gpt-5.6, or that of the preset.")
+        str | None, Option(help="The root model, as MAKER:NAME or NAME; else gpt-5.6, or that of the preset.")
     ] = None,
     sub_model: Annotated[
-        str | None, typer.Option(help="The model of sub-calls, also of another maker; by default the root model.")
+        str | None, Option(help="The model of sub-calls, also of another maker; by default the root model.")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            help=f"A pair of models: {', '.join(backends.PRESETS)}.", autocompletion=one_of(*backends.PRESETS)
-        ),
+        Option(help=f"A pair of models: {', '.join(backends.PRESETS)}.", autocompletion=one_of(*backends.PRESETS)),
     ] = None,
     backend: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help=f"The maker: {', '.join(backends.BACKENDS)}, and with any-llm many more.",
             autocompletion=one_of(*backends.BACKENDS),
         ),
     ] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="The endpoint of the root's maker; for OpenAI's also OPENAI_BASE_URL.")
+        str | None, Option(help="The endpoint of the root's maker; for OpenAI's also OPENAI_BASE_URL.")
     ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Of all calls.")] = None,
+    temperature: Annotated[float | None, Option(help="Of all calls.")] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A field of each request, such as reasoning_effort=low; repeatable."),
+        Option(metavar="NAME=VALUE", help="A field of each request, such as reasoning_effort=low; repeatable."),
     ] = None,
-    sub_option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="The same, of sub-calls alone.")
-    ] = None,
+    sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="The same, of sub-calls alone.")] = None,
     header: Annotated[
-        list[str] | None, typer.Option(metavar="NAME:VALUE", help="A header for the root's maker; repeatable.")
+        list[str] | None, Option(metavar="NAME:VALUE", help="A header for the root's maker; repeatable.")
     ] = None,
 ) -> ModelChoice:
     """The choice of models on the command line."""
@@ -125,32 +120,30 @@ def choose_models(
 def limits(
     runner: Annotated[
         str,
-        typer.Option(
+        Option(
             autocompletion=one_of(*RUNNERS),
             help="Where the model's code runs: confined (subprocess, or wasm where that is not to be had), subprocess, "
             "wasm, docker, modal, local (with your rights).",
         ),
     ] = DEFAULT_RUNNER,
-    max_iterations: Annotated[int, typer.Option(min=1, help="Turns before an answer is forced.")] = 30,
-    max_calls: Annotated[int | None, typer.Option(min=1, help="Calls of models, sub-calls included.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens, in and out, over all calls.")] = None,
-    max_dollars: Annotated[
-        float | None, typer.Option(min=0, help="Dollars over all calls, by the price table.")
-    ] = None,
-    max_seconds: Annotated[float | None, typer.Option(min=0, help="Wall clock of a question.")] = None,
-    max_depth: Annotated[int, typer.Option(min=1, help="2 lets the model start child runs.")] = 1,
+    max_iterations: Annotated[int, Option(min=1, help="Turns before an answer is forced.")] = 30,
+    max_calls: Annotated[int | None, Option(min=1, help="Calls of models, sub-calls included.")] = None,
+    max_tokens: Annotated[int | None, Option(min=1, help="Tokens, in and out, over all calls.")] = None,
+    max_dollars: Annotated[float | None, Option(min=0, help="Dollars over all calls, by the price table.")] = None,
+    max_seconds: Annotated[float | None, Option(min=0, help="Wall clock of a question.")] = None,
+    max_depth: Annotated[int, Option(min=1, help="2 lets the model start child runs.")] = 1,
     window_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The window of the root model, where its maker does not say.")
+        int | None, Option(min=1, help="The window of the root model, where its maker does not say.")
     ] = None,
-    prompt_characters: Annotated[int | None, typer.Option(min=1, help="What one sub-call may hold.")] = None,
+    prompt_characters: Annotated[int | None, Option(min=1, help="What one sub-call may hold.")] = None,
     models: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A model that code in cells may name, beside its own; repeatable."),
+        Option(metavar="NAME", help="A model that code in cells may name, beside its own; repeatable."),
     ] = None,
     outline: Annotated[
-        bool, typer.Option("--outline", help="Tell the root model first what the context is (16 GETs).")
+        bool, Option("--outline", help="Tell the root model first what the context is (16 GETs).")
     ] = False,
-    cache_dir: Annotated[str | None, typer.Option(help="Keep answers of sub-calls there, and use them again.")] = None,
+    cache_dir: Annotated[str | None, Option(help="Keep answers of sub-calls there, and use them again.")] = None,
 ) -> Limits:
     """The limits of a run; those that are not given may stand in the file of settings."""
     return {

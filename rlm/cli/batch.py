@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from monocontext.cli import options as storing
 from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from monocontext.cli.progress import shows_progress
 from rlm.cli.asking import Limits, ModelChoice, choose_models, with_limits, with_models
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
 @storing.with_s3_options
 def batch_command(
     questions: Annotated[
-        str, typer.Argument(help='JSON lines: a text, or {"question": ..., "id": ...}.', metavar="QUESTIONS")
+        str, Argument(help='JSON lines: a text, or {"question": ..., "id": ...}.', metavar="QUESTIONS")
     ],
-    context: Annotated[str, typer.Argument(help="A context's URL or directory, or a text file.")],
-    out: Annotated[str, typer.Option(help="Append a line of JSON for each question; those in it are not asked again.")],
-    at_once: Annotated[int, typer.Option(min=1, help="Questions under way at once.")] = 8,
-    tries: Annotated[int, typer.Option(min=1, help="Of a question whose model fails for a while.")] = 3,
-    again: Annotated[bool, typer.Option("--again", help="Ask those that failed or met a limit once more.")] = False,
+    context: Annotated[str, Argument(help="A context's URL or directory, or a text file.")],
+    out: Annotated[str, Option(help="Append a line of JSON for each question; those in it are not asked again.")],
+    at_once: Annotated[int, Option(min=1, help="Questions under way at once.")] = 8,
+    tries: Annotated[int, Option(min=1, help="Of a question whose model fails for a while.")] = 3,
+    again: Annotated[bool, Option("--again", help="Ask those that failed or met a limit once more.")] = False,
     dask: Dask = None,
     *,
     who: ModelChoice,
@@ -76,7 +77,7 @@ def batch_command(
         f"{spent.tokens:,} tokens, ${spent.dollars:.4f} known"
     )
     if is_incomplete:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
 
-import typer
+import click
 
 from monocontext.cli import options as storing
 from monocontext.cli.options import parse_seconds, with_options
+from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, remark, say
 from monocontext.cli.settings import from_file
 from monocontext.options import StoreOptions
@@ -22,34 +23,32 @@ from rlm.cli.asking import Limits, ModelChoice, choose_models, limits, model_fla
 from rlm.errors import RLMError
 
 TOKEN_VARIABLE = "RLM_WATCH_TOKEN"
-Duration = partial(typer.Option, parser=parse_seconds, metavar="DURATION")
+Duration = partial(Option, parser=parse_seconds, metavar="DURATION")
 
 
 @with_options("who", model_flags)
 @with_options("limits", limits, max_iterations=12)
 @storing.with_s3_options
 def compile_command(
-    place: Annotated[str | None, typer.Argument(metavar="[URL]", help="The archive; else MONOCONTEXT_URL.")] = None,
-    project: Annotated[
-        str | None, typer.Option("--project", "-p", help="By default every project in the archive.")
-    ] = None,
-    to: Annotated[str | None, typer.Option("--url", "--to", help="The archive, as an option.")] = None,
-    extractive: Annotated[bool, typer.Option("--extractive", help="No model, even where there is a key.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a project.")] = False,
+    place: Annotated[str | None, Argument(metavar="[URL]", help="The archive; else MONOCONTEXT_URL.")] = None,
+    project: Annotated[str | None, Option("--project", "-p", help="By default every project in the archive.")] = None,
+    to: Annotated[str | None, Option("--url", "--to", help="The archive, as an option.")] = None,
+    extractive: Annotated[bool, Option("--extractive", help="No model, even where there is a key.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON, a line a project.")] = False,
     max_dollars_per_day: Annotated[
-        float | None, typer.Option(min=0, help="Dollars of a day (UTC), over all who compile the project.")
+        float | None, Option(min=0, help="Dollars of a day (UTC), over all who compile the project.")
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, and compile what agents upload.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Go on, and compile what agents upload.")] = False,
     every: Annotated[float, Duration(help="With --watch, the time between two looks.")] = "1m",  # type: ignore[assignment]
     settle: Annotated[float, Duration(help="With --watch, how long a session rests that has no end.")] = "10m",  # type: ignore[assignment]
     span: Annotated[float | None, Duration("--for", help="With --watch, end after this long.")] = None,
-    once: Annotated[bool, typer.Option("--once", help="With --watch, look once.")] = False,
+    once: Annotated[bool, Option("--once", help="With --watch, look once.")] = False,
     lease: Annotated[float, Duration(help="When others go on for a machine that died.")] = "3m",  # type: ignore[assignment]
     listen: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="With --watch, look at each POST to this port; 0: a free one.")
+        int | None, Option(min=0, max=65535, help="With --watch, look at each POST to this port; 0: a free one.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    token: Annotated[str | None, typer.Option(help=f"Bearer token of POSTs; else {TOKEN_VARIABLE}, else new.")] = None,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    token: Annotated[str | None, Option(help=f"Bearer token of POSTs; else {TOKEN_VARIABLE}, else new.")] = None,
     *,
     who: ModelChoice,
     limits: Limits,
@@ -74,7 +73,7 @@ def compile_command(
                 failed = _watch(url, project, as_json, {**options, "every_seconds": every, "settle_seconds": settle,
                                 "for_seconds": span, "once": once, "wake": wake})  # fmt: skip
             if failed and once:
-                raise typer.Exit(1)
+                raise click.exceptions.Exit(1)
             return
         for each in [project] if project else _projects(url, s3):
             _say(compile_sessions(url, each, **options), as_json)
@@ -82,10 +81,10 @@ def compile_command(
         from rlm.trajectory.flags import in_flags
 
         fail("rlm", in_flags(str(error)))
-        raise typer.Exit(2) from None
+        raise click.exceptions.Exit(2) from None
     except KeyboardInterrupt:
         fail("rlm", "interrupted; the digests made so far are kept: the same command goes on from them")
-        raise typer.Exit(130) from None
+        raise click.exceptions.Exit(130) from None
 
 
 def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]) -> bool:
@@ -118,9 +117,9 @@ def _listening(port: int | None, host: str, token: str | None) -> Iterator[threa
         return
     given = token or os.environ.get(TOKEN_VARIABLE) or None
     with Notices(host, port, wake, given) as notices:
-        typer.echo(f"rlm: a POST to {notices.url} makes it look", err=True)
+        click.echo(f"rlm: a POST to {notices.url} makes it look", err=True)
         if given is None:
-            typer.echo(f"Authorization: Bearer {notices.token}", err=True)
+            click.echo(f"Authorization: Bearer {notices.token}", err=True)
         yield wake
 
 
@@ -135,7 +134,7 @@ def _has_model(who: ModelChoice, extractive: bool) -> bool:
     elif os.environ.get("ANTHROPIC_API_KEY"):
         who["preset"] = "anthropic"
     else:
-        typer.echo("rlm: no key and no endpoint: lines are picked by rules, no model reads", err=True)
+        click.echo("rlm: no key and no endpoint: lines are picked by rules, no model reads", err=True)
         return False
     return True
 
@@ -157,7 +156,7 @@ def _progress(session_id: str, number: int, of: int) -> None:
 def _say(result: Any, as_json: bool) -> None:
     if as_json:
         names = ("project", "sessions", "read", "reused", "generation", "holder", "dropped", "fell_back")
-        typer.echo(json.dumps({n: getattr(result, n) for n in names} | {"usage": result.usage.to_dict()}))
+        click.echo(json.dumps({n: getattr(result, n) for n in names} | {"usage": result.usage.to_dict()}))
     elif result.holder:
         say(f"{result.project}: {result.holder} is compiling; nothing was done")
     else:

@@ -1,7 +1,7 @@
-"""Answer a question about a real text behind the S3 protocol, and print the cost of reading it: `rlm demo`.
+"""Ask about a log of 10 GB, about a text of 30 MB in an S3 server, and about a plain folder: `rlm demo`.
 
-The text is the source of this Python's standard library, some 30 MB. With a key in the environment a model answers;
-without one a scripted root does what a model would. An edge: it reads the environment, and imports `monocontext`.
+The text of 30 MB is the source of this Python's standard library. With a key in the environment a model answers about
+it; without one a scripted root does what a model would. An edge: it reads the environment, and imports `monocontext`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ from rlm.rlm import RLM
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import print_step, print_summary
+from rlm.trajectory.step import Step
 
 BYTES_PER_SECOND = 90e6
 """What one connection to S3 carries."""
@@ -42,7 +44,7 @@ QUESTION = "Which file defines the class TarFile, and how many bytes is a record
 
 _LOOK = """I look at what I hold before I do anything with it.
 ```repl
-print(type(context), f"{len(context):,} characters, {len(context.lines):,} lines")
+print(f"{len(context):,} characters, {len(context.lines):,} lines")
 print(context[:400])
 print("...")
 print(context[-200:])
@@ -77,6 +79,7 @@ answer["ready"] = True
 TURN_SECONDS = 0.6
 LINES = 8
 """Of a reply of the script, about."""
+OnStep = Callable[[Step], object] | None
 SCRIPTED = "scripted"
 """What the script goes by in the place of a model; it costs nothing."""
 
@@ -124,6 +127,17 @@ def truth(library: Path) -> tuple[str, int]:
     return path.name, tarfile.RECORDSIZE
 
 
+FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
+_FOLDER_TURNS = (
+    """The folder is one text. I search it for the words of the question.
+```repl
+for passage in context.search("deserialize file-like object containing a JSON document", k=2):
+    print(passage.document, passage.document_line, passage.text[:120])
+```""",
+    "FINAL(json.load, as __init__.py says)",
+)
+
+
 def main(
     *,
     latency_seconds: float = 0.03,
@@ -132,62 +146,125 @@ def main(
     quiet: bool = False,
     runner: str = DEFAULT_RUNNER,
 ) -> bool:
-    """Run the demo on the terminal; return whether the answer was right."""
+    """Run the demo on the terminal; return whether the answers were right."""
     console = Console(stderr=True)
+    on_step = None if quiet else print_step
+    slow = (
+        f"Each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
+    )
+    console.print(f"{slow}as in a bucket of your region.\n")
+    right = [
+        _ask_the_log(console, latency_seconds, runner, on_step),
+        _ask_the_library(console, latency_seconds, runner, on_step, model, base_url),
+        _ask_the_folder(console, runner, on_step),
+    ]
+    console.print(
+        "[bold]Next: your own text[/bold]\n"
+        "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
+        '  rlm run mytext "What changed in March?" # with OPENAI_API_KEY, or --base-url of any endpoint'
+    )
+    return all(right)
+
+
+def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step: OnStep) -> bool:
+    """A text that nobody would download, asked by the script. Returns whether the answer was right."""
+    store = demo_large.large_log(_log_bytes(runner))
+    slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
+    with RLM(
+        lm=UnhurriedLM(demo_large.TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
+    ) as rlm:
+        size = f"{sum(info.size_bytes for info in store.list('segments/')) / 1e9:.0f} GB"
+        _begin(console, 1, f"a log of {size}", demo_large.QUESTION)
+        console.print("The log is computed as it is read, and a script plays the model. Its code really runs.\n")
+        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
+    right = completion.answer == demo_large.DISK
+    _print_answer(console, completion, right)
+    print_costs(console, [lazy, whole])
+    share = 100 * lazy.bytes_read / whole.bytes_read
+    console.print(
+        f"Only {share:.2f} % of the log was read. Search filters say where a word may stand, a slice fetches what it "
+        f"shows, and what the code will read is fetched while the model still writes.\n"
+    )
+    return right
+
+
+def _log_bytes(runner: str) -> int:
+    """The size of the log: 10 GB, or what the `len()` of a Python of 32 bits can count."""
+    with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
+        about = rlm.completion("").trajectory[0].get("environment_kwargs", {})
+    return demo_large.SIZE_BYTES_OF_32_BITS if about.get("confinement") == "wasm" else demo_large.SIZE_BYTES
+
+
+def _ask_the_library(
+    console: Console, latency_seconds: float, runner: str, on_step: OnStep, model: str | None, base_url: str | None
+) -> bool:
+    """The standard library's source in an S3 server of this machine. Returns whether the answer was right."""
     library = Path(sysconfig.get_path("stdlib"))
     with ExitStack() as stack:
         url, options, place = stack.enter_context(_server())
-        console.print(f"1. {place}")
+        _begin(console, 2, "the standard library's source in S3", QUESTION)
+        console.print(place)
         began = time.perf_counter()
         manifest = _publish_library(library, url, options)
         console.print(
-            f"2. Uploaded the standard library's source from {library}: {manifest.characters:,} characters, "
-            f"{manifest.stored_bytes:,} bytes stored, in {time.perf_counter() - began:.1f} s."
+            f"Uploaded {library}: {manifest.characters:,} characters, {manifest.stored_bytes:,} bytes stored, in "
+            f"{time.perf_counter() - began:.1f} s."
         )
-        store = stack.enter_context(closing(open_store(url, **options)))
-        slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
+        slow = SlowStore(
+            stack.enter_context(closing(open_store(url, **options))), latency_seconds, bytes_per_second=BYTES_PER_SECOND
+        )
         counted = CountingStore(slow)
-        console.print(
-            f"3. From here on each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at "
-            f"{BYTES_PER_SECOND / 1e6:.0f} MB/s, as in a bucket of your region."
-        )
         root, reader, who = _models(model, base_url)
-        console.print(Text(f"4. {make_printable(who, terminal=True)}\n   Question: {QUESTION}"))
-        with Monocontext.open(counted) as context:
-            rlm = RLM(
-                lm=root, sub_lm=reader, on_step=None if quiet else print_step, runner=runner, prices={SCRIPTED: (0, 0)}
-            )
+        console.print(Text(f"{make_printable(who, terminal=True)}\n"))
+        with (
+            Monocontext.open(counted) as context,
+            RLM(lm=root, sub_lm=reader, on_step=on_step, runner=runner, prices={SCRIPTED: (0, 0)}) as rlm,
+        ):
             completion = rlm.completion(QUESTION, context)
-            waited, hits, looked = context.stats.wait_seconds, context.stats.hits, context.stats.misses
-            lazy = Cost("monocontext", counted.gets, counted.bytes_read, waited)
+            lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
         ranges = [(r.key, r.start or 0, r.length or 0) for r in counted.log if r.verb == "get_range"]
-        costs = [lazy, _read_one_by_one(slow, ranges, manifest), _download_everything(slow)]
+        whole = _download_everything(slow)
         print_summary(completion)
-        print_costs(console, "What reading cost (measured in this run)", costs)
-        console.print(f"Cache: {hits:,} of {hits + looked:,} look-ups answered from memory.")
         right = _is_right(completion, library)
         _print_answer(console, completion, right)
-        confinement = completion.trajectory[0].get("environment_kwargs", {}).get("confinement")
-        size_bytes = demo_large.SIZE_BYTES_OF_32_BITS if confinement == "wasm" else demo_large.SIZE_BYTES
-        return _second_act(console, latency_seconds, runner, size_bytes) and right
+        print_costs(console, [lazy, _read_one_by_one(slow, ranges, manifest), whole])
+        if lazy.seconds > whole.seconds / 2:
+            console.print("At this size a download takes no longer. The gap grows with the text: see the log above.\n")
+        else:
+            console.print(f"The whole text would have taken {whole.seconds / lazy.seconds:.1f} times as long.\n")
+        return right
 
 
-def _second_act(console: Console, latency_seconds: float, runner: str, size_bytes: int) -> bool:
-    """A text that nobody would download; scripted, whoever answered before. Returns whether the answer was right."""
-    size = f"{size_bytes // 10**9} GB"
-    console.print(
-        f"5. The same with a log of {size}, computed as it is read (scripted).\n   Question: {demo_large.QUESTION}"
-    )
-    store = demo_large.large_log(size_bytes)
-    slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
-    root = UnhurriedLM(demo_large.TURNS, model=SCRIPTED)
-    completion, costs = demo_large.ask(
-        RLM(lm=root, runner=runner, prices={SCRIPTED: (0, 0)}), store, slow, BYTES_PER_SECOND
-    )
-    print_costs(console, f"What reading cost of {size}", costs)
-    right = completion.answer == demo_large.DISK
+def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
+    """A plain folder, without a server and without an upload. Returns whether the answer was right."""
+    folder = Path(sysconfig.get_path("stdlib")) / "json"
+    _begin(console, 3, f"a plain folder, {folder}", FOLDER_QUESTION)
+    console.print(f"Nothing is stored for this: `rlm run {folder} QUESTION` reads the files as they are.\n")
+    with (
+        _without_notes(),
+        Monocontext.open(folder) as context,
+        RLM(
+            lm=UnhurriedLM(_FOLDER_TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
+        ) as rlm,
+    ):
+        completion = rlm.completion(FOLDER_QUESTION, context)
+    right = completion.answer.startswith("json.load,")
     _print_answer(console, completion, right)
+    console.print()
     return right
+
+
+@contextmanager
+def _without_notes() -> Iterator[None]:
+    """Compiled files in the folder are left out without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _begin(console: Console, number: int, what: str, question: str) -> None:
+    console.rule(f"{number}. {what}", align="left")
+    console.print(Text(f"Question: {question}"))
 
 
 def _print_answer(console: Console, completion: Completion, right: bool) -> None:
@@ -265,7 +342,7 @@ def _read_one_by_one(store: Store, ranges: list[tuple[str, int, int]], manifest:
 def _download_everything(store: Store) -> Cost:
     began = time.perf_counter()
     sizes = [len(store.get(info.key).data) for info in store.list("segments/")]
-    return Cost("download everything first", len(sizes), sum(sizes), time.perf_counter() - began)
+    return Cost("a download of everything", len(sizes), sum(sizes), time.perf_counter() - began)
 
 
 def _is_right(completion: Completion, library: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Print what a question cost, in rows beside other ways to read."""
+"""Print the cost of reading for a question, in a table with other ways to read."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Cost:
     seconds: float
 
 
-def print_costs(console: Console, title: str, costs: Iterable[Cost]) -> None:
-    """A table of them."""
-    table = Table(title=title)
-    for column in ("way", "GETs", "bytes read", "seconds waited"):
-        table.add_column(column, justify="left" if column == "way" else "right")
+def print_costs(console: Console, costs: Iterable[Cost]) -> None:
+    """A table of the costs."""
+    table = Table()
+    for column in ("", "requests", "MB read", "seconds waited"):
+        table.add_column(column, justify="right" if column else "left")
     for cost in costs:
-        table.add_row(cost.way, f"{cost.gets:,}", f"{cost.bytes_read:,}", f"{cost.seconds:,.2f}")
+        table.add_row(cost.way, f"{cost.gets:,}", f"{cost.bytes_read / 1e6:,.1f}", f"{cost.seconds:,.2f}")
     console.print(table)

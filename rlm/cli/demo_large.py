@@ -1,7 +1,7 @@
-"""The second act of `rlm demo`: a question about a log of 10 GB whose bytes are computed when they are read.
+"""The first act of `rlm demo`: a question about a log of 10 GB whose bytes are computed when they are read.
 
 There is no upload and nothing on the disk: `virtual_context` repeats one frame of log lines and plants others. The
-engine, the filters and the script's code are the real ones, as far away as the text of the first act.
+engine, the filters and the script's code are the real ones, as far away as a bucket.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
 
 
 def ask(rlm: RLM, store: VirtualStore, slow: SlowStore, bytes_per_second: float) -> tuple[Completion, list[Cost]]:
-    """The answer, and what it cost beside downloading everything, which is computed: it would take two minutes."""
+    """The answer, its cost, and that of a download of everything, which is computed: it would take two minutes."""
     counted = CountingStore(slow)
     with Monocontext.open(counted) as context:
         completion = rlm.completion(QUESTION, context)
         lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
     sizes = [info.size_bytes for info in store.list("segments/")]
     seconds = sum(sizes) / bytes_per_second
-    return completion, [lazy, Cost("download everything first (computed)", len(sizes), sum(sizes), seconds)]
+    return completion, [lazy, Cost("a download of everything (computed)", len(sizes), sum(sizes), seconds)]
 
 
 def _line(dice: Random) -> str:

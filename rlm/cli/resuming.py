@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from rlm.calls.budget import Budget
 from rlm.cli.asking import Limits, ModelChoice, choose_models, maker_of
@@ -28,7 +28,7 @@ _FIXED = {
 """What a resumed run cannot change, and why."""
 
 
-def given_options(context: typer.Context) -> set[str]:
+def given_options(context: click.Context) -> set[str]:
     """The names of the parameters that stand on the command line."""
     return {
         name for name in context.params

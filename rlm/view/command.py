@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from pathlib import Path
 
-import typer
+import click
 
 from rlm.errors import RLMError, TrajectoryError
 from rlm.view.feed import RowFeed
@@ -38,12 +38,12 @@ def serve(path: Path, host: str, port: int, *, open_browser: bool) -> None:
         raise RLMError(f"cannot serve at {host} port {port}: {exc}") from exc
     with server:
         if not is_loopback(host):
-            typer.echo(f"warning: anyone who reaches {host} can read this run", err=True)
+            click.echo(f"warning: anyone who reaches {host} can read this run", err=True)
         print(server.url, flush=True)
-        typer.echo(f"serving {path}; Ctrl-C ends it", err=True)
+        click.echo(f"serving {path}; Ctrl-C ends it", err=True)
         if open_browser:
             webbrowser.open(server.url)
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            typer.echo("", err=True)
+            click.echo("", err=True)

@@ -83,7 +83,7 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     cli("grep", "x").misused("PATTERN and URL")
     cli("grep", context, "the quick").misused("the URL comes last: `monocontext grep 'the quick' ")
     cli("grep", "s3://bucket/key", "x").misused("the URL comes last")
-    cli("grep", "x" * 5000, context.parent).refused("no context at")
+    cli("grep", "x" * 5000, context.parent).refused("name one, such as")
     cli("grep", "-e", "x", "y", context).misused("the URL alone")
     cli("grep", "-m", "-1", "x", context).misused("--max-count")
     cli("grep", "-l", "--header", "no name", "x", context).misused("--header")
@@ -96,16 +96,24 @@ def test_who_reads_has_seen_enough(context: Path) -> None:
     assert (found.stdout.count("\n"), found.stderr) == (2, "")
 
 
-def test_json(cli: Cli, context: Path) -> None:
-    for line in cli("grep", "--json", "漢|full", context).fine().out.splitlines():
-        hit = json.loads(line)
-        assert list(hit) == ["offset", "line_number", "line", "document"]
-        assert re.match("漢|full", TEXT[hit["offset"] :])
-        assert TEXT.split("\n")[hit["line_number"] - 1] == hit["line"]
-    for line in cli("grep", "--json", "-o", "o", "-m", "9", context).fine().out.splitlines():
-        hit = json.loads(line)
-        assert TEXT[hit["offset"]] == hit["match"] == "o"
-    assert cli("grep", "--json", "-c", "ERROR", context).fine().json == {"count": TEXT.count("ERROR")}
+def test_json_is_that_of_ripgrep(cli: Cli, context: Path) -> None:
+    begin, *rows, end, summary = map(json.loads, cli("grep", "--json", "漢|full", context).fine().out.splitlines())
+    assert begin == {"type": "begin", "data": {"path": {"text": "in.txt"}}}
+    data = TEXT.encode()
+    for row in rows:
+        found = row["data"]
+        line = TEXT.split("\n")[found["line_number"] - 1] + "\n"
+        assert (row["type"], found["path"], found["lines"]) == ("match", {"text": "in.txt"}, {"text": line})
+        assert data[found["absolute_offset"] :].startswith(line.encode())
+        (part,) = found["submatches"]
+        assert line.encode()[part["start"] : part["end"]].decode() == part["match"]["text"] in ("漢", "full")
+        assert TEXT.startswith(part["match"]["text"], found["offset"])
+    assert len(rows) == end["data"]["stats"]["matched_lines"] == summary["data"]["stats"]["matches"] > 100
+    assert end["data"]["stats"]["bytes_searched"] == len(data)
+    around = [json.loads(line) for line in cli("grep", "--json", "-C1", "end of", context).fine().out.splitlines()]
+    assert [row["type"] for row in around] == ["begin", "context", "match", "end", "summary"]
+    assert around[2]["data"]["lines"] == {"text": "no end of line"}  # no newline ends it
+    assert cli("grep", "--json", "-c", "ERROR", context).fine().json == {"path": "in.txt", "count": TEXT.count("ERROR")}
 
 
 def test_on_a_terminal_a_text_steers_nothing(cli: Cli, tmp_path: Path) -> None:
@@ -161,8 +169,53 @@ def test_names_of_source_files(cli: Cli, folder: Path, context: Path) -> None:
     every = cli("grep", "-l", "line", folder).fine().out.splitlines()
     assert every == [*(f"{n:02}.txt" for n in range(0, 60, 2)), *(f"sub/{n:02}.txt" for n in range(1, 60, 2))]
     assert cli("grep", "-l", "--json", "line 3 19", folder).fine().json == {"path": "sub/03.txt"}
-    assert cli("grep", "-l", "FILE: sub/05", folder).fine().out == "sub/05.txt\n", "the header is its file's"
+    assert cli("grep", "-l", "FILE: sub/05", folder).code == 1  # the header lines are no lines of a file
     assert cli("grep", "-l", "ERROR", context).fine().out == "in.txt\n"
+
+
+def test_lines_are_those_of_the_file(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """What is printed opens at the right line, of each way to print it."""
+    hits = [f"{name}:{line}:{RARE}" for name in ("40.txt", "sub/11.txt") for line in (8, 10)]
+    assert cli("grep", RARE, folder).fine().out.splitlines() == hits
+    assert cli("grep", "-N", RARE, folder).fine().out.splitlines() == [re.sub(r":\d+:", ":", hit) for hit in hits]
+    assert cli("grep", "-o", "3f0c", folder).fine().out.splitlines() == [
+        hit[: hit.rindex(":") + 1] + "3f0c" for hit in hits
+    ]
+    assert cli("grep", "-m", "1", RARE, folder).fine().out.splitlines() == hits[::2]
+    assert (
+        cli("grep", "--heading", RARE, folder).fine().out
+        == f"40.txt\n8:{RARE}\n10:{RARE}\n\nsub/11.txt\n8:{RARE}\n10:{RARE}\n"
+    )
+    around = cli("grep", "-A1", "-B9", RARE, folder).fine().out.splitlines()
+    assert (around[0], around[10:12]) == ("40.txt-1-line 40 0", ["40.txt-11-line 40 10", "--"])
+    rows = [json.loads(line) for line in cli("grep", "--json", ".", folder).fine().out.splitlines()]
+    opened = [(tmp_path / "src" / row["data"]["path"]["text"], row["data"]) for row in rows if row["type"] == "match"]
+    assert len(opened) == 60 * 20
+    for path, found in opened:
+        data = path.read_bytes()
+        assert data.splitlines(keepends=True)[found["line_number"] - 1].decode() == found["lines"]["text"]
+        assert data[found["absolute_offset"] :].startswith(found["lines"]["text"].encode())
+
+
+def test_names_choose_files(cli: Cli, folder: Path) -> None:
+    def files(*globs: str) -> list[str]:
+        given = [word for glob in globs for word in ("-g", glob)]
+        return cli("grep", "-l", RARE, folder, *given).out.split()
+
+    assert files("11.txt") == files("sub/*") == files("**/11.txt") == files("!40.txt") == ["sub/11.txt"]
+    assert files("*.txt", "!sub/*") == ["40.txt"]
+    assert files("*.py") == []
+    assert cli("grep", "-c", "-v", "line", folder, "-g", "40.txt").fine().out == "40.txt:2\n"
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_the_end_of_a_line_is_before_its_carriage_return(cli: Cli, tmp_path: Path, ending: str) -> None:
+    (tmp_path / "f.txt").write_bytes(ending.join(["a needle", "needle b", "$ needle", ""]).encode())
+    cli("upload", tmp_path / "f.txt", tmp_path / "lines").fine()
+    for pattern, numbers in {"needle$": [1, 3], "^$": [], "^[$] |b$": [2, 3], r"\$ n": [3]}.items():
+        found = cli("grep", "-n", "-o", pattern, tmp_path / "lines").out
+        assert [int(line.partition(":")[0]) for line in found.splitlines()] == numbers, pattern
+        assert "\r" not in found
 
 
 def test_a_text_without_documents_is_named_by_its_place(cli: Cli, tmp_path: Path) -> None:
@@ -171,7 +224,7 @@ def test_a_text_without_documents_is_named_by_its_place(cli: Cli, tmp_path: Path
 
 
 def test_other_headers(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    first = b"before any header: line\n# not/a/header\n"  # text beside documents has headers alone to name it
+    first = b"before any header: line\n# not/a/header\n"
     parts = [
         first,
         *(f"# {name}:\n---\n{text}".encode() for name, text in (("sub/06.txt", "no"), ("sub/07.txt", "line 7 \n"))),
@@ -186,7 +239,7 @@ def test_other_headers(cli: Cli, folder: Path, tmp_path: Path) -> None:
 
 def test_stats(cli: Cli, folder: Path) -> None:
     found = cli("grep", "--stats", "-c", RARE, folder)
-    assert (found.code, found.out) == (0, "4\n")
+    assert (found.code, found.out) == (0, "40.txt:2\nsub/11.txt:2\n")
     frames, read, gets = found.err.splitlines()
     told = re.fullmatch(r"frames: (\d+) in all, (\d+) pruned, (\d+) looked at, (\d+) in vain", frames)
     assert told
@@ -202,7 +255,7 @@ def test_stats(cli: Cli, folder: Path) -> None:
 def test_on_s3(cli: Cli, seaweed: SeaweedServer, folder: Path, tmp_path: Path) -> None:
     url, endpoint = seaweed.url(f"cli-grep-{os.getpid()}"), ("--endpoint", seaweed.endpoint)
     cli("upload", tmp_path / "src", url, "--frame-bytes", "512", *endpoint).fine()
-    assert cli("grep", RARE, url, *endpoint).fine().out == f"{RARE}\n" * 4
+    assert cli("grep", "-I", "-N", RARE, url, *endpoint).fine().out == f"{RARE}\n" * 4
     assert cli("grep", "-l", RARE, url, *endpoint).fine().out == "40.txt\nsub/11.txt\n"
     assert cli("grep", "-n", "-C1", RARE, url, *endpoint).fine().out == cli("grep", "-n", "-C1", RARE, folder).out
     absent = cli("grep", "--stats", "3f0c1d4e-0000", url, *endpoint)

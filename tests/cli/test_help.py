@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from ran import Cli
-from typer.testing import CliRunner
 
 import rlm.cli.commands
 from monocontext.cli.commands import app

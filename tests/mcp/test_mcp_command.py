@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
-import typer
 
 from monocontext.cli.mcp import parse_contexts
 
@@ -31,7 +31,7 @@ def test_names_of_contexts() -> None:
 
 @pytest.mark.parametrize("given", [["a/x", "b/x"], ["s3://bucket/memory"], ["sessions=dir"], ["/"]])
 def test_names_must_be_of_their_own(given: list[str]) -> None:
-    with pytest.raises(typer.BadParameter, match="a name of its own"):
+    with pytest.raises(click.BadParameter, match="a name of its own"):
         parse_contexts(given)
 
 

@@ -37,8 +37,10 @@ def test_demo(with_weed: bool, tmp_path: Path) -> None:
     assert "SCRIPTED" in done.stderr
     assert "runs confined" in done.stderr.splitlines()[0], "the demo runs what a model wrote as users are told to"
     assert "Traceback" not in done.stderr
-    assert done.stderr.count("The answer is right.") == 2
-    assert "9,999,745,024" in done.stderr, "what downloading the log of the second act would have moved"
-    for way in ("monocontext", "one GET after another", "download everything first"):
+    assert done.stderr.count("The answer is right.") == 3
+    assert "9,999.7" in done.stderr, "the megabytes that a download of the log would have moved"
+    for way in ("monocontext", "one GET after another", "a download of everything"):
         assert way in done.stderr
+    assert done.stderr.index("a log of 10 GB") < done.stderr.index("in S3") < done.stderr.index("a plain folder")
+    assert "monocontext upload" in done.stderr.splitlines()[-2]
     assert not list(tmp_path.iterdir()), "nothing is left where the command ran"

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, KeysView, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from monocontext.engine.documents import DocumentTable
 from monocontext.format.documents import Document
+from monocontext.options import nearest
 from monocontext.text.documents.item import DocumentText, View
 from monocontext.text.documents.source import DocumentSource
 from monocontext.text.source import Span
 
 Text = TypeVar("Text")
+
+_SHOWN = 3
+"""Names in a repr."""
+_SEARCHED = 100_000
+"""The most documents among whose names a near one is looked for."""
 
 
 class Documents(Mapping[str, Text]):
@@ -78,7 +85,7 @@ class Documents(Mapping[str, Text]):
         """Where a document lies. Raises `KeyError`."""
         number = self.number_of(name) if isinstance(name, str) else None
         if number is None:
-            raise KeyError(name)
+            raise UnknownDocument(name, self)
         return self.table.document(number)
 
     def number_of(self, name: str) -> int | None:
@@ -106,12 +113,20 @@ class Documents(Mapping[str, Text]):
         found = self.table.document(number)
         return found if found.start <= character else None
 
-    def starts(self, start: int, stop: int) -> Iterator[int]:
-        """The characters in [start, stop) at which documents begin (1 GET for 4,096 documents)."""
-        [number] = self.table.first_ending_after([start])
-        while number < self.count and (at := self.table.document(number).start) < stop:
-            if at >= start:
-                yield at
+    def edges(self, start: int, stop: int) -> Iterator[int]:
+        """The characters in [start, stop) at which documents begin, and at which they end before lines that are in
+        none (1 GET for 4,096 documents)."""
+        [number] = self.table.first_ending_after([max(0, start - 1)])
+        end = self.table.document(number - 1).stop if number else None
+        while number < self.count:
+            document = self.table.document(number)
+            if end is not None and document.start > end + 1 and start <= end < stop:
+                yield end
+            if start <= document.start < stop:
+                yield document.start
+            if document.start >= stop:
+                return
+            end = document.stop
             number += 1
 
     def records(self) -> Iterator[Document]:
@@ -146,4 +161,22 @@ class Documents(Mapping[str, Text]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<Documents {self.count:,} of {self.source.reader!r}>"
+        """How many there are, and the first names (at most 1 GET)."""
+        if not self.count:
+            return "<no documents>"
+        first = ", ".join(map(repr, islice(self, _SHOWN)))
+        return f"<{len(self):,} document{'s' * (len(self) > 1)}: {first}{', ...' if len(self) > _SHOWN else ''}>"
+
+
+class UnknownDocument(KeyError):
+    """No document has this name. Its message, which is made when somebody reads it, names the nearest (1 GET for 4,096
+    documents, and none above 100,000)."""
+
+    def __init__(self, name: object, documents: Documents[Any]) -> None:
+        super().__init__(name)
+        self._documents = documents
+
+    def __str__(self) -> str:
+        name = self.args[0]
+        near = nearest(name, self._documents) if isinstance(name, str) and self._documents.count <= _SEARCHED else ""
+        return f"no document {name!r}{near}"

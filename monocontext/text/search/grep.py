@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from monocontext.engine.candidates import Candidates
 from monocontext.errors import ContextTooLarge
@@ -28,6 +28,10 @@ from monocontext.text.regex.stream import Scan
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
+if TYPE_CHECKING:
+    from monocontext.format.documents import Document
+    from monocontext.text.documents import Documents
+
 LONG_LINE = 1 << 20
 """Longer lines are searched as a stream, and become a `str` only if they match."""
 EAGER_FRAMES = 32
@@ -37,15 +41,42 @@ Query = Any
 """A `str`, a compiled pattern, or a list of these."""
 
 
-class Hit(NamedTuple):
-    """A line with a match."""
-
+class _Line(NamedTuple):
     offset: int
     """The character of the text at which the first match in the line begins."""
     line_number: int
-    """Counted from 1."""
+    """The line of the whole text, counted from 1."""
     line: str
     r"""Without the `\n` that it ends with."""
+
+
+class Hit(_Line):
+    """A line with a match. As a tuple it is `(offset, line_number, line)`."""
+
+    _documents: Documents[Any] | None = None
+
+    @property
+    def document(self) -> str | None:
+        """The name of the document that holds the line; None between documents, and in a text without them (at most 1
+        GET)."""
+        found = self._document
+        return found.name if found else None
+
+    @property
+    def document_line(self) -> int | None:
+        """The line of that document, counted from 1; None where there is no document (at most 1 GET)."""
+        found = self._document
+        return self.line_number - found.first_line if found else None
+
+    @property
+    def _document(self) -> Document | None:
+        if self._documents is None:
+            return None
+        found = self._documents.at(self.offset)
+        if found is None and self.offset:  # a match of nothing at the end of a document's last line
+            found = self._documents.at(self.offset - 1)
+            return found if found and self.line_number == found.first_line + found.newlines + 1 else None
+        return found
 
 
 SHOWN_HITS = 20
@@ -61,8 +92,9 @@ _new_hit: Callable[[tuple[int, int, str]], Hit] = partial(tuple.__new__, Hit)
 class GrepHits(Iterator[Hit]):
     """An iterator of hits, each found once, on demand. Printing it shows the next hits and keeps them."""
 
-    def __init__(self, hits: Iterator[Hit]):
+    def __init__(self, hits: Iterator[Hit], documents: Documents[Any] | None = None):
         self._hits = hits
+        self._documents = documents
         self._shown: deque[Hit] = deque()
         """Hits that were shown and not yet yielded."""
         self._has_given = False
@@ -72,7 +104,10 @@ class GrepHits(Iterator[Hit]):
 
     def __next__(self) -> Hit:
         self._has_given = True
-        return self._shown.popleft() if self._shown else next(self._hits)
+        hit = self._shown.popleft() if self._shown else next(self._hits)
+        if self._documents is not None:
+            hit._documents = self._documents
+        return hit
 
     def __str__(self) -> str:
         """The next hits, one a line (GETs: of iterating as far)."""

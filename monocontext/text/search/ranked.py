@@ -65,21 +65,31 @@ class DocumentPlaces(Protocol):
 
     def records(self) -> Iterator[Document]: ...
 
-    def starts(self, start: int, stop: int) -> Iterator[int]: ...
+    def edges(self, start: int, stop: int) -> Iterator[int]: ...
 
 
-class Passage(NamedTuple):
-    """A few lines of the text."""
-
+class _Passage(NamedTuple):
     start: int
     """Its first character in the text."""
     stop: int
     line: int
-    """The number of its first line, from 1."""
+    """The number of its first line in the whole text, from 1."""
     document: str | None
-    """The name of the document that holds it; None in a text without documents."""
+    """The name of the document that holds it; None between documents, and in a text without them."""
     score: float
     text: str
+
+
+class Passage(_Passage):
+    """A few lines of the text. As a tuple it is `(start, stop, line, document, score, text)`."""
+
+    document_line: int | None = None
+    """The number of its first line in that document, from 1; None where there is no document."""
+
+    @property
+    def place(self) -> str:
+        """Where it begins, as an editor opens it: `DOCUMENT:LINE`, or the line of a text without documents."""
+        return f"{self.document}:{self.document_line}" if self.document is not None else str(self.line)
 
 
 class Passages(list[Passage]):
@@ -91,7 +101,7 @@ class Passages(list[Passage]):
     """Why; empty where nothing was left."""
 
     def __str__(self) -> str:
-        rows = [f"{one.document + ':' if one.document else ''}{one.line}: {' '.join(one.text.split())}" for one in self]
+        rows = [f"{one.place}: {' '.join(one.text.split())}" for one in self]
         return "\n".join([*rows, *([f"[{self.note}]"] if self.note else [])])
 
 
@@ -130,8 +140,9 @@ def search(
     *,
     documents: DocumentPlaces | None = None,
     per_document: bool = False,
+    between: bool = True,
 ) -> Passages:
-    """The best `k` passages, `per_document` one of each document."""
+    """The best `k` passages, `per_document` one of each document; `between`: also of lines between documents."""
     if per_document and (documents is None or not documents.count):
         raise ValueError("per_document= is for a text with documents, which this has none of")
     terms = parse(query)
@@ -139,7 +150,7 @@ def search(
     plan = _plan(span, terms, may_look=budget.left_bytes >= _SMALL)
     best: list[tuple[float, int, Passage]] = []
     scorer, unread, in_order = Scorer(terms, plan.weights), 0, False
-    places = _Places(documents, terms.documents)
+    places = _Places(documents, terms.documents, between)
     seen: set[int] = set()
 
     def least() -> tuple[float, int]:
@@ -165,7 +176,7 @@ def search(
             _add_passages(best, k, scorer, window, span, places, per_document)
             budget.spend(len(window.data))
     found = _finish(span, best, unread, in_order)
-    found[:] = [one._replace(document=places.document(one.start)) for one in found]
+    found[:] = [places.name(one) for one in found]
     return found
 
 
@@ -378,8 +389,9 @@ def _bar(best: list[tuple[float, int, Passage]], k: int, start: int) -> float:
 class _Places:
     """The documents of the text, and those of them that a query names."""
 
-    def __init__(self, documents: DocumentPlaces | None, globs: tuple[str, ...]):
+    def __init__(self, documents: DocumentPlaces | None, globs: tuple[str, ...], between: bool = True):
         self._documents = documents if documents is not None and documents.count else None
+        self._between = between or self._documents is None
         self._starts: list[int] | None = None
         if not globs:
             return
@@ -390,19 +402,24 @@ class _Places:
 
     def allows(self, character: int) -> bool:
         if self._starts is None:
-            return True
+            return self._between or self._at(character) is not None
         at = bisect_right(self._starts, character) - 1
         return at >= 0 and character < self._stops[at]
 
     def cuts(self, start: int, characters: int) -> list[int]:
-        """Where documents begin in a window, as its characters."""
+        """Where documents begin and end in a window, as its characters."""
         if self._documents is None:
             return []
-        return [at - start for at in self._documents.starts(start, start + characters)]
+        return [at - start for at in self._documents.edges(start, start + characters)]
 
-    def document(self, character: int) -> str | None:
-        found = self._at(character)
-        return found.name if found is not None else None
+    def name(self, passage: Passage) -> Passage:
+        """The passage with its document and the line there."""
+        found = self._at(passage.start)
+        if found is None:
+            return passage
+        named = passage._replace(document=found.name)
+        named.document_line = passage.line - found.first_line
+        return named
 
     def share(self, one: int, other: int) -> bool:
         """Whether two characters lie in one document; two documents may bear one name."""

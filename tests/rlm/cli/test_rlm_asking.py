@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sessions.agents import small
-from typer.testing import CliRunner
 
 from monocontext.sessions import upload_session
 from monocontext.sessions.readers import recognize_session

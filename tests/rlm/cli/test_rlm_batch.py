@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from monocontext import Monocontext, publish
 from rlm import RLM, Budget, LLMError, ScriptedLM

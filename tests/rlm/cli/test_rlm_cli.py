@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import rlm
-from rlm.cli.commands import app, describe_rights
+from rlm.cli.commands import app
+from rlm.cli.questions import describe_rights
 
 cli = CliRunner()
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 from sessions.agents import small
-from typer.testing import CliRunner
 
 from monocontext.cli.printing import escape_controls
 from monocontext.sessions import upload_session
@@ -21,7 +21,8 @@ from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.text.from_str import wrap_str
 from rlm import RLM, LLMError, RunnerUnavailable, ScriptedLM
-from rlm.cli.commands import app, describe_rights
+from rlm.cli.commands import app
+from rlm.cli.questions import describe_rights
 from rlm.cli.summarize import summarize
 from rlm.context.excerpt import make_printable
 from rlm.runners.runner import DEFAULT_RUNNER

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from monocontext.cli.settings import config_path
 from rlm.cli.asking import choose_models, limits, model_choice, with_settings
@@ -173,7 +173,7 @@ def test_summarize_keeps_the_limits_of_the_file(
 def test_a_wrong_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     write('[openai]\napi_key = "sk-hunter2"\n')
     monkeypatch.setattr("sys.argv", ["rlm", "run", str(tmp_path), "q"])
-    from rlm.cli.commands import main
+    from rlm.cli import main
 
     with pytest.raises(SystemExit) as ended:
         main()

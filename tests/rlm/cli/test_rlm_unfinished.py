@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from monocontext import publish
 from rlm import RLM, ScriptedLM
@@ -181,7 +181,7 @@ def test_a_missing_key_is_told_before_anything_starts(
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     code = (
-        "import sys\nfrom rlm.cli.commands import main\nsys.argv = ['rlm', 'run', sys.argv[1], 'q', '--model', "
+        "import sys\nfrom rlm.cli import main\nsys.argv = ['rlm', 'run', sys.argv[1], 'q', '--model', "
         "sys.argv[2]]\ntry:\n    main()\nfinally:\n    print(sorted({'openai', 'anthropic'} & set(sys.modules)), "
         "'rlm.runners.remote' in sys.modules and bool(sys.modules['rlm.runners.remote'].__dict__.get('_places')))"
     )

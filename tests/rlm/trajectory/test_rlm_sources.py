@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from monocontext import Monocontext, append, publish
 from monocontext.cli.commands import app as storage

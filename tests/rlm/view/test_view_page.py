@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from view_lines import head, line, write
 
 from rlm import RLMError

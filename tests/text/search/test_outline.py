@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from monocontext import Monocontext, documents, publish
 from monocontext.cli.commands import app

@@ -1,0 +1,254 @@
+"""Print hits in documents as ripgrep prints hits in files: headings, numbers, colours, counts, JSON.
+
+Lines are those of the document that holds them, counted from 1. A header line between documents is in none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from monocontext.cli.printing import escape_controls
+
+if TYPE_CHECKING:
+    from monocontext.text.monocontext import Monocontext
+    from monocontext.text.regex.linewise import Linewise
+    from monocontext.text.search.grep import Hit
+
+_NAME, _NUMBER, _MATCH, _PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[1;31m", "\x1b[0m"
+
+
+class Place(NamedTuple):
+    """A document, or the whole of a text without documents."""
+
+    name: str
+    start: int
+    """Its first character in the text."""
+    stop: int
+    first_line: int
+    """Lines of the text before it."""
+    bytes: int
+    """Its length in UTF-8."""
+
+
+class Found(NamedTuple):
+    """A hit and the place that holds it."""
+
+    place: Place
+    hit: Hit
+
+    @property
+    def line_number(self) -> int:
+        """The line of the place, from 1."""
+        return self.hit.line_number - self.place.first_line
+
+
+class Line(NamedTuple):
+    """A line to print."""
+
+    place: Place
+    number: int
+    """The line of the place, from 1."""
+    text: str
+    hit: Hit | None
+    """None for a line of context."""
+
+
+BREAK = None
+"""Stands between lines of one place that are not neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How lines are printed."""
+
+    has_names: bool
+    has_headings: bool
+    """The name of a document stands above its lines, as on a terminal, and not in each of them."""
+    has_numbers: bool
+    has_colour: bool
+    escapes: bool
+    """Control characters are escaped."""
+    pattern: Linewise
+
+    def shown(self, text: str) -> str:
+        return escape_controls(text) if self.escapes else text
+
+    def paint(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{_PLAIN}" if self.has_colour else text
+
+    def name(self, place: Place) -> str:
+        return self.paint(_NAME, escape_controls(place.name))
+
+    def before(self, place: Place, number: int, mark: str) -> str:
+        """The name and the number in front of a line, each with its mark."""
+        name = f"{self.name(place)}{mark}" if self.has_names and not self.has_headings else ""
+        return name + (f"{self.paint(_NUMBER, str(number))}{mark}" if self.has_numbers else "")
+
+    def line(self, line: Line) -> str:
+        text = self.with_colour(line.text) if line.hit and self.has_colour else self.shown(line.text)
+        return self.before(line.place, line.number, ":" if line.hit else "-") + text
+
+    def with_colour(self, text: str) -> str:
+        parts, at = [], 0
+        for match in self.pattern.finditer(text):
+            parts.append(self.shown(text[at : match.start()]) + self.paint(_MATCH, self.shown(match[0])))
+            at = match.end()
+        return "".join(parts) + self.shown(text[at:])
+
+
+def print_lines(found: Iterable[Found], context: Monocontext, style: Style, before: int, after: int) -> Iterator[str]:
+    """Hits, with lines before and after them."""
+    seen = False
+    for place, hits in groupby(found, key=lambda each: each.place):
+        if style.has_headings and style.has_names:
+            yield ("\n" if seen else "") + style.name(place)
+        elif seen and (before or after):
+            yield "--"
+        seen = True
+        for line in with_context(context, place, hits, before, after):
+            yield "--" if line is BREAK else style.line(line)
+
+
+def print_matches(found: Iterable[Found], style: Style) -> Iterator[str]:
+    """Each match by itself."""
+    seen = False
+    for place, hits in groupby(found, key=lambda each: each.place):
+        if style.has_headings and style.has_names:
+            yield ("\n" if seen else "") + style.name(place)
+            seen = True
+        for each in hits:
+            for match in style.pattern.finditer(each.hit.line):
+                text = style.paint(_MATCH, style.shown(match[0]))
+                yield style.before(place, each.line_number, ":") + text
+
+
+def print_names(found: Iterable[Found], as_json: bool) -> Iterator[str]:
+    """Each place with a hit, once."""
+    for place, _ in groupby(found, key=lambda each: each.place):
+        yield json.dumps({"path": place.name}) if as_json else escape_controls(place.name)
+
+
+def print_counts(found: Iterable[Found], style: Style, as_json: bool) -> Iterator[str]:
+    """How many lines match in each place that has one."""
+    for place, hits in groupby(found, key=lambda each: each.place):
+        count = sum(1 for _ in hits)
+        if as_json:
+            yield json.dumps({"path": place.name, "count": count})
+        else:
+            yield f"{style.name(place)}:{count}" if style.has_names else str(count)
+
+
+def with_context(
+    context: Monocontext, place: Place, hits: Iterable[Found], before: int, after: int
+) -> Iterator[Line | None]:
+    """The hits of one place, and lines of it before and after them, each once."""
+    last = due = 0  # numbers of the last yielded line, and of the last line that is due after a hit
+    for each in hits:
+        number = each.line_number
+        yield from _lines(context, place, last + 1, min(due, number - 1))
+        last = max(last, min(due, number - 1))
+        first = max(number - before, last + 1, 1)
+        if last and first > last + 1 and (before or after):
+            yield BREAK
+        yield from _lines(context, place, first, number - 1)
+        yield Line(place, number, each.hit.line, each.hit)
+        last, due = number, number + after
+    yield from _lines(context, place, last + 1, due)
+
+
+def _lines(context: Monocontext, place: Place, first: int, last: int) -> Iterator[Line]:
+    """Lines of a place by number, both ends included."""
+    if last < first:
+        return
+    span = context.span
+    start, stop = (place.start, place.stop)
+    begin = max(start, span.line_start(place.first_line + first - 1))
+    end = min(stop, span.line_start(place.first_line + last))
+    if begin < end:
+        text = str(context[begin:end])
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
+            yield Line(place, number, line, None)
+
+
+# -- ripgrep's JSON ----------------------------------------------------------------------------------------------------
+
+
+def print_json(
+    found: Iterable[Found], context: Monocontext, pattern: Linewise, before: int, after: int, ascii_only: bool
+) -> Iterator[str]:
+    """Messages in the schema of `rg --json`: begin, match, context and end of each place, and a summary.
+
+    `absolute_offset` counts bytes of the place and `start` and `end` bytes of the line, as ripgrep's do. `offset`,
+    which ripgrep has not, counts characters of the whole text up to the first match.
+    """
+    began, totals = time.monotonic(), Counter[str]()
+    for place, hits in groupby(found, key=lambda each: each.place):
+        here = Counter(searches=1, searches_with_match=1, bytes_searched=place.bytes)
+        path = {"path": {"text": place.name}}
+        yield _message("begin", path, ascii_only)
+        first_byte = _byte_at(context, place.start)
+        for line in with_context(context, place, hits, before, after):
+            if line is BREAK:
+                continue
+            start = context.span.line_start(place.first_line + line.number - 1)
+            matches = list(_submatches(pattern, line.text)) if line.hit else []
+            newline = "\n" if start + len(line.text) < place.stop else ""
+            data = path | {
+                "lines": {"text": line.text + newline},
+                "line_number": line.number,
+                "absolute_offset": _byte_at(context, start) - first_byte,
+                "submatches": matches,
+            }
+            if line.hit:
+                here += Counter(matched_lines=1, matches=len(matches))
+                data["offset"] = line.hit.offset
+            yield _message("match" if line.hit else "context", data, ascii_only)
+        yield _message("end", {**path, "binary_offset": None, "stats": _stats(began, here)}, ascii_only)
+        totals += here
+    yield _message("summary", {"elapsed_total": _elapsed(began), "stats": _stats(began, totals)}, ascii_only)
+
+
+def _message(kind: str, data: dict[str, Any], ascii_only: bool) -> str:
+    return json.dumps({"type": kind, "data": data}, ensure_ascii=ascii_only)
+
+
+def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
+    for match in pattern.finditer(text):
+        start = len(text[: match.start()].encode())
+        yield {"match": {"text": match[0]}, "start": start, "end": start + len(match[0].encode())}
+
+
+def _byte_at(context: Monocontext, character: int) -> int:
+    """The byte of the text at which a character begins (no GET where its frame was read for the hit)."""
+    span = context.span
+    reader = span.source.reader  # type: ignore[attr-defined]  # a text that is opened has one
+    frame = reader.locate(character)
+    return int(frame.start_byte) + len(str(context[frame.start : character]).encode())
+
+
+def _elapsed(began: float) -> dict[str, Any]:
+    seconds = time.monotonic() - began
+    whole = int(seconds)
+    return {"secs": whole, "nanos": int((seconds - whole) * 1e9), "human": f"{seconds:.6f}s"}
+
+
+def _stats(began: float, counts: Counter[str]) -> dict[str, Any]:
+    names = ("searches", "searches_with_match", "bytes_searched", "bytes_printed", "matched_lines", "matches")
+    return {"elapsed": _elapsed(began), **{name: counts[name] for name in names}}
+
+
+# -- patterns as ripgrep reads them ------------------------------------------------------------------------------------
+
+_TOKENS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+
+
+def before_cr(pattern: str) -> str:
+    """A pattern whose `$` also stands before the `\\r` of a line end, as with `rg --crlf`."""
+    return _TOKENS.sub(lambda found: r"(?=\r?$)" if found[0] == "$" else found[0], pattern)

@@ -1,0 +1,153 @@
+"""Build click commands from the signatures of functions, whose annotations describe options and arguments.
+
+A parameter is `name: Annotated[TYPE, Option(...)] = default` or `Annotated[TYPE, Argument(...)]`. TYPE is `str`, `int`,
+`float`, `bool`, one of these `| None`, or a `list[str]`. A parameter without a default is required.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter as Signed
+from inspect import getdoc, signature
+from types import NoneType
+from typing import Any, NamedTuple, get_args, get_origin
+
+import click
+
+from monocontext.cli.running import call_command
+
+Callback = Callable[[click.Context, Any], Any]
+Complete = Callable[[str], list[str]]
+"""Gives the values that begin with a word, for completion in a shell."""
+
+
+class _Parameter(NamedTuple):
+    """The description that options and arguments share."""
+
+    help: str = ""
+    metavar: str | None = None
+    """The placeholder of the value in the help; by default its type."""
+    parser: Callable[[str], Any] | None = None
+    """Converts the value; its default is text, too."""
+    min: Any = None
+    max: Any = None
+    autocompletion: Complete | None = None
+    callback: Callback | None = None
+    """Called with the value, which it may replace."""
+    is_eager: bool = False
+    """The value is taken before those of other options."""
+    expose_value: bool = True
+    """False: the function does not get the value."""
+    names: tuple[str, ...] | None = None
+    """The flags of an option, such as `--line-number/--no-line-number`; None for an argument."""
+
+
+def Option(*names: str, **about: Any) -> _Parameter:  # reads as a type in an annotation
+    """An option with these flags; without a long one, its flag is made of the parameter's name."""
+    return _Parameter(**about, names=names)
+
+
+def Argument(**about: Any) -> _Parameter:
+    """A positional argument."""
+    return _Parameter(**about)
+
+
+class Command(click.Command):
+    """A command whose help lists its arguments as well as its options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [each.record for each in self.params if isinstance(each, _ArgumentWithHelp) and each.record[1]]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
+class _ArgumentWithHelp(click.Argument):
+    """An argument that keeps its help: click before 8.5 has none for arguments."""
+
+    about: str
+
+    @property
+    def record(self) -> tuple[str, str]:
+        return self.metavar or (self.name or "").upper(), self.about
+
+
+def make_command(function: Callable[..., None], name: str | None = None, **settings: Any) -> Command:
+    """The command that calls `function`; its help is the docstring. `settings`: of a `click.Command`.
+
+    A parameter annotated with `click.Context` gets the context of the call.
+    """
+    signed = signature(function, eval_str=True).parameters.values()
+    context = next((each.name for each in signed if each.annotation is click.Context), None)
+    parameters = [_click_parameter(each) for each in signed if each.name != context]
+
+    def call(**given: Any) -> None:
+        here = click.get_current_context()
+        if context is not None:
+            given[context] = here
+        here.exit(call_command(function, given, here.find_root().info_name or ""))
+
+    return Command(
+        name or function.__name__.replace("_", "-"), callback=call, params=parameters, help=getdoc(function), **settings
+    )
+
+
+def make_parameters(function: Callable[..., None]) -> list[click.Parameter]:
+    """The options and arguments of a function."""
+    return [_click_parameter(each) for each in signature(function, eval_str=True).parameters.values()]
+
+
+def _click_parameter(signed: Signed) -> click.Parameter:
+    kind, about = get_args(signed.annotation)
+    kind = next((each for each in get_args(kind) if each is not NoneType), kind) if NoneType in get_args(kind) else kind
+    is_list = get_origin(kind) is list
+    is_required = signed.default is Signed.empty
+    settings: dict[str, Any] = {
+        "type": _click_type(get_args(kind)[0] if is_list else kind, about),
+        "metavar": about.metavar,
+        **({"required": True} if is_required else {"default": signed.default}),
+        "callback": _call_with(about.callback, is_list),
+        "is_eager": about.is_eager,
+        "expose_value": about.expose_value,
+        "shell_complete": about.autocompletion and _completer(about.autocompletion),
+    }
+    if about.names is None:
+        argument = _ArgumentWithHelp([signed.name], nargs=-1 if is_list else 1, **settings)
+        argument.about = about.help
+        return argument
+    word = signed.name.replace("_", "-")
+    flags = [*about.names] if any(each.startswith("--") for each in about.names) else [*about.names, f"--{word}"]
+    if kind is bool:
+        del settings["type"], settings["metavar"]
+        settings["is_flag"] = True
+        flags = flags if about.names else [f"--{word}/--no-{word}"]
+    is_shown = kind is not bool and settings.get("default") not in (None, "")
+    return click.Option([*flags, signed.name], help=about.help, multiple=is_list, show_default=is_shown, **settings)
+
+
+def _click_type(kind: Any, about: _Parameter) -> Any:
+    if about.parser is not None:
+        return about.parser
+    if about.min is None and about.max is None:
+        return kind
+    return click.IntRange(about.min, about.max) if kind is int else click.FloatRange(about.min, about.max)
+
+
+def _call_with(callback: Callback | None, is_list: bool) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """What click calls with a value: no values of a list are None, as a default is."""
+
+    def call(context: click.Context, _: click.Parameter, value: Any) -> Any:
+        if is_list:
+            value = list(value) or None
+        return callback(context, value) if callback else value
+
+    return call
+
+
+def _completer(complete: Complete) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    def complete_in(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        with context.scope(cleanup=False):
+            return complete(incomplete)
+
+    return complete_in

@@ -1,0 +1,198 @@
+"""Read a plain file, folder or object as a text, as it is when it is opened.
+
+A small file or folder is kept in memory. A large file and an object are indexed where they lie; the text of a large
+folder is stored. Both go into a cache folder of the user and serve again while names, sizes and times stay the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from monocontext.errors import InvalidUrl, MonocontextError, NotAContext, NotFound
+from monocontext.format.deeprecurse import parse_manifest
+from monocontext.format.manifest import ROOT_KEY
+from monocontext.options import StoreOptions
+from monocontext.stores import open_store
+from monocontext.stores.address import parse, split_object
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Store
+from monocontext.writing.folder import Folder
+from monocontext.writing.index_in_place import index
+from monocontext.writing.publish import publish
+
+SMALL_BYTES = 8 << 20
+"""Up to here a text is read into memory each time: that takes less than to look for a stored one."""
+_LARGE_BYTES = 64 << 20
+"""From here on reading takes a while, and is told."""
+MOST_FOLDER_BYTES = 4 << 30
+"""A folder above this is not copied unasked."""
+MOST_OBJECT_BYTES = 1 << 30
+"""An object elsewhere above this is not read unasked."""
+_OLD_SECONDS = 86_400
+"""What was stored of an earlier state stays for so long: another process may read it."""
+
+_ROOT = re.compile(r"/?generations/\d{20}\.json$")
+"""What a folder with a stored text holds."""
+
+Note = Callable[[str], None]
+
+
+def warn(text: str) -> None:
+    """Tell a caller of the library what was left out."""
+    warnings.warn(text, stacklevel=4)
+
+
+class _PlainStore(MemoryStore):
+    """The small text of a file or folder, whose URL opens it again in another process."""
+
+    def __init__(self, place: str) -> None:
+        name = f"plain-{uuid.uuid4().hex}"
+        super().__init__(name)
+        forget(name)  # the objects go with this store
+        self._place = place
+
+    @property
+    def url(self) -> str:
+        return self._place
+
+
+def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None, note: Note = warn) -> Store | None:
+    """A store that holds the text of a plain file, folder or object; None where a URL names none.
+
+    Each file of a folder stands under a header line. Hidden files and folders, binary files, and files that are not
+    UTF-8 are left out, and `note` is told. An object elsewhere is read whole, once for each version, and its text is
+    fetched in ranges from then on. Raises `NotFound` for a folder without files, `InvalidText` for what is not UTF-8,
+    and `MonocontextError` for a folder above 4 GiB or an object above 1 GiB.
+    """
+    path = _find_path(url)
+    if path is not None:
+        return _open_path(path, note)
+    try:
+        place, key = split_object(url)
+        address = parse(url)
+        if address.scheme in ("file", "memory"):
+            return None
+        with closing(open_store(place, **(options or {}))) as store:
+            found = store.head(key)
+    except (NotFound, InvalidUrl):
+        return None
+    if found.size_bytes > MOST_OBJECT_BYTES:
+        raise MonocontextError(
+            f"{url} is a plain object of {found.size_bytes / 1e9:.1f} GB: `monocontext index {url} URL` makes a text "
+            f"of it without a copy"
+        )
+    name = f"{(options or {}).get('endpoint') or ''} {url}"
+    return _stored(
+        name, repr((found.etag, found.size_bytes)), found.size_bytes, note, partial(_index, str(url), options, note)
+    )
+
+
+def _find_path(url: str | os.PathLike[str]) -> Path | None:
+    """The file or folder of this machine that a URL names, if it is there and holds no stored text itself."""
+    try:
+        address = parse(url)
+    except InvalidUrl:
+        return None
+    path = Path(address.path)
+    if address.scheme != "file" or not (path.is_file() or path.is_dir()) or _holds_text(path):
+        return None
+    try:
+        parse_manifest((path / ROOT_KEY).read_bytes(), str(path))
+    except (NotAContext, OSError):
+        return path  # without a manifest.json, or with one of another program
+    return None
+
+
+def _holds_text(path: Path) -> bool:
+    """Whether a folder holds a stored text, or what a writer of one left."""
+    return (path / "generations").is_dir() or any((path / "segments").glob("*.seg"))
+
+
+def _open_path(path: Path, note: Note) -> Store:
+    files = sorted(_files(path))
+    if not files:
+        raise NotFound(f"{path} holds no file to read")
+    texts = sorted({name[: found.start()] for name, *_ in files if (found := _ROOT.search(name))})
+    if texts:
+        raise NotFound(f"{path} holds stored texts, and is none itself: name one, such as {path / texts[0]}")
+    size = sum(one[1] for one in files)
+    if size <= SMALL_BYTES:
+        store: Store = _PlainStore(path.as_uri())
+        _publish(path, note, store)
+        return store
+    if path.is_file():
+        return _stored(str(path), repr(files), size, note, partial(_index, str(path), None, note))
+    if size > MOST_FOLDER_BYTES:
+        raise MonocontextError(
+            f"{path} holds {size / 1e9:.1f} GB of files: `monocontext upload {path} DIRECTORY` stores their text first"
+        )
+    return _stored(str(path), repr(files), size, note, partial(_publish, path, note))
+
+
+def _stored(name: str, state: str, size: int, note: Note, write: Callable[[Store], object]) -> Store:
+    """The store in the cache folder that `write` fills, unless that was done for this state before."""
+    key = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    target = _cache_folder() / f"{key}-{hashlib.sha256(state.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+    if not target.is_dir():
+        if size > _LARGE_BYTES:
+            note(f"reading {name} ({size / 1e6:,.0f} MB) once; `monocontext upload` stores it with search filters")
+        begun = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
+        try:
+            begun.mkdir()
+            with closing(open_store(begun)) as store:
+                write(store)
+            try:
+                begun.rename(target)
+            except OSError:
+                if not target.is_dir():  # else another process has stored the same
+                    raise
+        finally:
+            shutil.rmtree(begun, ignore_errors=True)
+    os.utime(target)
+    for old in target.parent.glob(f"{key}-*"):
+        if old != target and time.time() - old.stat().st_mtime > _OLD_SECONDS:
+            shutil.rmtree(old, ignore_errors=True)
+    return open_store(target)
+
+
+def _index(source: str, options: StoreOptions | None, note: Note, store: Store) -> None:
+    index(source, store, filters=False, note=note, store_options=options)
+
+
+def _publish(path: Path, note: Note, store: Store) -> None:
+    if path.is_file():
+        publish(path, store, note=note)
+    else:
+        publish(path, store, filters=False, errors="skip", exclude=(".*", "*/.*"), note=note)
+
+
+def _files(path: Path) -> Iterator[tuple[str, int, int]]:
+    """Name, bytes and time of each file that is read."""
+    if path.is_file():
+        found = path.stat()
+        yield path.name, found.st_size, found.st_mtime_ns
+        return
+    for name in Folder(path).files():
+        if not any(part.startswith(".") for part in name.split("/")):
+            found = (path / name).stat()
+            if stat.S_ISREG(found.st_mode):
+                yield name, found.st_size, found.st_mtime_ns
+
+
+def _cache_folder() -> Path:
+    """The folder of the user for what is stored of plain files, open to nobody else."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "plain"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder

@@ -1,0 +1,127 @@
+"""How a command ends as a process: Ctrl-C at any moment, closed streams, and what it imports."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import rlm.cli.commands
+from monocontext import publish
+from monocontext.cli.commands import app
+
+PROGRAMS = {"monocontext": app, "rlm": rlm.cli.commands.app}
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("running") / "ctx"
+    publish({"a.txt": "needle\n"}, place)
+    return place
+
+
+INTERRUPT_AT = """
+import sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            import os, signal
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+sys.argv = ["monocontext", "grep", "needle", {place!r}]
+from monocontext.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["click", "monocontext.cli.commands", "monocontext.cli.searching", "monocontext.text.monocontext", "json.decoder"],
+)
+def test_ctrl_c_while_modules_are_imported(context: Path, module: str) -> None:
+    program = INTERRUPT_AT.format(module=module, place=str(context))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    if done.returncode == 0:
+        assert done.stdout == "needle\n", "the module was imported before"
+    else:
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "monocontext: interrupted\n")
+
+
+def test_ctrl_c_in_a_callback_of_the_interpreter() -> None:
+    """It is not swallowed."""
+    program = """
+import os, signal, sys, weakref
+class It: pass
+from monocontext.cli import running
+def work():
+    it = It()
+    weakref.finalize(it, os.kill, os.getpid(), signal.SIGINT)
+    class Cycle: pass
+    del it
+    print("goes on")
+running._leave_on_interrupt("monocontext")
+running.call_command(work, {}, "monocontext")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert "interrupted" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["grep", "needle"], ["cat"], ["info"]])
+def test_a_closed_stdout_is_one_line(context: Path, words: list[str]) -> None:
+    command = f"{sys.executable} -m monocontext {' '.join(words)} {context} >&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "monocontext: standard output is closed\n")
+
+
+def test_an_ignored_interrupt_stays_ignored(context: Path) -> None:
+    """As of a command behind `nohup`, or in the background of a script."""
+    program = INTERRUPT_AT.format(module="monocontext.cli.searching", place=str(context))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "needle\n")
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS))
+def test_the_list_of_commands_says_what_each_says_of_itself(program: str) -> None:
+    group: Any = PROGRAMS[program]
+    import click
+
+    root = click.Context(group, info_name=program)
+    for name, (_, about) in group._places.items():
+        assert about == group.get_command(root, name).get_short_help_str(1_000), name
+
+
+HEAVY = ("typer", "pydantic", "rich", "boto3", "numpy", "asyncio", "openai")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["grep", "needle", "."], ["cat", "."], ["info", "."]])
+@pytest.mark.parametrize("program", sorted(PROGRAMS))
+def test_a_quick_command_imports_little(program: str, arguments: list[str], context: Path) -> None:
+    """Agents call these commands hundreds of times: a module is 0.3 ms, pydantic 120 ms."""
+    if program == "rlm" and not arguments[0].startswith("--"):
+        pytest.skip("a command of the other program")
+    code = f"""
+import sys
+sys.argv = {[program, *arguments]!r}
+from {program}.cli import main
+try:
+    main()
+except SystemExit as end:
+    print("loaded", end.code, *(name for name in {HEAVY} if name in sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=context)
+    assert done.stderr.splitlines()[-1] == "loaded 0"
+
+
+def test_help_topics_come_last() -> None:
+    told = CliRunner().invoke(app, ["--help"]).stdout
+    assert told.index("\n  upload ") < told.index("\n  config ") < told.index("\n  help ")

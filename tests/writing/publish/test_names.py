@@ -1,0 +1,63 @@
+"""Names of documents from several files and folders, and files that are not text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, publish
+from monocontext.errors import InvalidText
+from monocontext.writing.tables import table_documents
+
+
+def stored(place: str, *paths: Path, **options: object) -> dict[str, str]:
+    publish(list(paths), place, replace=True, note=lambda _: None, **options)  # type: ignore[arg-type]
+    with Monocontext.open(place) as text:
+        assert text.documents.count == len(text.documents), "no name twice"
+        return {name: str(one) for name, one in text.documents.items()}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in {"fa/x.txt": "1\n", "fb/x.txt": "2\n", "fb/y.txt": "3\n", "up/fa/x.txt": "4\n"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_names_that_meet_get_their_folder(files: Path) -> None:
+    assert stored("memory://n", files / "fa", files / "fb") == {"fa/x.txt": "1\n", "fb/x.txt": "2\n", "fb/y.txt": "3\n"}
+    assert stored("memory://n", files / "fa/x.txt", files / "fb/x.txt") == {"fa/x.txt": "1\n", "fb/x.txt": "2\n"}
+    assert stored("memory://n", files / "fa", files / "fb/y.txt") == {"x.txt": "1\n", "y.txt": "3\n"}
+
+
+def test_names_that_no_folder_tells_apart_are_refused(files: Path) -> None:
+    with pytest.raises(InvalidText, match=r"'fa/x\.txt': store them apart"):
+        stored("memory://n", files / "fa", files / "up/fa")
+
+
+def test_a_path_above_the_folder_is_no_name(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files / "fa")
+    assert [*stored("memory://n", Path("../fb/y.txt"))] == ["fb/y.txt"]
+
+
+def test_files_that_are_no_text_are_left_out_and_named(files: Path) -> None:
+    (files / "fb" / "latin.txt").write_bytes(b"x" * 3_000_000 + b"\xe9")
+    notes: list[str] = []
+    publish([files / "fb"], "memory://skip", errors="skip", note=notes.append)
+    assert [*Monocontext.open("memory://skip").documents] == ["x.txt", "y.txt"]
+    assert notes == [f"{files / 'fb'}: left out 1 non-utf-8 file: latin.txt"]
+    with pytest.raises(InvalidText, match="errors='skip'"):
+        publish([files / "fb"], "memory://strict")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_tables_in_other_encodings(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "t.csv").write_text("text,who\ncafé,é\n", encoding)
+    (tmp_path / "t.jsonl").write_text('{"text": "café", "who": "é"}\n', encoding)
+    for kind in ("csv", "jsonl"):
+        rows = table_documents(tmp_path / f"t.{kind}", kind, encoding=encoding.removesuffix("-sig"))  # type: ignore[arg-type]
+        assert [*rows] == [(None, "café", {"who": "é"})]
+    with pytest.raises(InvalidText, match=r"t\.jsonl:1"):
+        [*table_documents(tmp_path / "t.jsonl", "jsonl", encoding="ascii")]

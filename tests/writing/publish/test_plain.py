@@ -1,0 +1,126 @@
+"""Plain files, folders and objects where a text is asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import InvalidText, MonocontextError, NotFound
+from monocontext.stores import open_store
+from monocontext.testing import S3StandIn
+from monocontext.writing import plain
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "monocontext" / "plain"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {
+        "a.txt": b"one\n",
+        "sub/b.py": "zwei é\n".encode(),
+        ".git/config": b"hidden\n",
+        "x.bin": b"\0\1",
+        "l.txt": b"\xe9",
+    }
+    for name, data in files.items():
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_bytes(data)
+    return tmp_path / "src"
+
+
+TEXT = "=== FILE: a.txt ===\none\n=== FILE: sub/b.py ===\nzwei é\n"
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_folder_is_its_text_files(folder: Path, cache: Path, small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not small:
+        monkeypatch.setattr(plain, "SMALL_BYTES", 3)
+    with pytest.warns(UserWarning, match=r"left out 1 (binary|non-utf-8) file"):
+        text = Monocontext.open(folder)
+    with text:
+        assert str(text) == TEXT
+        assert list(text.documents) == ["a.txt", "sub/b.py"]
+        (hit,) = text.grep("zwei")
+        assert (hit.document, hit.document_line) == ("sub/b.py", 1)
+    assert cache.exists() is not small
+
+
+def test_what_was_read_serves_until_a_file_changes(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr(plain, "SMALL_BYTES", 3)
+    for _ in range(2):
+        Monocontext.open(folder).close()
+    (stored,) = cache.iterdir()
+    assert len(recwarn) == 2  # of the first time alone
+    assert stored.stat().st_mode & 0o077 == 0 or stored.parent.stat().st_mode & 0o077 == 0
+    (folder / "a.txt").write_text("changed\n")
+    with Monocontext.open(folder) as text:
+        assert "changed" in text
+    os.utime(stored, (0, 0))
+    Monocontext.open(folder).close()
+    assert stored not in [*cache.iterdir()]
+
+
+def test_a_large_file_is_indexed_where_it_lies(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain, "SMALL_BYTES", 3)
+    (tmp_path / "app.log").write_text("word\n" * 1000)
+    with Monocontext.open(tmp_path / "app.log") as text:
+        assert (len(text), text.lines[999]) == (5000, "word\n")
+    assert b"word" not in b"".join(path.read_bytes() for path in cache.rglob("*") if path.is_file())
+
+
+def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(InvalidText, match=r"latin\.txt"):
+        Monocontext.open(tmp_path / "latin.txt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotFound, match="no file to read"):
+        Monocontext.open(tmp_path / "empty")
+    with pytest.raises(NotFound, match="monocontext upload"):
+        Monocontext.open(tmp_path / "none")
+    monkeypatch.setattr(plain, "SMALL_BYTES", 1)
+    monkeypatch.setattr(plain, "MOST_FOLDER_BYTES", 3)
+    with pytest.raises(MonocontextError, match="monocontext upload"):
+        Monocontext.open(tmp_path)
+
+
+def test_a_folder_of_texts_is_none_itself(tmp_path: Path) -> None:
+    from monocontext import publish
+
+    publish("text", tmp_path / "place" / "ctx")
+    with pytest.raises(NotFound, match=r"name one, such as .*ctx"):
+        Monocontext.open(tmp_path / "place")
+    (tmp_path / "place" / "ctx" / "manifest.json").unlink()
+    with Monocontext.open(tmp_path / "place" / "ctx") as text:  # its generations are still there
+        assert str(text) == "text"
+
+
+def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    bucket = open_store("memory://plain-objects")
+    bucket.put("logs/app.log", b"first\nlast\n")
+    with S3StandIn(bucket) as server:
+        for _ in range(2):
+            with Monocontext.open(server.url("logs/app.log"), endpoint=server.endpoint) as text:
+                assert (str(text), text.find("last")) == ("first\nlast\n", 6)
+        assert len([*cache.iterdir()]) == 1
+        with pytest.raises(NotFound):
+            Monocontext.open(server.url("logs"), endpoint=server.endpoint)
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [("s3:bucket/x", "s3://bucket/x"), ("arn:aws:s3:::bucket/x", "s3://bucket/x"), ("gs:b/x", "gs://b/x")],
+)
+def test_slips_of_places(slip: str, meant: str) -> None:
+    with pytest.raises(MonocontextError, match=f"did you mean {meant}"):
+        Monocontext.open(slip)
