@@ -224,7 +224,9 @@ class _CodexTurns(TurnMaker):
                 turns += self._turn("tool", "tool_result", "[image]", record, tool=tool)
             return turns
         if kind in _RESULTS:
-            found = _tools_found(item.get("tools")) if kind == "tool_search_output" else _output_text(item.get("output"))
+            found = (
+                _tools_found(item.get("tools")) if kind == "tool_search_output" else _output_text(item.get("output"))
+            )
             return self._turn("tool", "tool_result", found, record, tool=self._tools.get(call, ""))
         if kind in ("compaction", "context_compaction"):
             return self._turn("system", "summary", "[conversation compacted]", record)
@@ -314,5 +316,3 @@ def _seconds(record: Record) -> float | None:
 def _word(found: Record, name: str) -> str:
     value = found.get(name)
     return value if isinstance(value, str) else ""
-
-

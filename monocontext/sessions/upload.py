@@ -190,7 +190,8 @@ def _take_lines(
             break
         hashed.update(line.digest)
         new.lines += 1
-        if is_wanted(line):
+        # A last line that was cut off is there already; what was written behind it is not.
+        if is_wanted(line) and not (line.problem and line.digest.hex() == before.tail):
             if new.lines > before.lines:
                 _add_line(line, new, redactor)
             else:

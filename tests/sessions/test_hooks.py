@@ -222,9 +222,7 @@ def test_stdin_that_stays_open_is_not_waited_for(event: str, tmp_path: Path) -> 
     ],
 )
 @pytest.mark.parametrize("is_open", [True, False])
-def test_what_is_read_of_stdin(
-    told: bytes, what: object, is_open: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_read_of_stdin(told: bytes, what: object, is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook, "_IDLE_SECONDS", 0.05 if is_open else 60.0)
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as threads, open(writing, "wb") as file:
