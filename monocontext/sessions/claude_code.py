@@ -129,6 +129,7 @@ class _ClaudeTurns(TurnMaker):
         for ours, theirs in (("cwd", "cwd"), ("branch", "gitBranch")):
             if isinstance(record.get(theirs), str) and record[theirs]:
                 setattr(self, ours, record[theirs])
+        self.began_in = self.began_in or self.cwd
 
     def _take_title(self, record: Record) -> bool:
         """Take the title out of a record that holds nothing else."""

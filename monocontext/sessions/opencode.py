@@ -152,7 +152,7 @@ class _OpenCodeTurns(TurnMaker):
         self._see_time(record)
         kind = record.get("type")
         if kind == SESSION:
-            self.cwd = str(record.get("directory") or self.cwd)
+            self.cwd = self.began_in = str(record.get("directory") or self.cwd)
             self.title = str(record.get("title") or self.title)[:200]
             return []
         part = record.get("part")
