@@ -14,6 +14,12 @@ from monocontext.options import nearest
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 """Settings of a program, which its groups and commands inherit."""
 
+SYNONYMS = {
+    "read": ("show", "cat"), "cat": ("show", "get"), "view": ("show", "get"), "print": ("show", "get"),
+    "open": ("show", "get"), "get": ("show",), "find": ("search", "grep"), "query": ("search",), "grep": ("search",),
+    "ls": ("list",), "push": ("upload",), "add": ("upload", "install"), "remove": ("uninstall", "rm"),
+}  # fmt: skip
+"""Words that people type for a command, and the commands that they may mean."""
 _WHOLE = 1_000
 
 
@@ -30,6 +36,17 @@ class CommandGroup(TyperGroup):
                 if each.name in verbosity.SHARED and not taken.intersection(each.opts)
             ]
         return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the words begin with. Another word than those that are there names the nearest, by its
+        letters or by what it means."""
+        if args and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            names = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+            meant = next((f": did you mean {each}?" for each in SYNONYMS.get(args[0], ()) if each in names), None)
+            near = meant or nearest(args[0], names) or f": there are {', '.join(names)}"
+            if not args[0].startswith("-"):
+                ctx.fail(f"no command {args[0]!r}{near}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))

@@ -45,8 +45,8 @@ class StandIn:
     """The server; a context manager."""
 
     script: Script
-    tokens_in: int = 100
-    """What each reply says that its request took: a large number makes agents compact."""
+    heavy: str = ""
+    """The prompt whose request is said to have taken many tokens: agents then compact."""
     heard: list[tuple[str, int, Reply]] = field(default_factory=list)
     """Prompt, step and reply of each request that the script knows, in order."""
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -68,14 +68,16 @@ class StandIn:
         self._server.shutdown()
         self._server.server_close()
 
+    def is_to_hang(self, prompt: str) -> bool:
+        return any(isinstance(reply, Hang) for reply in self.script.get(prompt, ()))
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def answer(self, steps: Sequence[Step]) -> Reply:
+    def answer(self, steps: Sequence[Step], has_tools: bool) -> Reply:
         """The reply to a conversation: by its last prompt of the script, and the replies since."""
-        tail = [text for role, text in steps[-4:] if role != "assistant"]
-        if not tail:
+        if not has_tools:  # an agent asks for a title
             return SUMMARY
         after = 0
         for at in range(len(steps) - 1, -1, -1):
@@ -133,9 +135,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"{}")
 
     def _reply(self, asked: dict[str, Any], steps: list[Step], events: Any, whole: Any) -> None:
-        reply = self.model.answer(steps)
+        reply = self.model.answer(steps, bool(asked.get("tools")))
+        is_heavy = (
+            self.model.heavy and self.model.heard and reply == self.model.script.get(self.model.heavy, [None])[-1]
+        )
+        tokens = 900_000 if is_heavy else 100
         if not asked.get("stream"):
-            self._send_json(whole(reply, self.model.tokens_in, asked))
+            self._send_json(whole(reply, tokens, asked))
             return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
@@ -144,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         hangs = isinstance(reply, Hang)
         try:
-            for name, data in events(reply, self.model.tokens_in):
+            for name, data in events(reply, tokens):
                 head = f"event: {name}\n" if name else ""
                 text = data if isinstance(data, str) else json.dumps(data)
                 self.wfile.write(f"{head}data: {text}\n\n".encode())
@@ -256,8 +262,9 @@ def _responses_steps(asked: dict[str, Any]) -> list[Step]:
             steps.append(("result", json.dumps(item.get("output"))))
         elif kind.endswith("_call"):
             steps.append(("assistant", str(item.get("name"))))
-        elif kind == "agent_message":
-            steps += [("user", text) for text in _texts(item["content"])]
+        elif kind == "agent_message":  # a task is encrypted by the model, which this one does not
+            for block in item["content"]:
+                steps.append(("user", block["encrypted_content"]) if "encrypted_content" in block else ("result", "-"))
     return steps
 
 
@@ -274,8 +281,7 @@ def _responses_item(reply: Reply) -> dict[str, Any]:
 
 
 def _responses_whole(reply: Reply, tokens_in: int, asked: Any) -> dict[str, Any]:
-    usage = {"input_tokens": tokens_in, "output_tokens": 5, "total_tokens": tokens_in + 5,
-             "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}  # fmt: skip
+    usage = {"input_tokens": tokens_in, "output_tokens": 5, "total_tokens": tokens_in + 5}
     return {"id": f"resp_{_number()}", "object": "response", "status": "completed", "model": "stand-in",
             "output": [_responses_item(reply)], "usage": usage}  # fmt: skip
 
