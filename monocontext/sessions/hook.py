@@ -19,6 +19,8 @@ EVENTS = ("session-start", "session-end", "stop", "pre-compact")
 OPTIONS = (
     "url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars", "max-dollars-per-day"
 )  # fmt: skip
+_URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")
+"""The second is the setting of our plugin in Claude Code."""
 FLAGS = ("anonymous", "no-redact", "compile")
 _MOST_BYTES = 4 << 20
 _IDLE_SECONDS = 2.0
@@ -121,9 +123,9 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
             options[name.replace("-", "_")] = value
     if patterns:
         options["patterns"] = patterns
-    options.setdefault("url", os.environ.get("MONOCONTEXT_URL", ""))
+    options.setdefault("url", next(filter(None, map(os.environ.get, _URL_VARIABLES)), ""))
     if not options["url"]:
-        raise ValueError("no --url, and no MONOCONTEXT_URL")
+        raise ValueError("no --url, and no MONOCONTEXT_URL: nothing is uploaded")
     return arguments[0], options
 
 
