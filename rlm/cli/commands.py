@@ -28,7 +28,7 @@ from rlm.calls.budget import Budget
 from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, with_limits, with_models, within
 from rlm.cli.batch import batch_command
 from rlm.cli.compile import compile_command
-from rlm.cli.context_argument import UsageError, open_argument
+from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.errors import LLMError, RLMError
 from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
@@ -77,6 +77,9 @@ def run(
     question: Annotated[str | None, typer.Argument(help="What to answer.")] = None,
     trajectory: Trajectory = None,
     shape: Shape = "text",
+    sessions: Annotated[
+        bool, typer.Option("--sessions", help="From the sessions of coding agents on this machine, with no CONTEXT.")
+    ] = False,
     resume: Annotated[str | None, typer.Option(help="Go on with the run that this trajectory records.")] = None,
     cite: Annotated[bool, typer.Option("--cite", help="Print what the answer rests on.")] = False,
     as_json: AsJson = False,
@@ -92,6 +95,10 @@ def run(
     from rlm.trajectory.source import format_sources
 
     with _one_line_errors():
+        if sessions:
+            if question is not None or (resume and context is not None):
+                raise UsageError("--sessions stands in the place of CONTEXT: leave CONTEXT out")
+            context, question = SESSIONS, context
         display = Display(shown=_shows_steps())
         recording = Recording.load(resume)[0] if resume else None
         options: dict[str, Any] = {
@@ -101,7 +108,7 @@ def run(
             place = context or recording.metadata.get("source")
             options |= recorded_options(recording.metadata)
         elif context is None or question is None:
-            raise UsageError("a run needs a CONTEXT and a QUESTION, or --resume with a trajectory")
+            raise UsageError("a run needs a CONTEXT (or --sessions) and a QUESTION, or --resume with a trajectory")
         else:
             place = context
             options |= choose_models(who)

@@ -35,6 +35,8 @@ class Program:
     first: tuple[str, ...] = ()
     """The words behind the command for a first prompt, which follows them; `next` for one that goes on."""
     next: tuple[str, ...] = ()
+    compact: tuple[str, ...] = ()
+    """A prompt that makes it compact, where nothing else does."""
     variables: dict[str, str] = field(default_factory=dict)
     """`{url}` stands for the model's."""
 
@@ -84,6 +86,7 @@ class _Gemini(Program):
             "security": {"auth": {"selectedType": "gemini-api-key"}},
             "general": {"enableAutoUpdate": False},
             "privacy": {"usageStatisticsEnabled": False},
+            "model": {"compressionThreshold": 0.005},
         }
         (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
 
@@ -113,10 +116,12 @@ PROGRAMS = [
     Program(
         "claude-code", "@anthropic-ai/claude-code", "claude", Call("Bash", _SHELL),
         (Call("Agent", {"description": "Count files", "prompt": TASK, "subagent_type": "general-purpose"}),),
-        first=_CLAUDE, next=("--continue", *_CLAUDE),
+        first=_CLAUDE, next=("--continue", *_CLAUDE), compact=("/compact",),
         variables={
             "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "sk-none", "IS_SANDBOX": "1",
-            "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         },
     ),
     _Codex(

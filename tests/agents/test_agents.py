@@ -1,6 +1,7 @@
 """The real agents, newest, against a stand-in model: each turn that it saw stands once in the archive, in order.
 
-`make test-agents` installs them and sets `MONOCONTEXT_AGENTS`; without it these tests skip.
+`make test-agents` installs them and sets `MONOCONTEXT_AGENTS`; without it these tests skip. With
+`MONOCONTEXT_KEEP_AGENTS` they write what the agents wrote into the fixtures of the quick suite.
 """
 
 from __future__ import annotations
@@ -10,16 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from agents.kept import keep
 from agents.programs import PROGRAMS, TASK, Program, make_home, plain
-from agents.seen import rows_of, seen_by
+from agents.seen import Row, rows_of, seen_by
 from agents.stand_in import Hang, StandIn
 from monocontext.sessions import Sessions, upload_session
+from monocontext.sessions.archive import Project
 from monocontext.sessions.readers import discover_sessions
 from monocontext.stores import open_store
 
-NODE_MODULES = os.environ.get("MONOCONTEXT_AGENTS")
-pytestmark = pytest.mark.skipif(not NODE_MODULES, reason="needs the agents of `make test-agents`")
-AGENTS = pytest.mark.parametrize("program", PROGRAMS, ids=[each.name for each in PROGRAMS])
+INSTALLED = os.environ.get("MONOCONTEXT_AGENTS", "")
+NODE_MODULES = Path(INSTALLED)
+pytestmark = [
+    pytest.mark.skipif(not INSTALLED, reason="needs the agents of `make test-agents`"),
+    pytest.mark.parametrize("program", PROGRAMS, ids=[each.name for each in PROGRAMS]),
+]
+MUCH = " ".join(f"{n * n * 7919 % 100_003} is number {n}." for n in range(4_000))
+"""So much that a summary is shorter, and nothing that comes again, which Gemini CLI takes for a loop."""
 
 
 @pytest.fixture
@@ -40,61 +48,63 @@ def talk(program: Program, home: Path, prompts: list[str], heavy: str = "") -> S
         TASK: list(program.counted),
         "Think long, please.": [Hang("I thi")],
         "Go on, please.": ["Gone on."],
-        "Say much, please.": ["Much was said."],
+        "Say much, please.": [MUCH],
     }
     with StandIn(script, heavy=heavy) as model:
         program.configure(home, model.url)
         for number, prompt in enumerate(prompts):
-            said = program.run(Path(str(NODE_MODULES)), home, model, program.next if number else program.first, prompt)
-            assert prompt in {one for one, _, _ in model.heard}, plain(said)
+            said = program.run(NODE_MODULES, home, model, program.next if number else program.first, prompt)
+            assert prompt not in script or prompt in {one for one, _, _ in model.heard}, plain(said)
     return model
 
 
-def archived(program: Program, folder: Path) -> Sessions:
-    store = open_store(folder / "archive")
+def archived(program: Program, home: Path) -> Project:
+    store = open_store(home.parent / "archive")
     for file in discover_sessions(program.name):
         upload_session(store, file)
-    return Sessions(store)
-
-
-@AGENTS
-def test_calls_and_the_same_words_again(program: Program, home: Path, tmp_path: Path) -> None:
-    model = talk(program, home, ["Run it, please.", "continue", "continue", "continue"])
-    archive = archived(program, tmp_path)
+    archive = Sessions(store)
     assert archive.projects() == ["github.com-acme-api"]
-    project = archive.project("github.com-acme-api")
-    (info,) = project.sessions()
-    assert rows_of(project.turns(info.session_id), model.script) == seen_by(model, without=[TASK])
-    assert (info.unknown, info.unreadable, info.first_prompt.strip('"')) == ({}, 0, "Run it, please.")
+    return archive.project("github.com-acme-api")
 
 
-@AGENTS
-def test_a_subagent_belongs_to_its_session(program: Program, home: Path, tmp_path: Path) -> None:
+def check(program: Program, home: Path, model: StandIn, what: str) -> Project:
+    """The main session holds what the model saw, and no record is unknown."""
+    project = archived(program, home)
+    rows: list[Row] = seen_by(model, without=[TASK])
+    (main,) = (info for info in project.sessions() if "/" not in info.session_id)
+    assert rows_of(project.turns(main.session_id), model.script) == rows
+    assert [(info.unknown, info.unreadable) for info in project.sessions()] == [({}, 0)] * len(project.sessions())
+    if os.environ.get("MONOCONTEXT_KEEP_AGENTS"):
+        keep(program, program.version(NODE_MODULES), what, home, model.script, rows)
+    return project
+
+
+def test_calls_and_the_same_words_again(program: Program, home: Path) -> None:
+    model = talk(program, home, ["Run it, please.", "continue", "continue", "continue"])
+    (info,) = check(program, home, model, "call-and-resume").sessions()
+    assert info.first_prompt.strip('"') == "Run it, please."
+
+
+def test_a_subagent_belongs_to_its_session(program: Program, home: Path) -> None:
     model = talk(program, home, ["continue", "Ask a helper, please.", "continue"])
-    project = archived(program, tmp_path).project("github.com-acme-api")
-    main, below = sorted(project.sessions(), key=lambda info: "/" in info.session_id)
-    assert below.session_id.startswith(f"{main.session_id}/subagents/")
-    assert rows_of(project.turns(main.session_id), model.script) == seen_by(model, without=[TASK])
-    counted = rows_of(project.turns(below.session_id), model.script)
-    assert counted[-1] in [("assistant", "There are 3 files."), ("call", "complete_task"), ("result", "")]
-    assert (main.unknown, below.unknown) == ({}, {})
+    project = check(program, home, model, "subagent")
+    main, below = sorted(project.list_sessions(), key=len)
+    assert below.startswith(f"{main}/subagents/")
+    counted = rows_of(project.turns(below), model.script)
+    assert {("assistant", "There are 3 files."), ("call", "complete_task")} & set(counted)
 
 
-@AGENTS
-def test_an_interrupt(program: Program, home: Path, tmp_path: Path) -> None:
-    model = talk(program, home, ["continue", "Think long, please.", "Go on, please.", "continue"])
-    project = archived(program, tmp_path).project("github.com-acme-api")
-    (info,) = project.sessions()
-    assert rows_of(project.turns(info.session_id), model.script) == seen_by(model)
-    assert info.unknown == {}
+def test_an_interrupt(program: Program, home: Path) -> None:
+    check(
+        program,
+        home,
+        talk(program, home, ["continue", "Think long, please.", "Go on, please.", "continue"]),
+        "interrupt",
+    )
 
 
-@AGENTS
-def test_a_compaction_loses_nothing(program: Program, home: Path, tmp_path: Path) -> None:
-    model = talk(program, home, ["continue", "Say much, please.", "continue", "continue"], heavy="Say much, please.")
-    project = archived(program, tmp_path).project("github.com-acme-api")
-    (info,) = project.sessions()
-    turns = project.turns(info.session_id)
-    assert rows_of(turns, model.script) == seen_by(model)
-    assert "summary" in {turn.kind for turn in turns}
-    assert info.unknown == {}
+def test_a_compaction_loses_nothing(program: Program, home: Path) -> None:
+    prompts = ["continue", "Say much, please.", *program.compact, "continue", "continue"]
+    model = talk(program, home, prompts, heavy="Say much, please.")
+    project = check(program, home, model, "compaction")
+    assert "summary" in {turn.kind for session in project.list_sessions() for turn in project.turns(session)}

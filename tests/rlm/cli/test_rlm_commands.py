@@ -433,3 +433,33 @@ def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> Non
         assert (result.exit_code, result.stdout) == (2, "")
         assert said in result.stderr
         assert "Traceback" not in result.stderr
+
+
+# --- the sessions of this machine -----------------------------------------------------------------
+
+
+def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "GEMINI_CLI_HOME",
+        "XDG_DATA_HOME",
+        "OPENCODE_DB",
+        "XDG_CACHE_HOME",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    assert "no sessions of an agent" in cli.invoke(app, ["run", "--sessions", "q"]).stderr
+    small(1).write(tmp_path / ".claude" / "projects" / "-home-dev-proj")
+    code = "FINAL(str([list_sessions(), len(context.documents), 'method 1' in context]))"
+    endpoint.reply = lambda body: repl(code)
+    record = tmp_path / "t.jsonl"
+    options = ["--runner", "local", "--trajectory", str(record)]
+    done = cli.invoke(app, ["run", "--sessions", "What did we decide?", *options])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"[['{small(1).session_id}'], 1, True]\n"
+    assert "1 session on this machine (1 of claude-code), 1 new; secrets are taken out; kept in" in done.stderr
+    folder = str(tmp_path / ".claude" / "projects")
+    assert cli.invoke(app, ["run", folder, "q", "--runner", "local"]).stdout == done.stdout
+    refused = cli.invoke(app, ["run", "--sessions", folder, "q"])
+    assert (refused.exit_code, "leave CONTEXT out" in refused.stderr) == (2, True)
