@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -86,9 +86,13 @@ def read_text(path: Path) -> str:
 
 def read_document(path: Path) -> Any:
     """A file that is one JSON document. Raises as `read_bytes`, and `InvalidText` where it is none."""
+    data = read_bytes(path)
     try:
-        return json.loads(read_bytes(path))
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
+        if data.strip(b"\0") != data:  # NULs around it, after a crash
+            with suppress(ValueError, RecursionError):
+                return json.loads(data.strip(b"\0"))
         raise InvalidText(f"{path}: not JSON: {error}") from None
 
 

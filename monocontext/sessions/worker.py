@@ -19,6 +19,7 @@ from typing import Any
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotFound
 from monocontext.sessions import spool
 from monocontext.sessions.identity import user_at_machine
+from monocontext.sessions.project_name import is_absolute
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import AGENTS, discover_sessions, files_below, recognize_session
 from monocontext.sessions.upload import Uploaded, project_of_session, upload_session
@@ -149,7 +150,7 @@ def _job_files(job: dict[str, object]) -> list[SessionFile]:
     main = recognize_session(Path(original if os.path.exists(original) else linked), agent)
     if not os.path.exists(original):
         main = replace(main, session_id=str(job.get("session_id") or Path(original).name.partition(".")[0]))
-    main = replace(main, folder=main.folder or folder)
+    main = replace(main, folder=main.folder if is_absolute(main.folder) else folder or main.folder)
     return [main, *files_below(replace(main, path=Path(original)))]
 
 

@@ -24,6 +24,9 @@ REAL = Path(__file__).resolve().parents[1] / "sessions" / "real"
 HOME = "/home/dev"
 _LONGEST, _LONGEST_OF_OURS = 60, 600
 _MOST_ITEMS = 8
+_NO_TURN = {
+    "turn_context", "token_count", "item_completed", "thread_settings_applied", "task_started", "task_complete"
+}  # fmt: skip
 _TABLES = ("session", "message", "part")
 _CHAIN = ("type", "uuid", "parentUuid", "sessionId", "timestamp", "isSidechain", "thread_id", "turn_id", "ordinal")
 _FILES = {
@@ -41,7 +44,8 @@ def keep(program: Program, version: str, what: str, home: Path, script: Script, 
     folder = REAL / f"{program.name}-{version}" / what
     for path in sorted(home.glob(_FILES[program.name])):
         if path.suffix in (".jsonl", ".db") or path.name == ".project_root":
-            target = folder / re.sub(r"[0-9a-f]{12}", lambda found: found[0], str(path.relative_to(home)))
+            name = re.sub(r"(?<=projects/)-[^/]+", HOME.replace("/", "-") + "-work-api", str(path.relative_to(home)))
+            target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".db":
                 target.with_suffix(".json").write_text(_as_json(cleaner.clean(_dump(path))), "utf-8")
@@ -75,7 +79,7 @@ class _Cleaner:
     def record(self, record: dict[str, Any]) -> dict[str, Any]:
         payload = record.get("payload")
         kinds = {str(record.get("type")), str(payload.get("type")) if isinstance(payload, dict) else ""}
-        if kinds & (claude_code.LEFT_OUT | set(codex.LEFT_OUT) | {"turn_context", "token_count", "item_completed"}):
+        if kinds & (claude_code.LEFT_OUT | set(codex.LEFT_OUT) | _NO_TURN):
             short = {name: record[name] for name in _CHAIN if name in record}
             kept = {name: payload[name] for name in (*_CHAIN, "cwd", "model") if name in payload} if payload else None
             record = short | ({"payload": kept} if kept is not None else {})

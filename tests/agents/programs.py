@@ -135,7 +135,7 @@ PROGRAMS = [
     _Gemini(
         "gemini-cli", "@google/gemini-cli", "gemini", Call("run_shell_command", _SHELL),
         (Call("invoke_agent", {"agent_name": "generalist", "prompt": TASK}),),
-        (Call("complete_task", {"result": "There are 3 files."}),),
+        (Call("complete_task", {"result": {"response": "There are 3 files."}}),),
         first=(*_GEMINI, "-p"), next=(*_GEMINI, "-r", "latest", "-p"),
         variables={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "none"},
     ),

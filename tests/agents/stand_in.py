@@ -86,8 +86,8 @@ class StandIn:
                 after += 1
             prompt = text.strip().strip('"')
             if role == "user" and prompt in self.script:
-                if steps[-1][0] == "user" and after and not _is_harness(steps[-1][1]):
-                    return SUMMARY
+                if any(role == "user" and not _is_harness(text) for role, text in steps[at + 1 :][-1:]):
+                    return SUMMARY  # an agent asks for a summary
                 replies = self.script[prompt]
                 reply = replies[min(after, len(replies) - 1)]
                 self.heard.append((prompt, after, reply))

@@ -100,3 +100,13 @@ def test_text_in_utf_16(tmp_path: Path) -> None:
     assert read_text(path).startswith("USER: Grüße")
     file = recognize_session(path)
     assert upload_session(open_store(tmp_path / "a"), file).turns == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("padding", [b"", NULS])
+def test_a_document_between_nuls(encoding: str, padding: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_bytes(
+        json.dumps([{"role": "user", "content": "Grüße"}]).encode(encoding) + padding * (encoding == "utf-8")
+    )
+    assert upload_session(open_store(tmp_path / "a"), recognize_session(path)).turns == 1

@@ -84,9 +84,9 @@ def test_what_is_new_is_read_and_what_is_gone_goes(projects: Path, cache: Path) 
 
 
 def test_nobody_else_may_read_the_copy_and_nothing_else_is_written(projects: Path, own_home: Path, cache: Path) -> None:
-    before = {path for path in own_home.rglob("*")}
+    before = set(own_home.rglob("*"))
     open_machine()
-    assert {path for path in own_home.rglob("*")} == before
+    assert set(own_home.rglob("*")) == before
     assert [stat.S_IMODE(path.stat().st_mode) for path in (cache / "monocontext" / "sessions").iterdir()] == [0o700]
 
 

@@ -1,4 +1,4 @@
-"""What the real agents wrote in `make test-agents KEEP=1`: each turn that the stand-in model saw stands once, in order."""
+"""What the real agents wrote in `make test-agents KEEP=1`: each turn that the model saw stands once, in order."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-
 from agents.kept import REAL, restore
 from agents.seen import rows_of
+
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import discover_sessions
 from monocontext.stores import open_store
