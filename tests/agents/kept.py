@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -42,6 +43,7 @@ def keep(program: Program, version: str, what: str, home: Path, script: Script, 
     words = {*script, SUMMARY, "out-17", *(each for some in script.values() for each in some if isinstance(each, str))}
     cleaner = _Cleaner(str(home), words)
     folder = REAL / f"{program.name}-{version}" / what
+    shutil.rmtree(folder, ignore_errors=True)
     for path in sorted(home.glob(_FILES[program.name])):
         if path.suffix in (".jsonl", ".db") or path.name == ".project_root":
             name = re.sub(r"(?<=projects/)-[^/]+", HOME.replace("/", "-") + "-work-api", str(path.relative_to(home)))
