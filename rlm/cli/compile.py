@@ -166,11 +166,7 @@ def _say(url: str, result: Any, as_json: bool) -> None:
         say(f"{result.project}: {result.holder} is compiling; nothing was done")
     else:
         new = len(result.read) + len(result.reused)
-        added = (
-            f"{new} of {_count(result.sessions, 'session')} {'is' if new == 1 else 'are'} new"
-            if new
-            else (f"nothing is new in {_count(result.sessions, 'session')}")
-        )
+        added = f"{_count(result.sessions, 'session')}, {new or 'nothing'} new"
         say(f"{result.project}: {added}; {_cost(result.usage)}")
         say(f"the brief is {brief}; the next session with hooks begins with it")
 

@@ -6,6 +6,7 @@ import _thread
 import io
 import json
 import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -416,6 +417,21 @@ def test_compile_has_a_budget_and_ctrl_c_loses_nothing(
     done = cli.invoke(app, ["compile", str(tmp_path / "a"), "--quiet", "--json"])
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.stdout)["reused"]) >= 2
+
+
+def test_compile_says_where_the_brief_is(tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    for n, said in ((1, "1 session, 1 new"), (2, "2 sessions, 1 new"), (2, "2 sessions, nothing new")):
+        with closing(open_store(place)) as store:
+            upload_session(store, recognize_session(small(n).write(tmp_path / "sessions")))
+        told = cli.invoke(app, ["compile", str(place), "--extractive"])
+        brief = place / "compiled" / "proj" / "brief.md"
+        assert told.stdout == (
+            f"proj: {said}; no model was called\nthe brief is {brief}; the next session with hooks begins with it\n"
+        )
+        assert brief.is_file()
+    asked = cli.invoke(app, ["compile", str(place), "--extractive", "--json"])
+    assert json.loads(asked.stdout)["brief"] == str(brief)
 
 
 def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> None:
