@@ -82,7 +82,8 @@ def install(
         skill.parent.mkdir(parents=True, exist_ok=True)
         skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
         typer.echo(f"skill in {skill}")
-    _say_what_follows(of, path, merged, where, user, file)
+    secrets = "with its secrets" if no_redact else "without its secrets"
+    _say_what_follows(of, path, merged, f"{secrets}, to {where}", where, user, file)
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where = None, show: Print = False) -> None:
@@ -112,7 +113,13 @@ def run(context: typer.Context) -> None:
 
 
 def _say_what_follows(
-    of: settings.AgentSettings, path: Path, merged: settings.Settings, where: str, user: bool, file: str | None
+    of: settings.AgentSettings,
+    path: Path,
+    merged: settings.Settings,
+    how: str,
+    where: str,
+    user: bool,
+    file: str | None,
 ) -> None:
     """What happens from now on, what is missing for it, how to try it, and how to undo it."""
     from monocontext.sessions.hook_state import what_is_missing
@@ -120,13 +127,13 @@ def _say_what_follows(
     ends = "when it ends, and " if any(event == "SessionEnd" for event, *_ in of.events) else ""
     typer.echo(
         f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
-        f"`rlm compile` has made one, and is uploaded {ends}after its answers, at most once a minute, to {where}"
+        f"`rlm compile` has made one, and is uploaded {ends}after its answers, at most once a minute, {how}"
     )
     missing = what_is_missing(of, path, merged) if not file else ""
     if missing:
         typer.echo(f"missing: {missing}")
-    then = "then " if missing else ""
-    typer.echo(f"to try it: {then}{of.example}, and look with: monocontext sessions list {shlex.quote(where)}")
+    then = ", after that" if missing else ""
+    typer.echo(f"to try it{then}: {of.example}, and look with: monocontext sessions list {shlex.quote(where)}")
     more = [*(["--user"] if user else []), *(["--settings", file] if file else [])]
     agent = [] if of.name == "claude-code" else ["--agent", of.name]
     typer.echo(f"to undo it: {shlex.join(['monocontext', 'hooks', 'uninstall', *agent, *more])}")

@@ -35,8 +35,9 @@ _TAKEN = "taken.json"
 _MOST_FILES = 20_000
 _PLAIN = ("chat", "text", "aider")
 """Conversations of no agent, or that lie in a repository: a folder that holds some is no folder of sessions."""
-_OTHER_ENDINGS = (".json", ".txt", ".md", ".log", ".db", ".db-wal", ".db-shm", ".lock", ".project_root", "")
-"""Of files that agents keep beside sessions."""
+_BESIDE = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
+_BESIDE_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
+"""What agents keep beside sessions."""
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
@@ -97,16 +98,18 @@ def _roots() -> list[Path]:
 
 
 def _session_paths(folder: Path) -> list[Path]:
-    """The files of a copied folder that may be sessions; none where it holds files of other kinds."""
-    found = []
-    for number, path in enumerate(sorted(folder.rglob("*"))):
-        if number >= _MOST_FILES:
+    """The files of a copied folder that may be sessions; none where it holds a file that belongs to none."""
+    found: list[Path] = []
+    for at, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if each not in _BESIDE_FOLDERS]
+        for name in files:
+            if name.endswith((".jsonl", ".jsonl.zst")) or (name.endswith(".json") and os.path.basename(at) == "chats"):
+                found.append(Path(at, name))
+            elif not name.endswith(_BESIDE):
+                return []
+        if len(found) > _MOST_FILES:
             return []
-        if path.name.endswith((".jsonl", ".jsonl.zst")) or (path.suffix == ".json" and path.parent.name == "chats"):
-            found.append(path)
-        elif path.is_file() and path.suffix not in _OTHER_ENDINGS:
-            return []
-    return found
+    return sorted(found)
 
 
 def _is_claude(file: SessionFile) -> bool:

@@ -164,7 +164,10 @@ def test_a_line_end_in_a_name_makes_no_second_row(cli: Cli, machine: Path, tmp_p
 def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path) -> None:
     said = cli("hooks", "install", machine).fine().out
     assert "from now on: a session in this directory begins with the team's brief" in said
-    assert f"is uploaded when it ends, and after its answers, at most once a minute, to {machine}" in said
+    assert (
+        f"is uploaded when it ends, and after its answers, at most once a minute, without its secrets, to {machine}"
+        in said
+    )
     assert "missing" not in said
     assert f'to try it: claude -p "Say hello", and look with: monocontext sessions list {machine}' in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall")

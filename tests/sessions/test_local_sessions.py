@@ -106,9 +106,12 @@ def test_a_copied_folder_is_known_by_what_is_in_it(projects: Path, tmp_path: Pat
     copy = tmp_path / "backup"
     shutil.copytree(projects, copy)
     assert "method 2" in Monocontext.open(copy)
-    (copy / "main.py").write_text("print(1)\n")  # it is somebody's work, with sessions in it
-    with pytest.raises(NotFound):
-        Monocontext.open(copy)
+    for other in ("main.py", "notes.md"):  # it is somebody's work, with sessions in it
+        (copy / other).write_text("x\n")
+        with pytest.raises(NotFound):
+            Monocontext.open(copy)
+        (copy / other).unlink()
+    assert "method 2" in Monocontext.open(copy)
 
 
 @pytest.mark.parametrize(
