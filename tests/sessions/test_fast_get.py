@@ -6,11 +6,11 @@ import ssl
 from pathlib import Path
 
 import pytest
+from stores.http.certificates import make_authority
+from stores.http.object_server import ObjectServer, Turn
 
 from monocontext.errors import StoreFailure
 from monocontext.sessions.fast_get import NotSimple, get_quickly
-from stores.http.certificates import make_authority
-from stores.http.object_server import ObjectServer, Turn
 
 DATA = b"# Brief\n" + b"- a line\n" * 20_000
 MOST = 1 << 20
