@@ -188,11 +188,12 @@ def _open_lines(path: Path) -> Iterator[IO[bytes]]:
 def _in_utf8(file: IO[bytes]) -> IO[bytes]:
     """A file that begins as UTF-16 does, as UTF-8; any other as it is."""
     reader = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
-    head = reader.peek(2)[:2]
-    if head in _UTF16_MARKS:
+    head = reader.peek(4)[:4]
+    if head[:2] in _UTF16_MARKS:
         return io.BufferedReader(_Utf8(reader, "utf-16"))
-    if head in (b"{\0", b"\0{"):
-        return io.BufferedReader(_Utf8(reader, "utf-16-le" if head[0] else "utf-16-be"))
+    for encoding in ("utf-16-le", "utf-16-be"):
+        if head == '{"'.encode(encoding):
+            return io.BufferedReader(_Utf8(reader, encoding))
     return reader
 
 

@@ -33,6 +33,7 @@ def utf16(data: bytes, encoding: str = "utf-16") -> bytes:
         pytest.param(a + b"\n" + NULS + b + b"\n", [A, B], id="padded before"),
         pytest.param(a + b"\n" + NULS + b"\n" + b + b"\n" + NULS, [A, B], id="a line of nothing else"),
         pytest.param(a + NULS + b + b"\n", [A, B], id="NULs for the newline"),
+        pytest.param(b"\0" + a + b + b"\n", [A, B], id="one NUL, and no newline between"),
         pytest.param(a + b + b"\n", [A, B], id="no newline between"),
         pytest.param(a + b" " + b + a + b"\r\n" + b, [A, B, A, B], id="three on a line"),
         pytest.param(TORN + b + b"\n", [TORN.decode(), B], id="a record behind one that broke off"),
