@@ -54,7 +54,7 @@ test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agen
 	for kind in memory directory moto seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
 
-test-agents: $(VENV)/.dev  ## four coding agents from npm, newest (1.2 GB), each against a stand-in model; KEEP=1 writes the fixtures anew
+test-agents: $(VENV)/.dev  ## four coding agents from npm, newest (1.2 GB), each against a stand-in model; KEEP=1 replaces the fixtures
 	npm install --silent --no-audit --no-fund --prefix .venv-agents \
 	  @anthropic-ai/claude-code@latest @openai/codex@latest @google/gemini-cli@latest opencode-ai@latest
 	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" MONOCONTEXT_KEEP_AGENTS=$(KEEP) \

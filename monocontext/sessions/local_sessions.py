@@ -1,7 +1,7 @@
 """Read sessions that lie on this machine as one text, without a bucket.
 
-They are taken as an upload takes them, without their secrets, into an archive in the user's cache folder, which nobody
-else may open: what was read before is not read again, and a session that is removed goes from there, too. Nothing is
+They are taken as an upload takes them, without their secrets, into an archive in the user's cache folder, which only the
+user may open. What was read before is not read again, and a session that is removed goes from there, too. Nothing is
 written elsewhere, and nothing is sent.
 """
 
@@ -37,7 +37,7 @@ _PLAIN = ("chat", "text", "aider")
 """Conversations of no agent, or that lie in a repository: a folder that holds some is no folder of sessions."""
 _BESIDE = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
 _BESIDE_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
-"""What agents keep beside sessions."""
+"""What agents keep next to sessions."""
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:

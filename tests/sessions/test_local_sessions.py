@@ -83,7 +83,9 @@ def test_what_is_new_is_read_and_what_is_gone_goes(projects: Path, cache: Path) 
     assert (b"method 1" in stored, SECRET.encode() in stored) == (False, False)
 
 
-def test_nobody_else_may_read_the_copy_and_nothing_else_is_written(projects: Path, own_home: Path, cache: Path) -> None:
+def test_only_the_user_may_read_the_copy_and_nothing_else_is_written(
+    projects: Path, own_home: Path, cache: Path
+) -> None:
     before = set(own_home.rglob("*"))
     open_machine()
     assert set(own_home.rglob("*")) == before
