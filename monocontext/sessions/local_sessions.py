@@ -1,8 +1,8 @@
 """Read sessions that lie on this machine as one text, without a bucket.
 
-They are taken as an upload takes them, without their secrets, into an archive in the user's cache folder, which only the
-user may open. What was read before is not read again, and a session that is removed goes from there, too. Nothing is
-written elsewhere, and nothing is sent.
+They are taken as an upload takes them, without their secrets, into an archive in the user's cache folder, which only
+the user may open. What was read before is not read again, and a session that is removed goes from there, too. Nothing
+is written elsewhere, and nothing is sent.
 """
 
 from __future__ import annotations
