@@ -45,7 +45,7 @@ LEFT_OUT = {
     "security_risk_score": "a score",
 }
 """Items and records that make no turn, and why. They are in the archive; any other kind is counted as unknown."""
-_MOMENT_SECONDS = 1.0
+_MOMENT_SECONDS = 0.5
 _MOMENT_RECORDS = 4
 """Words stand twice in a file, as an item and as an event: milliseconds apart, or, where no time is written, a few
 records apart."""

@@ -81,6 +81,7 @@ TOOLS = [
             id="items, then events",
         ),
         pytest.param([item("user", "yes", 0), event("user", "yes", 30_000)], ["yes"] * 2, id="two moments"),
+        pytest.param([item("user", "yes", 0), event("user", "yes", 1_000)], ["yes"] * 2, id="a second later"),
         pytest.param(
             [each for n in range(3) for each in (item("user", "go", n * 9e3), event("user", "go", n * 9e3 + 1))],
             ["go"] * 3,
