@@ -8,6 +8,14 @@ import re
 _MOST_BYTES = 64 << 10
 _REMOTE = re.compile(r'^\s*\[remote "([^"]+)"\]\s*$')
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$")
+_HTTPS_HOSTS = {
+    "ssh.github.com": "github.com",
+    "www.github.com": "github.com",
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+    "ssh.dev.azure.com": "dev.azure.com",
+}
+"""Of hosts that are reached by SSH under another name."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -25,7 +33,7 @@ def project_of(folder: str, remote: str = "") -> str:
     if _is_of_windows(remote):
         return slug(_last_part(remote).removesuffix(".git"))
     if remote:
-        return slug(_strip_credentials(remote))
+        return slug(_normalize_host(_strip_credentials(remote)))
     if os.path.basename(git) == ".git":
         top = os.path.dirname(git)  # of a linked worktree too, whose own name is that of a branch
     return slug(_last_part(top or folder)) or "unnamed"
@@ -39,6 +47,17 @@ def slug(text: str) -> str:
 def is_absolute(path: str) -> bool:
     """Whether a path is a whole one, here or on Windows."""
     return os.path.isabs(path) or _is_of_windows(path)
+
+
+def _normalize_host(place: str) -> str:
+    """`host/path` with the host that a repository has by HTTPS; hosts differ in no case."""
+    host, slash, path = place.partition("/")
+    if not slash or "." not in host:
+        return place
+    host = host.lower()
+    if host == "ssh.dev.azure.com" and path.startswith("v3/"):
+        path = "/_git/".join(path.removeprefix("v3/").rsplit("/", 1))
+    return f"{_HTTPS_HOSTS.get(host, host)}/{path}"
 
 
 def _is_of_windows(path: str) -> bool:

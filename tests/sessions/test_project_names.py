@@ -60,6 +60,36 @@ def test_places_that_are_not_here(
     assert project_of(folder, remote) == name
 
 
+@pytest.mark.parametrize(
+    ("remotes", "name"),
+    [
+        (
+            [
+                "https://github.com/acme/api.git",
+                "https://GitHub.com/acme/api/",
+                "git@github.com:acme/api.git",
+                "ssh://git@github.com/acme/api",
+                "ssh://git@ssh.github.com:443/acme/api.git",
+                "git://github.com/acme/api.git",
+                "org-1@github.com:acme/api",
+            ],
+            "github.com-acme-api",
+        ),
+        (
+            ["https://org@dev.azure.com/org/proj/_git/api", "git@ssh.dev.azure.com:v3/org/proj/api"],
+            "dev.azure.com-org-proj-_git-api",
+        ),
+        (["https://gitlab.com/a/b/c.git", "ssh://git@altssh.gitlab.com:443/a/b/c.git"], "gitlab.com-a-b-c"),
+        (["/srv/git/API.git"], "API"),
+    ],
+)
+def test_one_repository_has_one_name(remotes: list[str], name: str, tmp_path: Path) -> None:
+    assert [project_of("/gone", remote) for remote in remotes] == [name] * len(remotes)
+    assert [project_of(str(clone(tmp_path / str(n), remote))) for n, remote in enumerate(remotes)] == [name] * len(
+        remotes
+    )
+
+
 def test_agents_agree(own_home: Path, tmp_path: Path) -> None:
     top = clone(tmp_path / "checkout")
     (top / "src").mkdir()
