@@ -43,6 +43,7 @@ LEFT_OUT = {
     "inter_agent_communication_metadata": "the message itself is a turn",
     "dynamic_tools_updated": "descriptions of tools",
     "security_risk_score": "a score",
+    "state": "settings, of an early version",
 }
 """Items and records that make no turn, and why. They are in the archive; any other kind is counted as unknown."""
 _MOMENT_SECONDS = 0.5
@@ -209,7 +210,7 @@ class _CodexTurns(TurnMaker):
         return []  # what else happens stands in items
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
-        kind = str(item.get("type"))
+        kind = str(item.get("type") or item.get("record_type"))
         call = str(item.get("call_id"))
         if kind == "message":
             role = str(item.get("role", "assistant"))

@@ -270,4 +270,5 @@ def test_json_of_an_early_version(tmp_path: Path) -> None:
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]},
         {"record_type": "state"},
     ]
-    assert texts(records) == ["Hello"]
+    turns, maker = feed(records)
+    assert ([turn.text for turn in turns], maker.unknown) == (["Hello"], {})
