@@ -160,7 +160,7 @@ class _CodexTurns(TurnMaker):
         if self._is_placed and not is_own:
             self._is_replay, self._replay_began = True, _seconds(record)
             return
-        if is_own and not self.began_in:  # what was taken before is the parent's
+        if is_own and self._is_placed and not self.began_in:  # what was taken before is the parent's
             self.cwd = self.branch = self.remote = self.title = self.first_prompt = ""
         git = item.get("git")
         git = git if isinstance(git, dict) else {}
