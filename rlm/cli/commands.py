@@ -108,7 +108,9 @@ def run(
             place = context or recording.metadata.get("source")
             options |= recorded_options(recording.metadata)
         elif context is None or question is None:
-            raise UsageError("a run needs a CONTEXT (or --sessions) and a QUESTION, or --resume with a trajectory")
+            raise UsageError(
+                "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
+            )
         else:
             place = context
             options |= choose_models(who)
