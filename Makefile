@@ -14,9 +14,10 @@ HOSTS ?=
 RUNNER ?= confined
 ENGINE ?= podman
 SUITES ?= tests
+KEEP ?=
 BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
-.PHONY: help demo demo-local test test-slow test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-tools test-wasm test-portable lint types contracts check coverage bench docs site clean
+.PHONY: help demo demo-local test test-slow test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage bench docs site clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*  ## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '%-16s%s\n' "$$name" "$$text"; done
@@ -52,6 +53,12 @@ test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agen
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
 	for kind in memory directory moto seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
+
+test-agents: $(VENV)/.dev  ## four coding agents from npm, newest (1.2 GB), each against a stand-in model; KEEP=1 replaces the fixtures
+	npm install --silent --no-audit --no-fund --prefix .venv-agents \
+	  @anthropic-ai/claude-code@latest @openai/codex@latest @google/gemini-cli@latest opencode-ai@latest
+	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" MONOCONTEXT_KEEP_AGENTS=$(KEEP) \
+	  $(BIN)/python -m pytest tests/agents -rs --timeout=900
 
 test-hosts: $(VENV)/.dev  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some
 	@echo "== building environments of hosts in .venv-hosts (up to 2 GB for all of them)"

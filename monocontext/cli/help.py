@@ -14,6 +14,13 @@ from monocontext.options import nearest
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 """Settings of a program, which its groups and commands inherit."""
+
+SYNONYMS = {
+    "read": ("show", "cat"), "cat": ("show", "get"), "view": ("show", "get"), "print": ("show", "get"),
+    "open": ("show", "get"), "get": ("show",), "find": ("search", "grep"), "query": ("search",), "grep": ("search",),
+    "ls": ("list",), "push": ("upload",), "add": ("upload", "install"), "remove": ("uninstall", "rm"),
+}  # fmt: skip
+"""Words that people type for a command, and the commands that they may mean."""
 _WHOLE = 1_000
 """Characters of a command's line in the list of commands."""
 
@@ -63,9 +70,12 @@ class CommandGroup(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-"):
-            ctx.fail(f"no command {args[0]!r}{nearest(args[0], known)}")
+        """The command that the words begin with. Another word names the nearest, by its letters or by its meaning."""
+        names = self.list_commands(ctx)
+        if args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
+            meant = next((f": did you mean {each}?" for each in SYNONYMS.get(args[0], ()) if each in names), None)
+            near = meant or nearest(args[0], names) or f": there are {', '.join(names)}"
+            ctx.fail(f"no command {args[0]!r}{near}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: click.HelpFormatter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -80,6 +81,8 @@ def install(
         skill.parent.mkdir(parents=True, exist_ok=True)
         skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
         click.echo(f"skill in {skill}")
+    secrets = "with its secrets" if no_redact else "without its secrets"
+    _say_what_follows(of, path, merged, f"{secrets}, to {where}", where, user, file)
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where = None, show: Print = False) -> None:
@@ -106,6 +109,33 @@ def run(context: click.Context) -> None:
     from monocontext.sessions.hook import main
 
     raise click.exceptions.Exit(main(context.args))
+
+
+def _say_what_follows(
+    of: settings.AgentSettings,
+    path: Path,
+    merged: settings.Settings,
+    how: str,
+    where: str,
+    user: bool,
+    file: str | None,
+) -> None:
+    """What happens from now on, what is missing for it, how to try it, and how to undo it."""
+    from monocontext.sessions.hook_state import what_is_missing
+
+    ends = "when it ends, and " if any(event == "SessionEnd" for event, *_ in of.events) else ""
+    click.echo(
+        f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
+        f"`rlm compile` has made one, and is uploaded {ends}after its answers, at most once a minute, {how}"
+    )
+    missing = what_is_missing(of, path, merged) if not file else ""
+    if missing:
+        click.echo(f"missing: {missing}")
+    then = ", after that" if missing else ""
+    click.echo(f"to try it{then}: {of.example}, and look with: monocontext sessions list {shlex.quote(where)}")
+    more = [*(["--user"] if user else []), *(["--settings", file] if file else [])]
+    agent = [] if of.name == "claude-code" else ["--agent", of.name]
+    click.echo(f"to undo it: {shlex.join(['monocontext', 'hooks', 'uninstall', *agent, *more])}")
 
 
 def _agent(name: str) -> settings.AgentSettings:

@@ -90,7 +90,7 @@ def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
     """The Ctrl-C that an exception is, or that caused it, as in the import of a class."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
-        cause = cause.__cause__ or cause.__context__
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return cause
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -190,22 +191,28 @@ def sync(as_json: AsJson = False) -> None:
 
 
 def status(place: Place = None, to: To = None, project: ProjectName = None, *, s3: S3, as_json: AsJson = False) -> None:
-    """Show the uploads that wait on this machine, and what compiling each project has cost."""
+    """Show this machine's hooks and what waits for upload, and what compiling each project has cost."""
     from monocontext.sessions import spool
+    from monocontext.sessions.hook_state import find_hooks
     from monocontext.sessions.spending import CostLedger, today
 
-    waiting, failed = len(spool.jobs()), len(spool.failed_jobs())
+    waiting, failed, hooks = len(spool.jobs()), len(spool.failed_jobs()), find_hooks(Path.cwd())
     if not as_json:
+        for each in hooks:
+            say(f"hooks of {each.agent} in {each.path}: {each.missing or 'nothing is missing'}")
+        if not hooks:
+            say("no hooks for this directory: monocontext hooks install")
         say(f"this machine: {waiting} uploads wait, {failed} were put aside; log: {spool.log_path()}")
+    missing = [f"{each.path}: {each.missing}" for each in hooks if each.missing]
     with _open_archive(place_of(to or place), s3) as archive:
-        for each in _projects(archive, project):
-            spent = CostLedger(archive.store, key_part(each.name, "project")).load()
+        for one in _projects(archive, project):
+            spent = CostLedger(archive.store, key_part(one.name, "project")).load()
             now, ever, calls = spent.dollars(today()), spent.dollars(), spent.calls()
             if as_json:
-                fields = {"project": each.name, "waiting": waiting, "failed": failed, "calls": calls}
-                print(json.dumps({**fields, "dollars_today": now, "dollars": ever}))
+                fields = {"project": one.name, "waiting": waiting, "failed": failed, "calls": calls}
+                print(json.dumps({**fields, "dollars_today": now, "dollars": ever, "missing": missing}))
             else:
-                say(f"{each.name}: ${now:.4f} spent today, ${ever:.4f} in {len(spent.days)} days, {calls} calls")
+                say(f"{one.name}: ${now:.4f} spent today, ${ever:.4f} in {len(spent.days)} days, {calls} calls")
 
 
 def place_of(given: str | None) -> str:

@@ -21,8 +21,7 @@ _NOT_A_PROMPT = re.compile(
     r"|\[Request interrupted by user)"
 )
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
-# Data of the harness and of the screen: kept as records, of no interest to a reader of the conversation.
-_QUIET = frozenset(
+LEFT_OUT = frozenset(
     [
         "attachment",
         "progress",
@@ -37,8 +36,18 @@ _QUIET = frozenset(
         "tag",
         "last-prompt",
         "agent_metadata",
+        "api-request",
+        "api-request-blob",
+        "api-request-shape",
+        "atis-latch",
+        "cost-state",
+        "rate_limit_event",
+        "result",
+        "stream_event",
+        "tools-used",
     ]
 )
+"""Records that make no turn: data of the harness and of the screen. They are in the archive."""
 
 
 class ClaudeCode:
@@ -113,7 +122,7 @@ class _ClaudeTurns(TurnMaker):
             turns = self._turn("user", "text", content_text(steering), record)
         else:
             turns = []
-            if str(kind) not in _QUIET and not self._take_title(record):
+            if str(kind) not in LEFT_OUT and not self._take_title(record):
                 self._see_unknown(kind)
         uuid = record.get("uuid")
         if isinstance(uuid, str):
@@ -129,6 +138,7 @@ class _ClaudeTurns(TurnMaker):
         for ours, theirs in (("cwd", "cwd"), ("branch", "gitBranch")):
             if isinstance(record.get(theirs), str) and record[theirs]:
                 setattr(self, ours, record[theirs])
+        self.began_in = self.began_in or self.cwd
 
     def _take_title(self, record: Record) -> bool:
         """Take the title out of a record that holds nothing else."""

@@ -7,19 +7,51 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from monocontext.sessions.codex_threads import thread_name
 from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Turn
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions|turn_aborted)\b|# AGENTS\.md")
-_CALLS = frozenset(["function_call", "custom_tool_call", "local_shell_call", "web_search_call"])
-_RESULTS = frozenset(["function_call_output", "custom_tool_call_output"])
-_NEIGHBOURS = 4
-"""User and agent text stand twice in a file, as an item and as an event, a few records apart."""
+_FOLDERS = ("sessions", "archived_sessions")
+_SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b|# AGENTS\.md")
+_INTERRUPTED = re.compile(r"\s*<turn_aborted\b")
+_NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
+_CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "web_search_call": "action",
+    "tool_search_call": "arguments",
+    "image_generation_call": "revised_prompt",
+}
+"""Items that are calls, and the field that holds what was asked."""
+_RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
+LEFT_OUT = {
+    "reasoning": "encrypted",
+    "ghost_snapshot": "a commit of the program's own",
+    "additional_tools": "descriptions of tools",
+    "configuration_update": "settings",
+    "compaction_trigger": "the compaction itself is a turn",
+    "other": "empty",
+    "world_state": "settings",
+    "token_usage_record": "counts",
+    "inter_agent_communication_metadata": "the message itself is a turn",
+    "dynamic_tools_updated": "descriptions of tools",
+    "security_risk_score": "a score",
+    "state": "settings, of an early version",
+}
+"""Items and records that make no turn, and why. They are in the archive; any other kind is counted as unknown."""
+_MOMENT_SECONDS = 0.5
+_MOMENT_RECORDS = 4
+"""Words stand twice in a file, as an item and as an event: milliseconds apart, or, where no time is written, a few
+records apart."""
+_REPLAY_SECONDS = 1.0
+"""A fork copies its parent's records in one go: a record that is so much later is its own."""
 
 
 class Codex:
@@ -31,13 +63,18 @@ class Codex:
         self._root = root
 
     def discover(self) -> Iterator[SessionFile]:
-        """Rollouts, archived ones too, in no order."""
+        """Rollouts, archived ones too, in no order; those of subagents below their session's."""
         root = self._root or Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-        for folder in ("sessions", "archived_sessions"):
-            found = sorted((root / folder).glob("**/rollout-*.jsonl*"))
-            yield from sessions_of(
-                (path for path in found if path.name.endswith((".jsonl", ".jsonl.zst"))), session_file
-            )
+        for folder in _FOLDERS:
+            yield from sessions_of(_rollouts(root / folder), session_file)
+
+    def below(self, file: SessionFile) -> Iterator[SessionFile]:
+        """The threads of a session's subagents. They began after it, which the names of the files tell."""
+        folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
+        later = (path for path in _rollouts(folder) if path.name > file.path.name)
+        for each in sessions_of(later, session_file):
+            if each.session_id.startswith(f"{file.session_id}/subagents/"):
+                yield each
 
     def maker(self, session_id: str) -> TurnMaker:
         return _CodexTurns(session_id)
@@ -47,13 +84,32 @@ class Codex:
 
 
 def session_file(path: Path) -> SessionFile:
-    return SessionFile(path, session_id_of(path), Codex.agent, path.stat().st_mtime)
+    return SessionFile(path, thread_name(path), Codex.agent, path.stat().st_mtime)
 
 
-def session_id_of(path: Path) -> str:
-    """The uuid in the name of the file, else the name."""
-    found = _UUID.findall(path.name)
-    return found[-1] if found else path.name.partition(".jsonl")[0]
+def _rollouts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("**/rollout-*.jsonl*") if path.name.endswith((".jsonl", ".jsonl.zst")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Words that may stand in the file a second time."""
+
+    role: str
+    text: str
+    form: str
+    """`item` or `event`."""
+    seconds: float | None
+    number: int
+    """Of its record."""
+
+    def is_twin_of(self, other: _Said) -> bool:
+        """Whether both tell of one moment. Two items, or two events, never do."""
+        if (self.role, self.text) != (other.role, other.text) or self.form == other.form:
+            return False
+        if self.seconds is None or other.seconds is None:
+            return abs(self.number - other.number) <= _MOMENT_RECORDS
+        return abs(self.seconds - other.seconds) <= _MOMENT_SECONDS
 
 
 class _CodexTurns(TurnMaker):
@@ -61,69 +117,160 @@ class _CodexTurns(TurnMaker):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
-        self._recent: deque[tuple[str, str]] = deque(maxlen=_NEIGHBOURS)
+        self._thread = session_id.rpartition("/")[2]
+        self._is_placed = False
+        self._replay_began: float | None = None
+        self._is_replay = False
+        self._is_prompt_inherited = False
+        self._before_prompts: list[int] = []
+        self._lone: deque[_Said] = deque(maxlen=64)
+        self._number = 0
 
     def feed(self, record: Record) -> list[Turn]:
+        self._number += 1
         self._see_time(record)
         kind = record.get("type")
         if kind == "unreadable":
             return self._unreadable_turn(record)
         payload = record.get("payload")
         item = payload if isinstance(payload, dict) else record  # early versions had no envelope
-        if kind in ("session_meta", "turn_context") or (kind is None and "id" in record):
-            self._see_place(item)
+        if kind == "session_meta" or (kind is None and "id" in record):
+            self._see_session(item, record)
             return []
-        if kind == "compacted":
+        self._end_replay(item, record)
+        if kind == "turn_context":
+            self._see_context(item)
+        elif kind == "compacted":
             return self._turn("system", "summary", content_text(item.get("message")) or "[compacted]", record)
-        if kind == "event_msg":
+        elif kind == "event_msg":
             return self._event_turns(item, record)
-        if kind == "world_state":
-            return []
-        return self._item_turns(item, record)
+        elif kind == "inter_agent_communication":
+            return self._agent_turns(item, record, "event")
+        elif kind == "response_item" or item is record:
+            return self._item_turns(item, record)
+        elif str(kind) not in LEFT_OUT:
+            self._see_unknown(kind)
+        return []
 
-    def _see_place(self, item: Record) -> None:
+    # -- the place of the session --------------------------------------------------------------------------------------
+
+    def _see_session(self, item: Record, record: Record) -> None:
+        """A fork names its parent's session as well, before or after its own: that is none of its place and title."""
+        is_own = item.get("id") in (None, self._thread)
+        if self._is_placed and not is_own:
+            self._is_replay, self._replay_began = True, _seconds(record)
+            return
+        if is_own and self._is_placed and not self.began_in:  # what was taken before is the parent's
+            self.cwd = self.branch = self.remote = self.title = self.first_prompt = ""
         git = item.get("git")
-        branch = git.get("branch") if isinstance(git, dict) else None
-        for ours, value in (("cwd", item.get("cwd")), ("branch", branch), ("model", item.get("model"))):
-            if isinstance(value, str) and value:
-                setattr(self, ours, value)
+        git = git if isinstance(git, dict) else {}
+        self.cwd, self.branch = _word(item, "cwd") or self.cwd, _word(git, "branch") or self.branch
+        self.remote = _word(git, "repository_url") or self.remote
+        if is_own:
+            self.began_in = self.began_in or self.cwd
+        if item.get("thread_source") == "subagent":
+            self.title = _word(item, "agent_path") or _word(item, "agent_nickname")
+        self._is_placed, self._is_replay = True, False
+
+    def _see_context(self, item: Record) -> None:
+        if not self._is_replay:
+            self.cwd, self.model = _word(item, "cwd") or self.cwd, _word(item, "model") or self.model
+
+    def _end_replay(self, item: Record, record: Record) -> None:
+        if not self._is_replay:
+            return
+        at, began = _seconds(record), self._replay_began
+        self._is_replay = not (
+            item.get("thread_id") == self._thread
+            or (at is not None and began is not None and at > began + _REPLAY_SECONDS)
+        )
+
+    def _see_prompt(self, text: str) -> None:
+        if self._is_prompt_inherited and not self._is_replay:
+            self.first_prompt = ""
+        super()._see_prompt(text)
+        self._is_prompt_inherited = self._is_replay
+
+    # -- turns ---------------------------------------------------------------------------------------------------------
 
     def _event_turns(self, item: Record, record: Record) -> list[Turn]:
         kind = item.get("type")
         if kind == "user_message":
-            return self._message_turns("user", content_text(item.get("message")), record)
+            return self._message_turns("user", content_text(item.get("message")), record, "event")
         if kind == "agent_message":
-            return self._message_turns("assistant", content_text(item.get("message")), record)
+            return self._message_turns("assistant", content_text(item.get("message")), record, "event")
         if kind == "error":
             return self._turn("system", "text", f"[error] {content_text(item.get('message'))}", record)
-        return []
+        if kind == "turn_aborted":
+            return self._once("system", "[interrupted]", record, "event")
+        if kind == "thread_rolled_back":
+            return self._rolled_back(item, record)
+        if kind == "thread_name_updated" and not self._is_replay:
+            self.title = _word(item, "thread_name")[:200] or self.title
+        return []  # what else happens stands in items
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
-        kind = str(item.get("type"))
+        kind = str(item.get("type") or item.get("record_type"))
         call = str(item.get("call_id"))
         if kind == "message":
-            return self._message_turns(str(item.get("role", "assistant")), content_text(item.get("content")), record)
+            role = str(item.get("role", "assistant"))
+            return self._message_turns(role, content_text(item.get("content")), record, "item")
+        if kind == "agent_message":
+            return self._agent_turns(item, record, "item")
         if kind in _CALLS:
             tool = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
-            arguments = next((item[name] for name in ("arguments", "input", "action") if name in item), "")
-            return self._turn("assistant", "tool_use", as_text(arguments), record, tool=tool)
+            asked = as_text(item.get(_CALLS[kind]) or "")
+            turns = self._turn("assistant", "tool_use", asked or "[no arguments]", record, tool=tool)
+            if kind == "image_generation_call" and item.get("result"):
+                turns += self._turn("tool", "tool_result", "[image]", record, tool=tool)
+            return turns
         if kind in _RESULTS:
-            return self._turn(
-                "tool", "tool_result", _output_text(item.get("output")), record, tool=self._tools.get(call, "")
+            found = (
+                _tools_found(item.get("tools")) if kind == "tool_search_output" else _output_text(item.get("output"))
             )
-        if kind not in ("reasoning", "ghost_snapshot"):
+            return self._turn("tool", "tool_result", found, record, tool=self._tools.get(call, ""))
+        if kind in ("compaction", "context_compaction"):
+            return self._turn("system", "summary", "[conversation compacted]", record)
+        if kind not in LEFT_OUT:
             self._see_unknown(kind)
         return []
 
-    def _message_turns(self, role: str, text: str, record: Record) -> list[Turn]:
-        is_set_up = role not in ("user", "assistant") or (role == "user" and _SET_UP.match(text))
-        message = (role, text.strip())
-        if is_set_up or message in self._recent:
+    def _message_turns(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
+        if role not in ("user", "assistant") or (role == "user" and _SET_UP.match(text)):
             return []
-        self._recent.append(message)
-        if role == "user":
+        if role == "user" and _INTERRUPTED.match(text):
+            return self._once("system", "[interrupted]", record, form)
+        if role == "user" and (notice := _NOTICE.fullmatch(text)):
+            return self._once("assistant", _notice_text(notice[1]), record, form)
+        before = self.n
+        turns = self._once(role, text, record, form)
+        if turns and role == "user":
+            self._before_prompts.append(before)
             self._see_prompt(text)
+        return turns
+
+    def _agent_turns(self, item: Record, record: Record, form: str) -> list[Turn]:
+        """A message between agents: a task, or what came of it."""
+        who = f"[{item.get('author')} to {item.get('recipient')}]"
+        return self._once("assistant", f"{who}\n{content_text(item.get('content')).strip()}", record, form)
+
+    def _once(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
+        said = _Said(role, text.strip(), form, _seconds(record), self._number)
+        for other in self._lone:
+            if said.is_twin_of(other):
+                self._lone.remove(other)
+                return []
+        self._lone.append(said)
         return self._turn(role, "text", text, record)
+
+    def _rolled_back(self, item: Record, record: Record) -> list[Turn]:
+        count = item.get("num_turns")
+        if not isinstance(count, int) or count < 1:
+            return []
+        given_up = self._before_prompts[-count:]
+        del self._before_prompts[-count:]
+        marks = (f"back_to={given_up[0]}",) if given_up else ()
+        return self._turn("system", "summary", "[rolled back]", record, marks=marks)
 
 
 def _output_text(output: Any) -> str:
@@ -136,3 +283,37 @@ def _output_text(output: Any) -> str:
     if isinstance(output, dict):
         return content_text(output.get("output", output.get("content"))) or as_text(output)
     return content_text(output)
+
+
+def _tools_found(tools: Any) -> str:
+    """The names of tools that a search found, those of a namespace behind its own."""
+    names: list[str] = []
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            within = tool.get("tools")
+            inner = f" ({_tools_found(within)})" if isinstance(within, list) and within else ""
+            names.append(f"{tool.get('name')}{inner}")
+    return ", ".join(names) or "[no tools]"
+
+
+def _notice_text(text: str) -> str:
+    """What a subagent came to, as the program tells its parent."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    status = found.get("status")
+    said = next(iter(status.values()), None) if isinstance(status, dict) else status
+    return f"[{found.get('agent_path')}]\n{as_text(said)}"
+
+
+def _seconds(record: Record) -> float | None:
+    try:
+        return datetime.fromisoformat(str(record.get("timestamp"))).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _word(found: Record, name: str) -> str:
+    value = found.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,13 +1,16 @@
 """Find the sessions of Gemini CLI, and make turns out of their records.
 
 A file begins with what is known of the session, then a message a line. A message that gets more, such as the results of
-its tools, is written again under its `id`; `$set` changes what is known, `$rewindTo` gives up what came since. Earlier
-versions wrote one JSON document.
+its tools, is written again under its `id`; `$set` changes what is known, also all messages where the conversation was
+compressed; `$rewindTo` gives up what came since. Earlier versions wrote one JSON document.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,12 @@ from typing import Any
 from monocontext.errors import InvalidText
 from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, lines_of_records, read_document, read_lines
-from monocontext.sessions.turn import Turn
+from monocontext.sessions.turn import Kind, Turn
+from monocontext.stores.regular_file import open_file
 
+_MOST_BYTES = 1 << 20
+"""Read of what says where projects are."""
+_SET_UP = re.compile(r"\s*<session_context>|This is the Gemini CLI\. We are setting up the context")
 _ROLES = {"user": "user", "gemini": "assistant", "info": "system", "warning": "system", "error": "system"}
 
 
@@ -27,7 +34,8 @@ class GeminiCli:
 
     def discover(self) -> Iterator[SessionFile]:
         """Files in `~/.gemini/tmp/<project>/chats`, those of subagents below their session's, in no order."""
-        found = (Path.home() / ".gemini" / "tmp").glob("*/chats/**/*.json*")
+        home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home())
+        found = (home / ".gemini" / "tmp").glob("*/chats/**/*.json*")
         return sessions_of((path for path in found if path.suffix in (".json", ".jsonl")), session_file)
 
     def maker(self, session_id: str) -> TurnMaker:
@@ -53,7 +61,34 @@ def session_file(path: Path) -> SessionFile:
     folder = path.parent
     if folder.parent.name == "chats":
         session_id, folder = f"{folder.name}/subagents/{session_id}", folder.parent
-    return SessionFile(path, session_id, GeminiCli.agent, path.stat().st_mtime, folder.parent.name)
+    place = _directory_of(folder.parent) or folder.parent.name
+    return SessionFile(path, session_id, GeminiCli.agent, path.stat().st_mtime, place)
+
+
+def _directory_of(folder: Path) -> str:
+    """The directory that a folder of `~/.gemini/tmp` belongs to; empty where Gemini CLI has not written it down.
+
+    The folder is named by a short word, in earlier versions by the SHA-256 of the directory.
+    """
+    home = folder.parent.parent
+    for marker in (folder / ".project_root", home / "history" / folder.name / ".project_root"):
+        if directory := _read_small(marker).strip():
+            return directory
+    try:
+        known = json.loads(_read_small(home / "projects.json") or "{}")["projects"]
+        names = {str(name): str(directory) for directory, name in known.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # not the file that it should be
+        return ""
+    hashes = {hashlib.sha256(each.encode("utf-8", "replace")).hexdigest(): each for each in names.values()}
+    return names.get(folder.name) or hashes.get(folder.name, "")
+
+
+def _read_small(path: Path) -> str:
+    try:
+        with open_file(path) as file:
+            return file.read(_MOST_BYTES).decode("utf-8-sig", "replace")
+    except OSError:  # no such file: nothing is known
+        return ""
 
 
 def is_ours(record: Record) -> bool:
@@ -79,7 +114,7 @@ class _GeminiTurns(TurnMaker):
         known = record.get("$set", record if is_ours(record) else None)
         if isinstance(known, dict):
             self._see_session(known)
-            return []
+            return self._rewritten_turns(known.get("messages"))
         if kind not in _ROLES or not isinstance(record.get("id"), str):
             self._see_unknown(kind)
             return []
@@ -90,19 +125,28 @@ class _GeminiTurns(TurnMaker):
             self.title = " ".join(known["summary"].split())[:200]
         directories = known.get("directories")
         if isinstance(directories, list) and directories and isinstance(directories[0], str):
-            self.cwd = directories[0]
+            self.cwd = self.began_in = directories[0]
 
-    def _message_turns(self, record: Record, kind: str) -> list[Turn]:
+    def _rewritten_turns(self, messages: Any) -> list[Turn]:
+        """The conversation as it is from here on: what it says that was not said before, such as a summary."""
+        turns: list[Turn] = []
+        for message in messages if isinstance(messages, list) else ():
+            kind = message.get("type") if isinstance(message, dict) else None
+            if kind in _ROLES and isinstance(message.get("id"), str) and message["id"] not in self._places:
+                turns += self._message_turns(message, kind, "summary" if self.n else "text")
+        return turns
+
+    def _message_turns(self, record: Record, kind: str, form: Kind = "text") -> list[Turn]:
         number = record["id"]
         self._places.setdefault(number, self.n)
         if isinstance(record.get("model"), str):
             self.model = record["model"]
         turns: list[Turn] = []
         text = content_text(record.get("content"))
-        if self._is_new(number, "text", text):
-            if kind == "user":
+        if self._is_new(number, "text", text) and not (kind == "user" and _SET_UP.match(text)):
+            if kind == "user" and form == "text":
                 self._see_prompt(text)
-            turns += self._turn(_ROLES[kind], "text", f"[{kind}] {text}" if _ROLES[kind] == "system" else text, record)
+            turns += self._turn(_ROLES[kind], form, f"[{kind}] {text}" if _ROLES[kind] == "system" else text, record)
         calls = record.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict):

@@ -6,8 +6,10 @@ starts uploads the session. At the beginning it prints the brief. Nothing heavy 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import sys
 import time
 
@@ -17,17 +19,21 @@ EVENTS = ("session-start", "session-end", "stop", "pre-compact")
 OPTIONS = (
     "url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars", "max-dollars-per-day"
 )  # fmt: skip
+_URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")
+"""The second is the setting of our plugin in Claude Code."""
 FLAGS = ("anonymous", "no-redact", "compile")
 _MOST_BYTES = 4 << 20
+_IDLE_SECONDS = 2.0
+_MOST_SECONDS = 8.0
+"""An agent may leave stdin open, so its end is not waited for: the input is whole where its JSON is, and what comes
+later than this is not taken."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The console script. Exit 1 shows the user the error and does not block the agent; exit 2 would."""
     try:
         event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
-        hook_input = json.loads(sys.stdin.buffer.read(_MOST_BYTES) or b"{}")
-        if not isinstance(hook_input, dict):
-            raise ValueError(f"expected a JSON object on stdin, found {type(hook_input).__name__}")
+        hook_input = read_input(0)
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 
@@ -36,10 +42,44 @@ def main(arguments: list[str] | None = None) -> int:
                 spool.start_worker()
         else:
             queue_upload(hook_input, options, goes_on=event == "stop")
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         spool.complain(error)
         return 1
     return 0
+
+
+def read_input(descriptor: int) -> dict[str, object]:
+    """The JSON object that an agent writes, in UTF-8 or UTF-16, `{}` where it writes nothing. Raises `ValueError`."""
+    data = bytearray()
+    end = time.monotonic() + _MOST_SECONDS
+    while _comes_within(descriptor, min(_IDLE_SECONDS, end - time.monotonic())):
+        chunk = os.read(descriptor, 1 << 16)
+        data += chunk
+        if len(data) > _MOST_BYTES:
+            raise ValueError(f"more than {_MOST_BYTES:,} bytes on stdin")
+        if not chunk:
+            break
+        if data.rstrip(b"\0 \t\r\n").endswith(b"}"):
+            with contextlib.suppress(ValueError):  # an inner object ends here
+                return _parse(data)
+    return _parse(data)
+
+
+def _comes_within(descriptor: int, seconds: float) -> bool:
+    """Wait for input, or its end. Where pipes cannot be waited for (Windows) the read itself waits."""
+    try:
+        return bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
+    except OSError:
+        if os.name == "nt":
+            return True
+        raise
+
+
+def _parse(data: bytearray) -> dict[str, object]:
+    found = json.loads(data) if data.strip() else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"expected a JSON object on stdin, found {type(found).__name__}")
+    return found
 
 
 def queue_upload(hook_input: dict[str, object], options: dict[str, object], *, goes_on: bool = False) -> None:
@@ -83,9 +123,9 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
             options[name.replace("-", "_")] = value
     if patterns:
         options["patterns"] = patterns
-    options.setdefault("url", os.environ.get("MONOCONTEXT_URL", ""))
+    options.setdefault("url", next(filter(None, map(os.environ.get, _URL_VARIABLES)), ""))
     if not options["url"]:
-        raise ValueError("no --url, and no MONOCONTEXT_URL")
+        raise ValueError("no --url, and no MONOCONTEXT_URL: nothing is uploaded")
     return arguments[0], options
 
 

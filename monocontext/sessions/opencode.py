@@ -21,7 +21,8 @@ from monocontext.sessions.records import Record, RecordLine, lines_of_records, r
 from monocontext.sessions.turn import Turn
 
 SESSION, PART = "opencode.session", "opencode.part"
-_QUIET = frozenset(["step-start", "step-finish", "snapshot", "patch", "reasoning", "agent", "retry"])
+LEFT_OUT = frozenset(["step-start", "step-finish", "snapshot", "patch", "reasoning", "agent", "retry"])
+"""Parts that make no turn. They are in the archive."""
 _FACTS = ("id", "parentID", "projectID", "directory", "title", "version")
 
 
@@ -152,7 +153,7 @@ class _OpenCodeTurns(TurnMaker):
         self._see_time(record)
         kind = record.get("type")
         if kind == SESSION:
-            self.cwd = str(record.get("directory") or self.cwd)
+            self.cwd = self.began_in = str(record.get("directory") or self.cwd)
             self.title = str(record.get("title") or self.title)[:200]
             return []
         part = record.get("part")
@@ -180,6 +181,6 @@ class _OpenCodeTurns(TurnMaker):
             return self._turn(role, "text", f"[file] {part.get('filename') or part.get('mime') or ''}", record)
         if kind == "compaction":
             return self._turn("system", "summary", "[conversation compacted]", record)
-        if kind not in _QUIET:
+        if kind not in LEFT_OUT:
             self._see_unknown(kind)
         return []

@@ -5,26 +5,39 @@ from __future__ import annotations
 import os
 import re
 
-from monocontext.sessions.secret_names import looks_random
-
 _MOST_BYTES = 64 << 10
 _REMOTE = re.compile(r'^\s*\[remote "([^"]+)"\]\s*$')
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$")
 _PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
+_HTTPS_HOSTS = {
+    "ssh.github.com": "github.com",
+    "www.github.com": "github.com",
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+    "ssh.dev.azure.com": "dev.azure.com",
+}
+"""Of hosts that are reached by SSH under another name."""
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def project_of(folder: str) -> str:
+def project_of(folder: str, remote: str = "") -> str:
     """The name of the project that a working directory belongs to.
 
-    That of the git remote (`github.com-acme-api`), so that clones of one repository on any machine share it; without
-    one the name of the repository's folder, else of the directory itself. Never a credential, never empty.
+    That of the git remote (`github.com-acme-api`), so that clones of one repository on any machine share it: `remote`
+    where a session names it, since its directory may be gone, or be of another machine. Without one the name of the
+    repository's folder, else of the directory itself. Never a credential, never empty.
     """
+    folder = _find_here(folder)
     top, git = _find_repository(folder)
-    remote = _remote_url(git) if git else None
+    remote = remote.strip() or (_remote_url(git) or "" if git else "")
+    if _is_of_windows(remote):
+        return slug(_last_part(remote).removesuffix(".git"))
     if remote:
-        return slug(_strip_credentials(remote))
-    return slug(os.path.basename((top or folder or "").rstrip("/\\"))) or "unnamed"
+        return slug(_normalize_host(_strip_credentials(remote)))
+    if os.path.basename(git) == ".git":
+        top = os.path.dirname(git)  # of a linked worktree too, whose own name is that of a branch
+    return slug(_last_part(top or folder)) or "unnamed"
 
 
 def slug(text: str) -> str:
@@ -32,9 +45,43 @@ def slug(text: str) -> str:
     return _UNFIT.sub("-", text).strip("-.")[-120:].lstrip("-.") or "unnamed"
 
 
+def is_absolute(path: str) -> bool:
+    """Whether a path is a whole one, here or on Windows."""
+    return os.path.isabs(path) or _is_of_windows(path)
+
+
+def _normalize_host(place: str) -> str:
+    """`host/path` with the host that a repository has by HTTPS; hosts differ in no case."""
+    host, slash, path = place.partition("/")
+    if not slash or "." not in host:
+        return place
+    host = host.lower()
+    if host == "ssh.dev.azure.com" and path.startswith("v3/"):
+        path = "/_git/".join(path.removeprefix("v3/").rsplit("/", 1))
+    return f"{_HTTPS_HOSTS.get(host, host)}/{path}"
+
+
+def _is_of_windows(path: str) -> bool:
+    return _WINDOWS.match(path) is not None
+
+
+def _find_here(folder: str) -> str:
+    """A directory of Windows where its Linux has it (`C:\\work` is `/mnt/c/work`), and any other as it is."""
+    if os.name != "nt" and _is_of_windows(folder):
+        mounted = f"/mnt/{folder[0].lower()}/{folder[3:]}".replace("\\", "/")
+        return mounted if os.path.isdir(mounted) else folder
+    return folder
+
+
+def _last_part(path: str) -> str:
+    separators = "/\\" if _is_of_windows(path) else "/"
+    path = path.rstrip(separators)
+    return path[max(path.rfind(each) for each in separators) + 1 :]
+
+
 def _find_repository(folder: str) -> tuple[str, str]:
     """The top of the working tree around a directory, and the directory that holds its configuration."""
-    at = os.path.abspath(folder) if folder else ""
+    at = os.path.abspath(folder) if os.path.isabs(folder) else ""  # what is of another system is not here
     while at:
         git = os.path.join(at, ".git")
         if os.path.isdir(git):
@@ -53,7 +100,7 @@ def _follow_link(file: str) -> str:
     target = _read_file(file).strip().removeprefix("gitdir:").strip()
     git = os.path.join(os.path.dirname(file), target)
     common = _read_file(os.path.join(git, "commondir")).strip()
-    return os.path.join(git, common) if common else git
+    return os.path.normpath(os.path.join(git, common)) if common else git
 
 
 def _remote_url(git: str) -> str | None:
@@ -82,6 +129,8 @@ def _strip_credentials(url: str) -> str:
         host = host.partition(":")[0]
     if not slash:
         return os.path.basename(rest.rstrip("/")).removesuffix(".git")
+    from monocontext.sessions.secret_names import looks_random  # 8 ms that a hook without a remote need not pay
+
     path = "/".join(part for part in path.split("/") if part and not looks_random(part, 20)).removesuffix(".git")
     return f"{host}/{path}" if host else path
 

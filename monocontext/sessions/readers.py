@@ -16,7 +16,7 @@ from monocontext.sessions.codex import Codex
 from monocontext.sessions.cursor import Cursor
 from monocontext.sessions.gemini_cli import GeminiCli
 from monocontext.sessions.opencode import OpenCode
-from monocontext.sessions.reader import SessionFile, SessionReader
+from monocontext.sessions.reader import SessionFile, SessionReader, sessions_of
 from monocontext.sessions.records import Record, read_bytes, read_document, read_lines
 
 AGENTS: dict[str, SessionReader] = {
@@ -38,6 +38,14 @@ _SAMPLE_BYTES = 64 << 10
 
 def reader_of(file: SessionFile) -> SessionReader:
     return AGENTS[file.agent]
+
+
+def files_below(file: SessionFile) -> list[SessionFile]:
+    """The streams of a session's subagents, which are files of their own with Claude Code and Codex."""
+    if file.agent == Codex.agent:
+        return list(Codex().below(file))
+    paths = sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl"))
+    return list(sessions_of(paths, _FILES[file.agent])) if file.agent in _FILES else []
 
 
 def discover_sessions(agent: str | None = None) -> list[SessionFile]:

@@ -6,16 +6,18 @@ line that is too long to look at whole is cut, and the record says so.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 from monocontext.errors import InvalidText
+from monocontext.sessions.damaged_lines import decode, records_in
 from monocontext.stores.regular_file import open_file
 
 Record = dict[str, Any]
@@ -25,6 +27,7 @@ MOST_LINE_BYTES = 64 << 20
 MOST_FILE_BYTES = 512 << 20
 """A document, unlike lines, is read whole."""
 _LONG_LINE_CHARACTERS = 4096
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DEEPEST = 200
 """Levels of nesting. Deeper JSON is made to break readers."""
 
@@ -45,7 +48,10 @@ class RecordLine:
 
 
 def read_lines(path: Path) -> Iterator[RecordLine]:
-    """The lines of a `.jsonl` or `.jsonl.zst` file; blank ones are left out. Raises `OSError`."""
+    """The records of a `.jsonl` or `.jsonl.zst` file, in UTF-8 or UTF-16, by lines; blank lines and NULs are left out.
+
+    Raises `OSError`.
+    """
     with _open_lines(path) as file:
         number = 0
         while True:
@@ -55,8 +61,8 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
                 return
             if len(data) > MOST_LINE_BYTES and not data.endswith(b"\n"):
                 yield _read_long_line(number, data, file)
-            elif data.strip():
-                yield _parse_line(number, data)
+            elif data.strip(b"\0 \t\r\n"):
+                yield from _parse_line(number, data)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -68,18 +74,25 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """A file that is UTF-8. Raises as `read_bytes`, and `InvalidText` for what is not UTF-8."""
+    """A file that is UTF-8, or UTF-16 with its mark. Raises as `read_bytes`, and `InvalidText` for anything else."""
+    data = read_bytes(path)
+    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
-        return read_bytes(path).decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise InvalidText(f"{path}: not UTF-8 at byte {error.start:,}") from None
+        name = "UTF-16" if encoding == "utf-16" else "UTF-8"
+        raise InvalidText(f"{path}: not {name} at byte {error.start:,}") from None
 
 
 def read_document(path: Path) -> Any:
     """A file that is one JSON document. Raises as `read_bytes`, and `InvalidText` where it is none."""
+    data = read_bytes(path)
     try:
-        return json.loads(read_bytes(path))
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
+        if data.strip(b"\0") != data:  # NULs around it, after a crash
+            with suppress(ValueError, RecursionError):
+                return json.loads(data.strip(b"\0"))
         raise InvalidText(f"{path}: not JSON: {error}") from None
 
 
@@ -102,19 +115,34 @@ def make_unreadable(text: str, problem: str, **more: Any) -> Record:
     return {"type": "unreadable", "problem": problem, "text": text, **more}
 
 
-def _parse_line(number: int, data: bytes) -> RecordLine:
-    digest = hashlib.sha256(data.rstrip(b"\r\n")).digest()  # its newline may come later
+def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
+    line = data.rstrip(b"\r\n")  # its newline may come later
     try:
         found = json.loads(data)
         problem = "" if isinstance(found, dict) else f"JSON, but a {type(found).__name__} and no object"
         if not problem and _is_too_deep(found):
             problem = f"nested deeper than {_DEEPEST} levels"
     except (ValueError, RecursionError) as error:
-        problem = f"not JSON: {str(error).split(':')[0][:80]}"
-    if not problem:
-        return RecordLine(number, found, digest)
-    text = data.decode("utf-8", "backslashreplace").rstrip("\r\n")
-    return RecordLine(number, make_unreadable(text, problem), digest, problem, is_tail=not data.endswith(b"\n"))
+        yield from _parse_damaged(number, data, f"not JSON: {str(error).split(':')[0][:80]}")
+        return
+    digest = hashlib.sha256(line).digest()
+    yield RecordLine(number, make_unreadable(decode(data), problem) if problem else found, digest, problem)
+
+
+def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLine]:
+    """The records of a line that is not one, and what of it is none. Each counts as a line."""
+    found = records_in(data)
+    for at, each in enumerate(found):
+        if isinstance(each, str):
+            is_tail = at == len(found) - 1 and not data.endswith(b"\n")
+            alone = data.rstrip(b"\r\n") if len(found) == 1 else each.encode("utf-8", "replace")
+            record = make_unreadable(each, problem)
+            yield RecordLine(number, record, hashlib.sha256(alone).digest(), problem, is_tail)
+        elif _is_too_deep(each):
+            text, why = dumps(each).decode(), f"nested deeper than {_DEEPEST} levels"
+            yield RecordLine(number, make_unreadable(text, why), hashlib.sha256(text.encode()).digest(), why)
+        else:
+            yield RecordLine(number, each, hashlib.sha256(dumps(each)).digest())
 
 
 def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
@@ -146,11 +174,46 @@ def _is_too_deep(value: Any) -> bool:
 def _open_lines(path: Path) -> Iterator[IO[bytes]]:
     with open_file(path) as file:
         if path.suffix != ".zst":
-            yield file
+            yield _in_utf8(file)
             return
         import zstandard
 
         try:
-            yield io.BufferedReader(cast(io.RawIOBase, zstandard.ZstdDecompressor().stream_reader(file)))
+            plain = cast(io.RawIOBase, zstandard.ZstdDecompressor().stream_reader(file))
+            yield _in_utf8(io.BufferedReader(plain))
         except zstandard.ZstdError as error:
             raise OSError(f"{path}: does not inflate: {error}") from None
+
+
+def _in_utf8(file: IO[bytes]) -> IO[bytes]:
+    """A file that begins as UTF-16 does, as UTF-8; any other as it is."""
+    reader = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
+    head = reader.peek(4)[:4]
+    if head[:2] in _UTF16_MARKS:
+        return io.BufferedReader(_Utf8(reader, "utf-16"))
+    for encoding in ("utf-16-le", "utf-16-be"):
+        if head == '{"'.encode(encoding):
+            return io.BufferedReader(_Utf8(reader, encoding))
+    return reader
+
+
+class _Utf8(io.RawIOBase):
+    """Turns UTF-16 into UTF-8 as it is read."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            data = self._file.read(1 << 16)
+            self._ready = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
+            if not data:
+                break
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count

@@ -190,7 +190,8 @@ class Redactor:
 
     def _replace_picture(self, value: Record) -> Record | None:
         """The block with its base64 replaced by its type and size; None for any other block."""
-        for name in ("data", "base64", "image_url"):
+        made = ("result",) if value.get("type") == "image_generation_call" else ()
+        for name in ("data", "base64", "image_url", *made):
             data = value.get(name)
             if isinstance(data, str) and len(data) > _IMAGE_CHARACTERS:
                 head, comma, rest = data.partition(",")

@@ -45,17 +45,20 @@ class AgentSettings:
     """Event, our name for it, matcher, and what else its entry says."""
     takes_args: bool
     """Starts a program with a list of arguments, without a shell."""
+    example: str
+    """A command that makes a small session."""
 
     def settings_path(self, repository: Path, is_user: bool) -> Path:
         if is_user:
-            return self._home() / self.user_file
+            return self.home() / self.user_file
         return repository / self.folder / self.local_file
 
     def skill_path(self, repository: Path, is_user: bool) -> Path:
-        folder = self._home() if is_user else repository / self.folder
+        folder = self.home() if is_user else repository / self.folder
         return folder / "skills" / SKILL_NAME / "SKILL.md"
 
-    def _home(self) -> Path:
+    def home(self) -> Path:
+        """The agent's folder of this user."""
         given = os.environ.get(self.home_variable)
         return Path(given) if given else Path.home() / self.folder
 
@@ -68,7 +71,7 @@ AGENTS = {
             ("SessionEnd", "session-end", None, {"timeout": _END_SECONDS}),
             ("Stop", "stop", None, {"async": True}),
         ),
-        takes_args=True,
+        takes_args=True, example='claude -p "Say hello"',
     ),
     # No event for the end of a session: the last turn's upload is the end.
     "codex": AgentSettings(
@@ -77,7 +80,7 @@ AGENTS = {
             ("SessionStart", "session-start", "startup|clear|compact", {"timeout": _BRIEF_SECONDS}),
             ("Stop", "stop", None, {"timeout": _END_SECONDS}),
         ),
-        takes_args=False,
+        takes_args=False, example='codex exec "Say hello"',
     ),
 }  # fmt: skip
 
@@ -110,7 +113,7 @@ def remove_hooks(settings: Settings) -> Settings:
         left = []
         for group in groups:
             inner = group.get("hooks") if isinstance(group, dict) else None
-            others = [entry for entry in inner if not _is_ours(entry)] if isinstance(inner, list) else None
+            others = [entry for entry in inner if not is_ours(entry)] if isinstance(inner, list) else None
             if others is None or len(others) == len(inner or ()):
                 left.append(group)
             elif others:
@@ -123,7 +126,8 @@ def remove_hooks(settings: Settings) -> Settings:
     return {name: kept if name == "hooks" else value for name, value in settings.items()}
 
 
-def _is_ours(entry: Any) -> bool:
+def is_ours(entry: Any) -> bool:
+    """Whether an entry of an agent's settings starts our hook."""
     if not isinstance(entry, dict):
         return False
     args = entry.get("args")

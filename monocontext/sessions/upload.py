@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import secrets
 import time
 import uuid
@@ -20,7 +19,7 @@ from dataclasses import dataclass, field
 from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.format.codec import raw_frames
 from monocontext.sessions import names
-from monocontext.sessions.project_name import project_of, slug
+from monocontext.sessions.project_name import is_absolute, project_of, slug
 from monocontext.sessions.read_records import read_records
 from monocontext.sessions.reader import SessionFile, TurnMaker
 from monocontext.sessions.readers import reader_of
@@ -32,6 +31,10 @@ from monocontext.stores.protocol import Store, get_bounded, put_own
 
 PART_BYTES = 8 << 20
 """Records of one object."""
+_HEAD_LINES = 200
+"""Lines in which a session says where it is."""
+_TWIN_LINES = 8
+"""Words that stand twice, as with Codex, are so near to each other: an upload may end between them."""
 _ATTEMPTS = 30
 """Of a commit, where many machines upload one session."""
 
@@ -98,7 +101,7 @@ def upload_session(
     file and the store raise: `OSError`, `InvalidText`, `InvalidUrl`, `StoreFailure`.
     """
     for _ in range(_ATTEMPTS):
-        name = project or _find_project(file)
+        name = project or project_of_session(file)
         root = f"{names.key_part(name, 'project')}/{names.session_path(file.session_id)}"
         before, etag = _load_info(store, root, name, file)
         redactor = Redactor(patterns, enabled=redact)
@@ -128,16 +131,20 @@ def upload_session(
     raise StoreFailure(f"{store.url}: {file.session_id}: others kept writing this session, {_ATTEMPTS} times in a row")
 
 
-def _find_project(file: SessionFile) -> str:
-    """The project of the directory that the records name; the agent's own folder names are lossy."""
+def project_of_session(file: SessionFile) -> str:
+    """The project of the repository, or of the directory, that the records name first; else of the session's folder.
+
+    The agent's own folder names are lossy.
+    """
+    maker = reader_of(file).maker(file.session_id)
     for line in reader_of(file).lines(file.path):
-        payload = line.record.get("payload")
-        for record in (line.record, payload if isinstance(payload, dict) else {}):
-            if isinstance(cwd := record.get("cwd"), str) and cwd:
-                return project_of(cwd)
-        if line.number > 200:
+        maker.feed(line.record)
+        if maker.began_in or line.number > _HEAD_LINES:
             break
-    return project_of(file.folder) if os.path.isabs(file.folder) else slug(file.folder or file.path.parent.name)
+    place = maker.began_in or maker.cwd
+    if place or maker.remote:
+        return project_of(place, maker.remote)
+    return project_of(file.folder) if is_absolute(file.folder) else slug(file.folder or file.path.parent.name)
 
 
 def _load_info(store: Store, root: str, project: str, file: SessionFile) -> tuple[SessionInfo, str | None]:
@@ -159,12 +166,18 @@ class _Rewritten(Exception):
 def _read_new(
     store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool
 ) -> _NewRecords:
-    new, seen = _NewRecords(reader_of(file).maker(file.session_id)), set[str]()
+    new, seen = _NewRecords(_make_maker(file)), set[str]()
     try:
         _take_lines(file, new, redactor, is_open, before, lambda line: _is_unseen(line.record, seen))
     except _Rewritten:
         return _merge(store, root, file, before, redactor, is_open)
     return new
+
+
+def _make_maker(file: SessionFile) -> TurnMaker:
+    maker = reader_of(file).maker(file.session_id)
+    maker.cwd = file.folder if is_absolute(file.folder) else ""
+    return maker
 
 
 def _take_lines(
@@ -179,7 +192,7 @@ def _take_lines(
 
     Once: it may be written to, cut or replaced meanwhile. Raises `_Rewritten`, with nothing taken.
     """
-    hashed = hashlib.sha256()
+    hashed, plain = hashlib.sha256(), redactor.sibling()
     if not before.lines:
         _continue_from(new.maker, before)
     for line in reader_of(file).lines(file.path):
@@ -190,11 +203,13 @@ def _take_lines(
             break
         hashed.update(line.digest)
         new.lines += 1
-        if is_wanted(line):
+        # A last line that was cut off is there already; what was written behind it is not.
+        if is_wanted(line) and not (line.problem and line.digest.hex() == before.tail):
             if new.lines > before.lines:
                 _add_line(line, new, redactor)
-            else:
-                new.maker.feed(line.record)
+            else:  # as the archive has it, where what comes may be its twin
+                is_near = before.lines - new.lines < _TWIN_LINES
+                new.maker.feed(plain.record(line.record) if is_near else line.record)
         if new.lines == before.lines:
             if hashed.hexdigest() != before.digest:
                 raise _Rewritten
@@ -208,7 +223,7 @@ def _continue_from(maker: TurnMaker, before: SessionInfo) -> None:
     """Go on with the numbers and titles of the archive, which are redacted; those of the file are not."""
     maker.n = before.turns
     maker.title, maker.first_prompt, maker.cwd, maker.branch = (
-        before.title, before.first_prompt, before.cwd, before.branch,
+        before.title, before.first_prompt, before.cwd or maker.cwd, before.branch,
     )  # fmt: skip
 
 
@@ -245,7 +260,7 @@ def _merge(
     store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool
 ) -> _NewRecords:
     """Of a file that another machine went on with, or that was rewritten: the records that the archive lacks."""
-    new = _NewRecords(reader_of(file).maker(file.session_id))
+    new = _NewRecords(_make_maker(file))
     records = read_records(store, [f"{names.SESSIONS}/{root}/{part.name}" for part in before.parts])
     uuids = {record["uuid"] for record in records if isinstance(record.get("uuid"), str)}
     others = Counter(_record_digest(record) for record in records if not isinstance(record.get("uuid"), str))

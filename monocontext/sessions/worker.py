@@ -12,16 +12,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotFound
 from monocontext.sessions import spool
 from monocontext.sessions.identity import user_at_machine
-from monocontext.sessions.project_name import project_of
+from monocontext.sessions.project_name import is_absolute
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
-from monocontext.sessions.upload import Uploaded, upload_session
+from monocontext.sessions.readers import AGENTS, discover_sessions, files_below, recognize_session
+from monocontext.sessions.upload import Uploaded, project_of_session, upload_session
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
@@ -116,17 +117,19 @@ def upload_job(job: dict[str, object]) -> list[Uploaded]:
     options: dict[str, Any] = {name: job[name] for name in names if job.get(name)}
     store = open_store(str(job["url"]), **options)
     try:
-        return [_upload_file(store, file, job) for file in _job_files(job)]
+        files = _job_files(job)
+        project = str(job.get("project") or project_of_session(files[0]))  # subagents belong to their session
+        return [_upload_file(store, file, project, job) for file in files]
     finally:
         store.close()
 
 
-def _upload_file(store: Store, file: SessionFile, job: dict[str, object]) -> Uploaded:
+def _upload_file(store: Store, file: SessionFile, project: str, job: dict[str, object]) -> Uploaded:
     patterns = job.get("patterns")
     return upload_session(
         store,
         file,
-        project=str(job["project"]) if job.get("project") else project_of(str(job["cwd"])) if job.get("cwd") else None,
+        project=project,
         user=user_at_machine(),
         redact=not job.get("no_redact"),
         patterns=[str(each) for each in patterns] if isinstance(patterns, list) else (),
@@ -141,15 +144,14 @@ def _job_files(job: dict[str, object]) -> list[SessionFile]:
         found = [file for file in discover_sessions() if file.session_id.partition("/")[0] == job.get("session_id")]
         if not found:
             raise NotFound(f"no transcript at {original or 'any place'} for session {job.get('session_id')}")
-        return found
+        return sorted(found, key=lambda file: "/" in file.session_id)
     agent = str(job["agent"]) if job.get("agent") in AGENTS else None
-    main = recognize_session(Path(original), agent) if os.path.exists(original) else None
-    if main is None:
-        main = recognize_session(Path(linked), agent)
-        stem = Path(original).name.partition(".")[0]
-        main = SessionFile(main.path, str(job.get("session_id") or stem), main.agent, main.modified_seconds)
-    below = sorted(Path(original).with_suffix("").glob("subagents/**/*.jsonl")) if original else []
-    return [main, *(recognize_session(path, main.agent) for path in below)]
+    folder = str(job.get("cwd") or "")
+    main = recognize_session(Path(original if os.path.exists(original) else linked), agent)
+    if not os.path.exists(original):
+        main = replace(main, session_id=str(job.get("session_id") or Path(original).name.partition(".")[0]))
+    main = replace(main, folder=main.folder if is_absolute(main.folder) else folder or main.folder)
+    return [main, *files_below(replace(main, path=Path(original)))]
 
 
 def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:

@@ -10,11 +10,12 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.hedging import Hedge
 from monocontext.engine.fetch.workers import Workers
-from monocontext.engine.open import Opened, OriginalOptions, check_place
+from monocontext.engine.open import Opened, OriginalOptions, TextOptions, check_place
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
@@ -166,6 +167,9 @@ class Monocontext(StrLike, Sequence[str]):
         - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
           `client` (`stores.open_store`)
 
+        A folder in which a coding agent keeps its sessions (`~/.claude/projects/...`) opens as their text, each session
+        a document, without its secrets: `sessions.local_sessions`.
+
         Raises `NotFound`, `NotAContext`, `AccessDenied`, `UnsupportedFormat`, `DamagedData`, `InvalidUrl`.
 
         Of a text that is open, `context.open()` is a seekable text file over it, a `ContextFile`.
@@ -198,6 +202,13 @@ class Monocontext(StrLike, Sequence[str]):
         try:
             reader = opened.reader(generation)
         except NotFound as error:
+            if isinstance(url, str | os.PathLike) and generation is None:
+                found = _sessions_in(
+                    url, cache_bytes=cache_bytes, materialize_limit=materialize_limit, hedge=hedge, threads=threads,
+                    cache_dir=cache_dir, cache_dir_bytes=cache_dir_bytes, prefetch=prefetch, workers=workers,
+                )  # fmt: skip
+                if found is not None:
+                    return found._shaped(shape) if shape != "text" else found.lines if unit == "lines" else found
             if unit == "lines" and isinstance(error, NotAContext):
                 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
@@ -850,6 +861,12 @@ def _is_plain(value: object) -> bool:
 
 def _known_end(text: Monocontext) -> int | None:
     return None if text._stop == OPEN else text._stop
+
+
+def _sessions_in(folder: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
+    """The sessions in a folder of a coding agent. What reads them stands on this module, so it is found by its name."""
+    found = import_module("monocontext.sessions.local_sessions").open_folder(folder, **options)
+    return cast("Monocontext | None", found)
 
 
 def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:

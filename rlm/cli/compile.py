@@ -76,7 +76,7 @@ def compile_command(
                 raise click.exceptions.Exit(1)
             return
         for each in [project] if project else _projects(url, s3):
-            _say(compile_sessions(url, each, **options), as_json)
+            _say(url, compile_sessions(url, each, **options), as_json)
     except (RLMError, MonocontextError, OSError) as error:
         from rlm.trajectory.flags import in_flags
 
@@ -99,7 +99,7 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
             failures[:] = [name]
             fail("rlm", in_flags(f"{name or url}: {outcome}"))
         else:
-            _say(outcome, as_json)
+            _say(url, outcome, as_json)
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     watch_sessions(url, project, on_outcome=say_outcome, **options)
@@ -153,14 +153,31 @@ def _progress(session_id: str, number: int, of: int) -> None:
     remark(f"{number}/{of} {session_id}")
 
 
-def _say(result: Any, as_json: bool) -> None:
+def _say(url: str, result: Any, as_json: bool) -> None:
+    from monocontext.sessions.names import BRIEF, COMPILED, key_part
+
+    brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"
     if as_json:
         names = ("project", "sessions", "read", "reused", "generation", "holder", "dropped", "fell_back")
-        click.echo(json.dumps({n: getattr(result, n) for n in names} | {"usage": result.usage.to_dict()}))
+        fields = {name: getattr(result, name) for name in names} | {"brief": brief}
+        click.echo(json.dumps(fields | {"usage": result.usage.to_dict()}))
     elif result.holder:
         say(f"{result.project}: {result.holder} is compiling; nothing was done")
     else:
-        say(
-            f"{result.project}: generation {result.generation}, {result.sessions} sessions, {len(result.read)} read, "
-            f"{len(result.reused)} digests reused; {result.usage!r}"
-        )
+        new = len(result.read) + len(result.reused)
+        added = f"{_count(result.sessions, 'session')}, {new or 'nothing'} new"
+        say(f"{result.project}: {added}; {_cost(result.usage)}")
+        say(f"the brief is {brief}; the next session with hooks begins with it")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _cost(usage: Any) -> str:
+    """What models took, in words."""
+    if not usage.calls:
+        return "no model was called"
+    cost = f"no price known for {', '.join(usage.unpriced)}" if usage.unpriced else f"${usage.known_dollars:.4f}"
+    calls = f"{_count(usage.calls, 'call')} of models"
+    return f"{calls}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {cost}"

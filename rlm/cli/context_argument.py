@@ -8,8 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
+
 from monocontext.options import StoreOptions
 from rlm.errors import RLMError
+
+SESSIONS = "sessions:"
+"""The context that is all sessions of coding agents on this machine."""
 
 
 class UsageError(RLMError):
@@ -31,7 +36,12 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
         raise UsageError(f"--shape is text, list or dict, not {shape!r}")
     if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
         raise UsageError(f"--shape {shape} is for a context in storage: `monocontext upload` makes one of {context}")
-    if context == "-":
+    if context == SESSIONS:
+        from monocontext.sessions.local_sessions import open_machine
+
+        with open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)) as text:
+            yield text
+    elif context == "-":
         yield _decode(sys.stdin.buffer.read(), "stdin")
     elif "://" not in context and Path(context).is_file():
         yield _decode(Path(context).read_bytes(), context)

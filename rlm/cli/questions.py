@@ -25,7 +25,7 @@ from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
 from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, with_limits, with_models, within
 from rlm.cli.batch import batch_command
-from rlm.cli.context_argument import UsageError, open_argument
+from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.cli.keys import check_keys
 from rlm.cli.retries import saying_retries
 from rlm.errors import LLMError, RLMError
@@ -56,6 +56,9 @@ def run(
     question: Annotated[str | None, Argument(help="What to answer.")] = None,
     trajectory: Trajectory = None,
     shape: Shape = "text",
+    sessions: Annotated[
+        bool, Option("--sessions", help="From the sessions of coding agents on this machine, with no CONTEXT.")
+    ] = False,
     resume: Annotated[str | None, Option(help="Go on with the run that this trajectory records.")] = None,
     cite: Annotated[bool, Option("--cite", help="Print what the answer rests on.")] = False,
     as_json: AsJson = False,
@@ -75,6 +78,10 @@ def run(
     from rlm.trajectory.source import format_sources
 
     with _one_line_errors():
+        if sessions:
+            if question is not None or (resume and context is not None):
+                raise UsageError("--sessions stands in the place of CONTEXT: leave CONTEXT out")
+            context, question = SESSIONS, context
         display = Display(shown=_shows_steps())
         recording = Recording.load(resume)[0] if resume else None
         options: dict[str, Any] = {
@@ -84,7 +91,9 @@ def run(
             place = context or recorded_place(recording.metadata, Path(str(resume)))
             options |= resumed_options(recording.metadata, given_options(asked), who, limits)
         elif context is None or question is None:
-            raise UsageError("a run needs a CONTEXT and a QUESTION, or --resume with a trajectory")
+            raise UsageError(
+                "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
+            )
         else:
             place = context
             options |= choose_models(who)

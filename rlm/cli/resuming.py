@@ -12,7 +12,7 @@ import click
 
 from rlm.calls.budget import Budget
 from rlm.cli.asking import Limits, ModelChoice, choose_models, maker_of
-from rlm.cli.context_argument import UsageError
+from rlm.cli.context_argument import SESSIONS, UsageError
 from rlm.rlm import recorded_options
 
 _MODELS = (
@@ -77,7 +77,7 @@ def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, 
 def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
     """Where the context of a recorded run is: as it was recorded, or beside the recording. Raises UsageError."""
     place = metadata.get("source")
-    if place is None or "://" in place or place == "-" or "context_value" in metadata or Path(place).exists():
+    if place is None or "://" in place or place in ("-", SESSIONS) or "context_value" in metadata or Path(place).exists():
         return place
     beside = path.resolve().parent / place
     if beside.exists():
@@ -88,4 +88,4 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
 
 def absolute_place(place: str) -> str:
     """A file or directory by its whole path, so that a resumed run finds it from any folder; a URL as it is."""
-    return place if place == "-" or "://" in place else os.path.abspath(place)
+    return place if place in ("-", SESSIONS) or "://" in place else os.path.abspath(place)

@@ -109,6 +109,11 @@ def render(found: Iterable[Statement]) -> str:
 
 # -- without a model ---------------------------------------------------------------------------------------------------
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W_]+(?:'[^\W_]+)?", text))
+
+
 _DECIDED = re.compile(
     r"\b(decid\w+|decision|instead of|rather than|chose|we(?:'ll| will) (?:use|go)|let's use)\b", re.I
 )
@@ -118,6 +123,16 @@ _PATH_FIELDS = ("file_path", "notebook_path", "path")
 _WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"))
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 _MOST = 6
+_POLITE = _words(
+    """hi hello hey thanks thank thx ty cheers great good nice perfect cool super awesome ok okay yes yep yeah no nope
+    please sure fine done right exactly correct continue proceed bye welcome lgtm danke bitte merci gracias"""
+)
+_AROUND = _words(
+    """you so much very a lot all again and the it is that that's this to me looks sounds works got go on ahead next for
+    now your you're help job work one"""
+)
+"""Thanks, greetings and assents, and words that stand around them: what is made of these alone says nothing."""
+_GO_ON = _words("go on next ahead")
 
 
 def extract(turns: Sequence[Any], title: str) -> list[Statement]:
@@ -130,7 +145,11 @@ def extract(turns: Sequence[Any], title: str) -> list[Statement]:
         if words:
             found.append(Statement(section, words[:250], tuple(dict.fromkeys(turn.id for turn in at))))
 
-    said = [turn for turn in turns if turn.kind == "text" and turn.role in ("user", "assistant")]
+    said = [
+        turn
+        for turn in turns
+        if turn.kind == "text" and turn.role in ("user", "assistant") and not _is_polite(turn.text)
+    ]
     prompts = [turn for turn in said if turn.role == "user"]
     for turn in prompts[:_MOST]:
         add("Summary", f"Asked: {turn.text[:220]}", turn)
@@ -158,6 +177,12 @@ def extract(turns: Sequence[Any], title: str) -> list[Statement]:
                 break
             add("Open questions", f"Failed ({turn.tool or 'tool'}): {failed[1][:200]}", turn)
     return found
+
+
+def _is_polite(text: str) -> bool:
+    found = _words(text.lower().replace("’", "'"))
+    means_nothing = bool(found & _POLITE) or found <= _GO_ON
+    return not found or (len(text) < 80 and means_nothing and found <= _POLITE | _AROUND)
 
 
 def _count_section(found: list[Statement], section: str) -> int:

@@ -159,3 +159,54 @@ def test_a_line_end_in_a_name_makes_no_second_row(cli: Cli, machine: Path, tmp_p
     out = cli("ls", volume).fine().out
     assert out.count("\n") == 1
     assert out.endswith("  a\\nforged\\x1b[2J\n")
+
+
+def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path) -> None:
+    said = cli("hooks", "install", machine).fine().out
+    assert "from now on: a session in this directory begins with the team's brief" in said
+    assert (
+        f"is uploaded when it ends, and after its answers, at most once a minute, without its secrets, to {machine}"
+        in said
+    )
+    assert "missing" not in said
+    assert f'to try it: claude -p "Say hello", and look with: monocontext sessions list {machine}' in said
+    assert said.rstrip().endswith("to undo it: monocontext hooks uninstall")
+    said = cli("hooks", "install", "--user", "--agent", "codex", machine).fine().out
+    assert "missing: Codex runs no hook that you have not trusted, as 2 of these 2 are now" in said
+    assert "`codex exec` does not say so" in said
+    assert said.rstrip().endswith("to undo it: monocontext hooks uninstall --agent codex --user")
+    told = cli("sessions", "status", machine).fine().out
+    assert "settings.local.json: nothing is missing" in told
+    assert "hooks.json: Codex runs no hook that you have not trusted" in told
+    cli("sessions", "upload", machine).fine()
+    (missing,) = cli("sessions", "status", machine, "--json").fine().json["missing"]
+    assert "hooks.json: Codex runs no hook" in missing
+    cli("hooks", "uninstall").fine()
+    cli("hooks", "uninstall", "--user", "--agent", "codex").fine()
+    assert "no hooks for this directory: monocontext hooks install" in cli("sessions", "status", machine).fine().out
+
+
+def test_status_shows_hooks_where_no_archive_is_named(cli: Cli, machine: Path) -> None:
+    done = cli("sessions", "status")
+    assert "no hooks for this directory" in done.out
+    assert "which archive?" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("sessions", "read", "aaaa"), "did you mean show?"),
+        (("sessions", "cat", "aaaa"), "did you mean show?"),
+        (("sessions", "find", "x"), "did you mean search?"),
+        (("sessions", "lst"), "did you mean list?"),
+        (("sessions", "ls"), "did you mean list?"),
+        (("sessions", "xyzzy"), "there are upload, status, list, show"),
+        (("hooks", "remove"), "did you mean uninstall?"),
+        (("grpe", "x"), "did you mean grep?"),
+    ],
+)
+def test_another_word_for_a_command_names_it(cli: Cli, words: tuple[str, ...], near: str) -> None:
+    done = cli(*words)
+    assert done.code == 2
+    assert "no command" in done.err
+    assert near in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -11,12 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from monocontext.errors import MonocontextError, StoreFailure
-from monocontext.sessions import Sessions, brief, settings, spool, worker
+from monocontext.sessions import Sessions, brief, hook, settings, spool, worker
 from monocontext.sessions.brief import MOST_CHARACTERS, hook_output
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
@@ -100,7 +102,7 @@ def test_session_end_returns_at_once(store: str, tmp_path: Path) -> None:
     os.close(held)
     assert len(spool.jobs()) == RUNS
     print(f"session-end, store {store}: {seconds:.3f} s of CPU, Python alone {start_of_python():.3f} s")
-    assert seconds < 4 * start_of_python()
+    assert seconds < max(0.1, 4 * start_of_python())
 
 
 def test_the_hook_imports_next_to_nothing() -> None:
@@ -180,8 +182,71 @@ def test_a_session_that_goes_on_has_one_job_and_a_cooldown(tmp_path: Path) -> No
     assert len([line for line in said if "4 records" in line]) == 1
 
 
+@pytest.mark.parametrize("event", ["session-start", "session-end", "stop", "pre-compact"])
+def test_stdin_that_stays_open_is_not_waited_for(event: str, tmp_path: Path) -> None:
+    """An agent that never closes it, and that writes in pieces, each of which may end in a brace."""
+    path = small().write(tmp_path)
+    open_store(tmp_path / "a").put("compiled/proj/brief.md", BRIEF.encode())
+    told = hook_input(path, **{"tool_input": {"a": {"b": "}"}}, "last": "x"})  # type: ignore[arg-type]
+    process = subprocess.Popen(
+        [*HOOK, event, "--url", str(tmp_path / "a")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+    pieces = told.partition(b'"}"}')
+    for piece in (pieces[0] + pieces[1], pieces[2]):
+        process.stdin.write(piece)
+        process.stdin.flush()
+    assert process.wait(60) == 0
+    said = process.stdout.read()
+    assert (b"statement 3" in said) == (event == "session-start")
+    assert (event == "session-start") or wait_until(
+        lambda: Sessions.open(tmp_path / "a").project("proj").list_sessions() == [path.stem]
+    ) is None
+    process.stdin.close()
+    process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("told", "what"),
+    [
+        (b"", {}),
+        (b'\xef\xbb\xbf{"a": 1}\r\n', {"a": 1}),
+        ('{"a": "\u00e9}"}'.encode("utf-16"), {"a": "\u00e9}"}),
+        ('\ufeff{"a": {}}\n'.encode("utf-16-be"), {"a": {}}),
+        (b'{"a": 1', "delimiter"),
+        (b'{"a": 1} {"b": 2}', "Extra data"),
+        (b"[1]", "expected a JSON object on stdin, found list"),
+        (b"[" * 100_000, "recursion"),
+        (b" " * (5 << 20), "more than 4,194,304 bytes"),
+    ],
+)
+@pytest.mark.parametrize("is_open", [True, False])
+def test_what_is_read_of_stdin(told: bytes, what: object, is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook, "_IDLE_SECONDS", 0.05 if is_open else 60.0)
+    reading, writing = os.pipe()
+    with ThreadPoolExecutor(1) as threads, open(writing, "wb") as file:
+
+        def write() -> None:
+            with contextlib.suppress(BrokenPipeError):
+                file.write(told)
+                file.flush()
+                if not is_open:
+                    file.close()
+
+        threads.submit(write)
+        try:
+            if isinstance(what, str):
+                with pytest.raises((ValueError, RecursionError), match=what):
+                    hook.read_input(reading)
+            else:
+                assert hook.read_input(reading) == what
+        finally:
+            os.close(reading)
+
+
 def test_bad_stdin_is_one_line_and_stops_nobody(tmp_path: Path) -> None:
-    for stdin in (b"", b"{}", b"no JSON", b"[1]"):
+    for stdin in (b"", b"{}", b"no JSON", b"[1]", b"[" * 100_000):
         done = run("session-end", "--url", str(tmp_path), stdin=stdin)
         assert (done.returncode, done.stdout) == (1, b"")
         assert done.stderr.startswith(b"monocontext: ")
@@ -224,7 +289,7 @@ def test_session_start_prints_the_brief_after_one_get() -> None:
 
         seconds = cpu_seconds(begin, 5)
     print(f"session-start: {seconds:.3f} s of CPU, Python alone {start_of_python():.3f} s")
-    assert seconds < 10 * start_of_python()
+    assert seconds < max(0.1, 5 * start_of_python())
     text, done = start(*words)  # the server is gone
     assert "statement 39" in text
     assert "the store does not answer" in text

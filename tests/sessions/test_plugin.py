@@ -28,6 +28,8 @@ def test_the_marketplace_names_the_plugin() -> None:
         manifest = json.loads((PLUGIN / folder / "plugin.json").read_text())
         assert (manifest["name"], manifest["version"]) == (entry["name"], monocontext.__version__)
         assert all((PLUGIN / manifest[name]).exists() for name in ("skills", "hooks", "mcpServers") if name in manifest)
+        assert manifest["homepage"].startswith("https://")
+        assert list(manifest["userConfig"]) == ["url"]
 
 
 @pytest.mark.parametrize(("agent", "file"), [("claude-code", "hooks.json"), ("codex", "codex-hooks.json")])
@@ -39,8 +41,10 @@ def test_its_hooks_are_those_that_install_writes(agent: str, file: str) -> None:
     assert skill == settings.skill("URL", []).replace("at URL.", "where MONOCONTEXT_URL says.")
 
 
-def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MONOCONTEXT_URL", str(tmp_path / "a"))
+@pytest.mark.parametrize("variable", ["MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL"])
+def test_its_commands_run(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the archive of the environment, or of the plugin's setting as Claude Code hands it to hooks."""
+    monkeypatch.setenv(variable, str(tmp_path / "a"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
     entry = hooks["SessionEnd"][0]["hooks"][0]

@@ -118,6 +118,6 @@ def test_compile_asks_claude_where_only_its_key_is(
     args = ["compile", str(tmp_path / "archive"), "--runner", "local", "--max-iterations", "1", "--temperature", "0"]
     result = cli.invoke(app, args)
     assert result.exit_code == 0, result.output
-    assert {body["model"] for _, _, body in anthropic_endpoint.requests} == {"claude-sonnet-5-5", "claude-haiku-4-5"}
+    assert {body["model"] for _, _, body in anthropic_endpoint.requests} == {"claude-sonnet-5-5", "claude-haiku-5-5"}
     assert all(body["temperature"] == 0 for _, _, body in anthropic_endpoint.requests)
     assert endpoint.requests == []

@@ -65,7 +65,7 @@ def test_json(model: Any, notes: Path, tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert found["answer"] == "it is two"
     assert (found["finished"], found["reason"], found["iterations"], found["io"]) == (True, "answer", 2, None)
-    assert found["usage"]["model_usage_summaries"]["gpt-5"]["total_calls"] == 2
+    assert found["usage"]["model_usage_summaries"]["gpt-5.6"]["total_calls"] == 2
     assert len(Path(found["trajectory"]).read_text().splitlines()) == 3
 
 
@@ -79,7 +79,7 @@ def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "said", "told"),
-    [(401, "bad key", "refuses this API key"), (404, "no such model", "no model 'gpt-5'")],
+    [(401, "bad key", "refuses this API key"), (404, "no such model", "no model 'gpt-5.6'")],
 )
 def test_errors_of_the_endpoint_are_one_line(endpoint: Any, notes: Path, status: int, said: str, told: str) -> None:
     endpoint.reply = lambda body: (status, said)

@@ -6,6 +6,7 @@ import _thread
 import io
 import json
 import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -425,6 +426,21 @@ def test_compile_has_a_budget_and_ctrl_c_loses_nothing(
     assert len(json.loads(done.stdout)["reused"]) >= 2
 
 
+def test_compile_says_where_the_brief_is(tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    for n, said in ((1, "1 session, 1 new"), (2, "2 sessions, 1 new"), (2, "2 sessions, nothing new")):
+        with closing(open_store(place)) as store:
+            upload_session(store, recognize_session(small(n).write(tmp_path / "sessions")))
+        told = cli.invoke(app, ["compile", str(place), "--extractive"])
+        brief = place / "compiled" / "proj" / "brief.md"
+        assert told.stdout == (
+            f"proj: {said}; no model was called\nthe brief is {brief}; the next session with hooks begins with it\n"
+        )
+        assert brief.is_file()
+    asked = cli.invoke(app, ["compile", str(place), "--extractive", "--json"])
+    assert json.loads(asked.stdout)["brief"] == str(brief)
+
+
 def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> None:
     from monocontext import publish
 
@@ -440,3 +456,33 @@ def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> Non
         assert (result.exit_code, result.stdout) == (2, "")
         assert said in result.stderr
         assert "Traceback" not in result.stderr
+
+
+# --- the sessions of this machine -----------------------------------------------------------------
+
+
+def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "GEMINI_CLI_HOME",
+        "XDG_DATA_HOME",
+        "OPENCODE_DB",
+        "XDG_CACHE_HOME",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    assert "no sessions of an agent" in cli.invoke(app, ["run", "--sessions", "q"]).stderr
+    small(1).write(tmp_path / ".claude" / "projects" / "-home-dev-proj")
+    code = "FINAL(str([list_sessions(), len(context.documents), 'method 1' in context]))"
+    endpoint.reply = lambda body: repl(code)
+    record = tmp_path / "t.jsonl"
+    options = ["--runner", "local", "--trajectory", str(record)]
+    done = cli.invoke(app, ["run", "--sessions", "What did we decide?", *options])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"[['{small(1).session_id}'], 1, True]\n"
+    assert "1 session on this machine (1 of claude-code), 1 new; secrets are taken out; kept in" in done.stderr
+    folder = str(tmp_path / ".claude" / "projects")
+    assert cli.invoke(app, ["run", folder, "q", "--runner", "local"]).stdout == done.stdout
+    refused = cli.invoke(app, ["run", "--sessions", folder, "q"])
+    assert (refused.exit_code, "leave CONTEXT out" in refused.stderr) == (2, True)

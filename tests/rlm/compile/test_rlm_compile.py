@@ -20,12 +20,13 @@ from monocontext.errors import DamagedData, NotFound
 from monocontext.sessions import Sessions, SessionStore, upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.sessions.spending import CostLedger, today
+from monocontext.sessions.turn import Turn
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from rlm import Budget, LLMError, Reply, ScriptedLM
 from rlm.compile import BRIEF_CHARACTERS, compile_sessions
-from rlm.compile.digest import parse_statements, render, turn_ids_of_session
+from rlm.compile.digest import extract, parse_statements, render, turn_ids_of_session
 from rlm.compile.lease import Lease
 from rlm.errors import BudgetSpent
 
@@ -379,3 +380,28 @@ def test_a_price_that_nobody_knows_ends_a_run_with_a_limit(tmp_path: Path) -> No
     with pytest.raises(BudgetSpent):
         compile_sessions(store, "proj", lm=lm, max_dollars_per_day=0.05)
     assert len(lm.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Thanks.", False),
+        ("Thank you so much!", False),
+        ("continue", False),
+        ("Go on.", False),
+        ("👍", False),
+        ("You’re welcome!", False),
+        ("Looks good to me", False),
+        ("Great, now fix the docs", True),
+        ("Yes, use postgres instead", True),
+        ("Is this it?", True),
+        ("Next to the lock", True),
+        ("5", True),
+    ],
+)
+def test_a_brief_by_rules_leaves_out_thanks(text: str, said: bool) -> None:
+    turns = [Turn("s", 1, "user", "text", "Fix the lock"), Turn("s", 2, "assistant", "text", "It is fixed.")]
+    more = [Turn("s", 3, "user", "text", text), Turn("s", 4, "assistant", "text", text)]
+    found = [each.text for each in extract([*turns, *more], "")]
+    assert found == ["Asked: Fix the lock", *([f"Asked: {text}"] if said else []),
+                     f"Last answer: {text if said else 'It is fixed.'}"]  # fmt: skip

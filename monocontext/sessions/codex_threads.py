@@ -1,0 +1,68 @@
+"""Find the session that a thread of Codex belongs to: its own, that of its parent where a subagent runs in it."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+
+from monocontext.sessions.records import Record, read_lines
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HEAD_RECORDS = 8
+"""What a file says of its thread stands at its beginning; a fork names its parent's session as well."""
+_DEEPEST = 10
+"""Subagents of subagents."""
+
+
+def thread_name(path: Path) -> str:
+    """`<uuid>` in the name of the file, else the name; of a subagent's thread `<session>/subagents/<uuid>`."""
+    own = _own_id(path)
+    main = _main_thread(path, own)
+    return own if main == own else f"{main}/subagents/{own}"
+
+
+def _own_id(path: Path) -> str:
+    found = _UUID.findall(path.name)
+    return found[-1] if found else path.name.partition(".jsonl")[0]
+
+
+def _main_thread(path: Path, thread: str) -> str:
+    for _ in range(_DEEPEST):
+        head = _head_of(path, thread)
+        parent = _parent_of(head)
+        if not parent:
+            break
+        session = head.get("session_id")
+        if isinstance(session, str) and session and session != head.get("id"):
+            return session
+        thread = parent  # a version that does not name the session: the thread above may be a subagent's, too
+        above = next((each for each in path.parent.glob("rollout-*.jsonl*") if _own_id(each) == parent), None)
+        if above is None:
+            break
+        path = above
+    return thread
+
+
+def _head_of(path: Path, thread: str) -> Record:
+    """What a file says of its thread."""
+    found: list[Record] = []
+    for line in islice(read_lines(path), _HEAD_RECORDS):
+        payload = line.record.get("payload")
+        if line.record.get("type") == "session_meta" and isinstance(payload, dict):
+            if payload.get("id") == thread:
+                return payload
+            found.append(payload)
+    return found[0] if found else {}
+
+
+def _parent_of(head: Record) -> str:
+    """The thread that started this one; empty for a session, and for a fork, which is one."""
+    source = head.get("source")
+    subagent = source.get("subagent") if isinstance(source, dict) else None
+    if subagent is None and head.get("thread_source") != "subagent":
+        return ""
+    spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
+    named = [head.get("parent_thread_id"), spawn.get("parent_thread_id") if isinstance(spawn, dict) else None]
+    session, own = head.get("session_id"), head.get("id")
+    return next((each for each in [*named, session] if isinstance(each, str) and each and each != own), "")

@@ -1,0 +1,86 @@
+"""Find the records in a line that is no JSON object: what a crash, a killed agent or a shell left. Pure.
+
+- NULs around a record, where a file was longer than what was written of it;
+- several records, where the newline between them is missing, also behind one that broke off;
+- UTF-16, which a shell appended to UTF-8.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_DECODER = json.JSONDecoder()
+_BETWEEN = re.compile(r"[\0\s\ufeff]*")
+_START = re.compile(r'\{\s*"')
+_NULS = re.compile("\0+")
+_MOST_STARTS = 50
+"""Places at which a record may begin behind one that broke off: each is tried."""
+_MOST_CHARACTERS = 8 << 20
+"""Of a line in which records are looked for behind one that broke off."""
+
+
+def records_in(data: bytes) -> list[dict[str, Any] | str]:
+    """The records of a line, and between them as text what is none; NULs around them are left out."""
+    text = decode(data)
+    found: list[dict[str, Any] | str] = []
+    at = _skip(text, 0)
+    while at < len(text):
+        end, record = _record_at(text, at)
+        if record is None:
+            start = _next_start(text, at)
+            found.append(_without_nuls(text[at:start]))
+            at = start
+        else:
+            found.append(record)
+            at = _skip(text, end)
+    return found
+
+
+def decode(data: bytes) -> str:
+    """A line as text, its newline left out; half of its bytes are NULs where it is UTF-16."""
+    if 2 * data.count(b"\0") >= len(data) - 4 and b"\0\0" not in data:
+        data = data.strip(b"\r\n")
+        wide = data[1:] if data.startswith(b"\0") and len(data) % 2 else data
+        for encoding in ("utf-16-le", "utf-16-be"):
+            text = wide[: len(wide) // 2 * 2].decode(encoding, "replace").rstrip("\r\n")
+            if text.startswith(("{", "\ufeff{")):
+                return text
+    return data.decode("utf-8", "backslashreplace").rstrip("\r\n")
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BETWEEN.match(text, at)
+    return found.end() if found else at
+
+
+def _record_at(text: str, at: int) -> tuple[int, dict[str, Any] | None]:
+    try:
+        found, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return at, None
+    return end, found if isinstance(found, dict) else None
+
+
+def _next_start(text: str, at: int) -> int:
+    """Where the next record begins; the end of the text where none does. Objects within a record are none."""
+    if len(text) > _MOST_CHARACTERS:
+        return len(text)
+    for tried, start in enumerate(_START.finditer(text, at + 1)):
+        if tried == _MOST_STARTS:
+            break
+        end, record = _record_at(text, start.start())
+        if record is not None and _is_whole(record) and (_skip(text, end) == len(text) or text[end] in "{\0 "):
+            return start.start()
+    return len(text)
+
+
+def _is_whole(record: dict[str, Any]) -> bool:
+    """Whether an object looks like what agents write on a line of its own."""
+    return "type" in record and bool({"timestamp", "uuid", "sessionId", "payload"} & record.keys())
+
+
+def _without_nuls(text: str) -> str:
+    """Text without runs of NULs, each of which would take six characters in the archive."""
+    return _NULS.sub(lambda run: f"[{len(run[0]):,} NULs]", text.rstrip("\0")).rstrip("\r\n")

@@ -1,0 +1,126 @@
+"""Find what keeps installed hooks from running: an agent that does not run one says nothing.
+
+Codex runs a hook of whose text it keeps a digest, since its user has trusted it, in `config.toml`; and reads hooks of a
+directory that it trusts (as of 0.169). Claude Code runs all hooks, unless they are switched off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from monocontext.errors import MonocontextError
+from monocontext.sessions.settings import AGENTS, AgentSettings, Settings, is_ours, read_settings
+
+_CODEX_SECONDS = 600
+"""Codex' limit for a hook that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledHooks:
+    """Hooks of ours in one file."""
+
+    agent: str
+    path: Path
+    missing: str
+    """Why the agent does not run them, and what to do; empty where nothing is known to be missing."""
+
+
+def find_hooks(directory: Path) -> list[InstalledHooks]:
+    """Our hooks for this directory: in its own settings, in those of the user, and of Codex' plugin."""
+    found = []
+    for agent in AGENTS.values():
+        places = [(agent.settings_path(directory, is_user), "") for is_user in (False, True)]
+        if agent.name == "codex":
+            places += _plugins(agent.home())
+        for path, name in places:
+            try:
+                settings = read_settings(path)
+                if any(_entries(settings)):
+                    found.append(InstalledHooks(agent.name, path, what_is_missing(agent, path, settings, name)))
+            except MonocontextError as error:
+                found.append(InstalledHooks(agent.name, path, str(error)))
+    return found
+
+
+def what_is_missing(agent: AgentSettings, path: Path, settings: Settings, name: str = "") -> str:
+    """Why an agent does not run our hooks in a file, and what to do. `name`: what Codex calls the file of a plugin."""
+    if settings.get("disableAllHooks"):
+        return "`disableAllHooks` is set there: no hook runs"
+    if agent.name != "codex":
+        return ""
+    config = _read_config(agent.home())
+    if not (name or path.parent == agent.home() or _is_trusted(path.parent.parent, config)):
+        return (
+            "Codex reads no hooks of a directory that it does not trust. Start `codex` there, and trust the directory "
+            "and the hooks when it asks; until then nothing is uploaded, and `codex exec` does not say so"
+        )
+    entries = list(_entries(settings))
+    waiting = [key for key, identity in entries if not _has_digest(config, name or str(path), key, identity)]
+    if not waiting:
+        return ""
+    return (
+        f"Codex runs no hook that you have not trusted, as {len(waiting)} of these {len(entries)} are now. Start "
+        "`codex` and trust them when it asks; until then nothing is uploaded, and `codex exec` does not say so"
+    )
+
+
+def _entries(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Our hooks: what Codex calls each within its file, and what its digest is made of."""
+    hooks = settings.get("hooks")
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        word = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+        for row, group in enumerate(groups if isinstance(groups, list) else ()):
+            inner = group.get("hooks") if isinstance(group, dict) else None
+            for column, entry in enumerate(inner if isinstance(inner, list) else ()):
+                if is_ours(entry):
+                    hook = {"async": False, "timeout": _CODEX_SECONDS, **entry}
+                    matcher = {"matcher": group["matcher"]} if "matcher" in group else {}
+                    yield f"{word}:{row}:{column}", {"event_name": word, "hooks": [hook], **matcher}
+
+
+def _has_digest(config: Settings, file: str, key: str, identity: dict[str, Any]) -> bool:
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    digest = f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+    state = config.get("hooks", {}).get("state", {})
+    known = (state.get(f"{each}:{key}") for each in {file, os.path.realpath(file)})
+    return any(isinstance(each, dict) and each.get("trusted_hash") == digest for each in known)
+
+
+def _is_trusted(directory: Path, config: Settings) -> bool:
+    projects = config.get("projects", {})
+    return any(
+        projects.get(str(each), {}).get("trust_level") == "trusted"
+        for each in (directory, *directory.parents, directory.resolve())
+    )
+
+
+def _plugins(home: Path) -> Iterator[tuple[Path, str]]:
+    """The hooks of our plugin where it is on, and what Codex calls them."""
+    try:
+        plugins = _read_config(home).get("plugins", {})
+    except MonocontextError:
+        return  # told for the hooks themselves
+    for plugin, told in plugins.items():
+        name, _, market = plugin.partition("@")
+        if name == "monocontext" and isinstance(told, dict) and told.get("enabled", True):
+            for path in (home / "plugins" / "cache" / market / name).glob("*/hooks/codex-hooks.json"):
+                yield path, f"{plugin}:hooks/codex-hooks.json"
+
+
+def _read_config(home: Path) -> Settings:
+    """Codex' own settings, empty where there are none. Raises `MonocontextError` for what is not TOML."""
+    path = home / "config.toml"
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, OSError) as error:
+        raise MonocontextError(f"{path} cannot be read: {error}") from None

@@ -1,0 +1,186 @@
+"""Read sessions that lie on this machine as one text, without a bucket.
+
+They are taken as an upload takes them, without their secrets, into an archive in the user's cache folder, which only
+the user may open. What was read before is not read again, and a session that is removed goes from there, too. Nothing
+is written elsewhere, and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Unpack
+
+from monocontext.engine.open import TextOptions
+from monocontext.errors import InvalidText, InvalidUrl, NotFound
+from monocontext.sessions import names
+from monocontext.sessions.archive import Project
+from monocontext.sessions.identity import user_at_machine
+from monocontext.sessions.reader import SessionFile
+from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
+from monocontext.sessions.upload import upload_session
+from monocontext.stores.address import parse
+from monocontext.stores.local import LocalStore
+from monocontext.stores.protocol import Store
+from monocontext.text.monocontext import Monocontext
+
+Note = Callable[[str], object]
+
+_PROJECT = "local"
+_TAKEN = "taken.json"
+_MOST_FILES = 20_000
+_PLAIN = ("chat", "text", "aider")
+"""Conversations of no agent, or that lie in a repository: a folder that holds some is no folder of sessions."""
+_BESIDE = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
+_BESIDE_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
+"""What agents keep next to sessions."""
+
+
+def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
+    """All sessions of agents on this machine as one text. Raises `NotFound` where there is none."""
+    files = [file for file in discover_sessions() if file.agent not in _PLAIN]
+    if not files:
+        raise NotFound("no sessions of an agent on this machine")
+    return _open(files, "machine", note, options)
+
+
+def open_folder(
+    place: str | os.PathLike[str], note: Note | None = None, **options: Unpack[TextOptions]
+) -> Monocontext | None:
+    """The sessions in an agent's folder as one text, each a document; None for any other place.
+
+    That is a folder in which an agent keeps sessions (`~/.claude/projects/...`, `~/.codex/sessions`), or a copy of one:
+    a folder that holds sessions and what belongs to them, and nothing else.
+    """
+    try:
+        address = parse(os.fspath(place))
+    except InvalidUrl:
+        return None
+    folder = Path(address.path)
+    if address.scheme != "file" or not folder.is_dir():
+        return None
+    files = _find_sessions(folder.resolve())
+    return _open(files, str(folder.resolve()), note, options) if files else None
+
+
+def _find_sessions(folder: Path) -> list[SessionFile]:
+    if any(folder.is_relative_to(root) or (folder == root.parent and folder.name[:1] == ".") for root in _roots()):
+        return [file for file in discover_sessions() if file.path.resolve().is_relative_to(folder)]
+    found = []
+    for path in _session_paths(folder):
+        try:
+            file = recognize_session(path)
+        except (InvalidText, OSError):
+            return []
+        if file.agent in _PLAIN or (file.agent == "claude-code" and not _is_claude(file)):
+            return []
+        found.append(file)
+    return found
+
+
+def _roots() -> list[Path]:
+    """Folders of agents, as they are used here."""
+    home = Path.home()
+    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
+    claude = [Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude"), home / ".config" / "claude"]
+    found = [
+        *(each / "projects" for each in claude),
+        *(codex / name for name in ("sessions", "archived_sessions")),
+        Path(os.environ.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp",
+        Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode",
+        home / ".cursor" / "projects",
+    ]
+    return [each.resolve() for each in found]
+
+
+def _session_paths(folder: Path) -> list[Path]:
+    """The files of a copied folder that may be sessions; none where it holds a file that belongs to none."""
+    found: list[Path] = []
+    for at, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if each not in _BESIDE_FOLDERS]
+        for name in files:
+            if name.endswith((".jsonl", ".jsonl.zst")) or (name.endswith(".json") and os.path.basename(at) == "chats"):
+                found.append(Path(at, name))
+            elif not name.endswith(_BESIDE):
+                return []
+        if len(found) > _MOST_FILES:
+            return []
+    return sorted(found)
+
+
+def _is_claude(file: SessionFile) -> bool:
+    """Whether records are Claude Code's, and not JSON lines of no known kind."""
+    lines = AGENTS[file.agent].lines(file.path)
+    return any({"sessionId", "uuid"} & line.record.keys() for line, _ in zip(lines, range(50), strict=False))
+
+
+def _open(files: Iterable[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
+    files = list(files)
+    folder = _cache_folder() / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    folder.mkdir(mode=0o700, exist_ok=True)
+    store = LocalStore(str(folder))
+    taken = _read_taken(folder)
+    now = {_name_of(file): _state_of(file) for file in files}
+    new = [file for file in files if taken.get(_name_of(file)) != now[_name_of(file)]]
+    if note:
+        counts = Counter(file.agent for file in files)
+        agents = ", ".join(f"{count} of {agent}" for agent, count in sorted(counts.items()))
+        number = "1 session" if len(files) == 1 else f"{len(files)} sessions"
+        note(f"{number} on this machine ({agents}), {len(new)} new; secrets are taken out; kept in {folder}")
+    for file in new:
+        try:
+            upload_session(store, file, project=_PROJECT, user=user_at_machine(), is_open=True)
+        except (InvalidText, OSError) as error:
+            if note:
+                note(f"left out: {file.path}: {error}")
+            now.pop(_name_of(file), None)
+    project = Project(store, _PROJECT)
+    for gone in set(project.list_sessions()) - {file.session_id for file in files}:
+        _remove(store, gone)
+    _write_taken(folder, now)
+    return project.context(**options)
+
+
+def _remove(store: Store, session_id: str) -> None:
+    for part in (names.TRANSCRIPTS, names.SESSIONS):
+        for found in list(store.list(f"{part}/{_PROJECT}/{names.session_path(session_id)}/")):
+            if "/subagents/" not in found.key or "/subagents/" in session_id:
+                store.delete(found.key)
+
+
+def _name_of(file: SessionFile) -> str:
+    return f"{file.session_id} {file.path}"
+
+
+def _state_of(file: SessionFile) -> list[float]:
+    """What changes where a session grows; OpenCode's lie in one file."""
+    try:
+        found = file.path.stat()
+        return [found.st_size, found.st_mtime]
+    except OSError:
+        return [0, file.modified_seconds]
+
+
+def _read_taken(folder: Path) -> dict[str, list[float]]:
+    try:
+        found = json.loads((folder / _TAKEN).read_bytes())
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):  # the first time, or cut off: all are looked at
+        return {}
+
+
+def _write_taken(folder: Path, taken: dict[str, list[float]]) -> None:
+    temporary = folder / f"{_TAKEN}.{os.getpid()}"
+    temporary.write_text(json.dumps(taken))
+    temporary.replace(folder / _TAKEN)
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "sessions"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder

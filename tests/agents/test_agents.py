@@ -1,0 +1,110 @@
+"""The real agents, newest, against a stand-in model: each turn that it saw stands once in the archive, in order.
+
+`make test-agents` installs them and sets `MONOCONTEXT_AGENTS`; without it these tests skip. With
+`MONOCONTEXT_KEEP_AGENTS` they write what the agents wrote into the fixtures of the quick suite.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agents.kept import keep
+from agents.programs import PROGRAMS, TASK, Program, make_home, plain
+from agents.seen import Row, rows_of, seen_by
+from agents.stand_in import Hang, StandIn
+from monocontext.sessions import Sessions, upload_session
+from monocontext.sessions.archive import Project
+from monocontext.sessions.readers import discover_sessions
+from monocontext.stores import open_store
+
+INSTALLED = os.environ.get("MONOCONTEXT_AGENTS", "")
+NODE_MODULES = Path(INSTALLED)
+pytestmark = [
+    pytest.mark.skipif(not INSTALLED, reason="needs the agents of `make test-agents`"),
+    pytest.mark.parametrize("program", PROGRAMS, ids=[each.name for each in PROGRAMS]),
+]
+MUCH = " ".join(f"{n * n * 7919 % 100_003} is number {n}." for n in range(4_000))
+"""So much that a summary is shorter, and nothing that comes again, which Gemini CLI takes for a loop."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make_home(tmp_path / "home")
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "OPENCODE_DB"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def talk(program: Program, home: Path, prompts: list[str], heavy: str = "") -> StandIn:
+    """Give an agent some prompts, each in a process of its own that goes on with the session."""
+    script = {
+        "Run it, please.": [program.shell, "It ran."],
+        "continue": ["Tests pass."],
+        "Ask a helper, please.": [*program.subagent, "The helper found 3 files."],
+        TASK: list(program.counted),
+        "Think long, please.": [Hang("I thi")],
+        "Go on, please.": ["Gone on."],
+        "Say much, please.": [MUCH],
+    }
+    with StandIn(script, heavy=heavy) as model:
+        program.configure(home, model.url)
+        for number, prompt in enumerate(prompts):
+            said = program.run(NODE_MODULES, home, model, program.next if number else program.first, prompt)
+            assert prompt not in script or prompt in {one for one, _, _ in model.heard}, plain(said)
+    return model
+
+
+def archived(program: Program, home: Path) -> Project:
+    store = open_store(home.parent / "archive")
+    for file in discover_sessions(program.name):
+        upload_session(store, file)
+    archive = Sessions(store)
+    assert archive.projects() == ["github.com-acme-api"]
+    return archive.project("github.com-acme-api")
+
+
+def check(program: Program, home: Path, model: StandIn, what: str) -> Project:
+    """The main session holds what the model saw, and no record is unknown."""
+    project = archived(program, home)
+    rows: list[Row] = seen_by(model, without=[TASK])
+    (main,) = (info for info in project.sessions() if "/" not in info.session_id)
+    assert rows_of(project.turns(main.session_id), model.script) == rows
+    assert [(info.unknown, info.unreadable) for info in project.sessions()] == [({}, 0)] * len(project.sessions())
+    if os.environ.get("MONOCONTEXT_KEEP_AGENTS"):
+        keep(program, program.version(NODE_MODULES), what, home, model.script, rows)
+    return project
+
+
+def test_calls_and_the_same_words_again(program: Program, home: Path) -> None:
+    model = talk(program, home, ["Run it, please.", "continue", "continue", "continue"])
+    (info,) = check(program, home, model, "call-and-resume").sessions()
+    assert info.first_prompt.strip('"') == "Run it, please."
+
+
+def test_a_subagent_belongs_to_its_session(program: Program, home: Path) -> None:
+    model = talk(program, home, ["continue", "Ask a helper, please.", "continue"])
+    project = check(program, home, model, "subagent")
+    main, below = sorted(project.list_sessions(), key=len)
+    assert below.startswith(f"{main}/subagents/")
+    counted = rows_of(project.turns(below), model.script)
+    assert {("assistant", "There are 3 files."), ("call", "complete_task")} & set(counted)
+
+
+def test_an_interrupt(program: Program, home: Path) -> None:
+    check(
+        program,
+        home,
+        talk(program, home, ["continue", "Think long, please.", "Go on, please.", "continue"]),
+        "interrupt",
+    )
+
+
+def test_a_compaction_loses_nothing(program: Program, home: Path) -> None:
+    prompts = ["continue", "Say much, please.", *program.compact, "continue", "continue"]
+    model = talk(program, home, prompts, heavy="Say much, please.")
+    project = check(program, home, model, "compaction")
+    assert "summary" in {turn.kind for session in project.list_sessions() for turn in project.turns(session)}

@@ -1,0 +1,142 @@
+"""Sessions on this machine as one text, without a bucket."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import NotFound
+from monocontext.sessions.local_sessions import open_machine
+from sessions.agents import Claude, small
+from sessions.more_agents import cursor, gemini, opencode_database
+
+SECRET = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def projects(own_home: Path) -> Path:
+    """Two sessions of Claude Code in one project, one with a subagent, and one of another project."""
+    folder = own_home / ".claude" / "projects"
+    for number in (1, 2):
+        small(number).write(folder / "-home-dev-proj")
+    side = Claude(2)
+    side.user("Count the files", isSidechain=True)
+    below = folder / "-home-dev-proj" / side.session_id / "subagents"
+    side.write(below).rename(below / "agent-a1.jsonl")
+    (below / "agent-a1.meta.json").write_text("{}")
+    other = Claude(3, cwd="/home/dev/other")
+    other.user(f"Use GITHUB_TOKEN={SECRET}, please")
+    other.write(folder / "-home-dev-other")
+    return folder
+
+
+def test_an_agents_folder_is_a_text(projects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Monocontext.open(projects / "-home-dev-proj")
+    below = f"{Claude(2).session_id}/subagents/agent-a1"
+    assert set(text.documents) == {Claude(1).session_id, Claude(2).session_id, below}
+    assert "We decided to use method 2 instead of a lock." in text
+    assert "please" not in text
+    assert len(list(text.grep("method 1"))) == 1
+    monkeypatch.chdir(projects.parent)
+    for place in ("~/.claude/projects", str(projects), projects.as_uri(), "~/.claude"):
+        assert "Use GITHUB_TOKEN" in Monocontext.open(place)
+        assert SECRET not in Monocontext.open(place)
+    assert "method 1" in Monocontext.open(projects, shape="dict")[Claude(1).session_id]
+    assert "[Turn 1 - USER]" in "".join(Monocontext.open(projects / "-home-dev-other", unit="lines"))
+
+
+def test_it_has_the_functions_over_its_sessions_alone(projects: Path) -> None:
+    text = Monocontext.open(projects / "-home-dev-other")
+    assert text.repl_tools()["list_sessions"]() == [Claude(3).session_id]
+
+
+def test_what_is_new_is_read_and_what_is_gone_goes(projects: Path, cache: Path) -> None:
+    notes: list[str] = []
+
+    def read() -> Monocontext:
+        notes.clear()
+        return open_machine(notes.append)
+
+    assert "method 1" in read()
+    assert notes[0].startswith("4 sessions on this machine (4 of claude-code), 4 new; secrets are taken out; ")
+    path = projects / "-home-dev-proj" / f"{Claude(1).session_id}.jsonl"
+    assert "4 of claude-code), 0 new" in (read() and notes[0])
+    small(1, turns=6).write(path.parent)
+    assert "Step 3 on bug 1" in read()
+    assert "1 new" in notes[0]
+    path.unlink()
+    shutil.rmtree(projects / "-home-dev-proj" / Claude(2).session_id)
+    text = read()
+    assert ("method 1" in text, "method 2" in text, "Count the files" in text) == (False, True, False)
+    stored = b"".join(each.read_bytes() for each in cache.rglob("*") if each.is_file())
+    assert (b"method 1" in stored, SECRET.encode() in stored) == (False, False)
+
+
+def test_only_the_user_may_read_the_copy_and_nothing_else_is_written(
+    projects: Path, own_home: Path, cache: Path
+) -> None:
+    before = set(own_home.rglob("*"))
+    open_machine()
+    assert set(own_home.rglob("*")) == before
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (cache / "monocontext" / "sessions").iterdir()] == [0o700]
+
+
+def test_sessions_of_all_agents(own_home: Path) -> None:
+    with pytest.raises(NotFound, match="no sessions of an agent on this machine"):
+        open_machine()
+    gemini(own_home, 1, "Of Gemini")
+    opencode_database(own_home, 2, "Of OpenCode")
+    cursor(own_home, 3, "Of Cursor")
+    text = open_machine()
+    assert [each in text for each in ("Of Gemini", "Of OpenCode", "Of Cursor")] == [True] * 3
+    assert "Of Gemini" in Monocontext.open("~/.gemini/tmp/api")
+    assert "Of OpenCode" in Monocontext.open(own_home / ".local" / "share" / "opencode")
+
+
+def test_a_copied_folder_is_known_by_what_is_in_it(projects: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "backup"
+    shutil.copytree(projects, copy)
+    assert "method 2" in Monocontext.open(copy)
+    for other in ("main.py", "notes.md"):  # it is somebody's work, with sessions in it
+        (copy / other).write_text("x\n")
+        with pytest.raises(NotFound):
+            Monocontext.open(copy)
+        (copy / other).unlink()
+    assert "method 2" in Monocontext.open(copy)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"train.jsonl": '{"text": "a"}\n'},
+        {"chat.jsonl": '{"role": "user", "content": "a"}\n'},
+        {"a.txt": "USER: a\n"},
+        {"a.jsonl": "no JSON\n"},
+        {},
+    ],
+)
+def test_other_folders_are_none(files: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    with pytest.raises(NotFound):
+        Monocontext.open(folder)
+
+
+def test_a_session_that_cannot_be_read_is_left_out_by_name(projects: Path) -> None:
+    (projects / "-home-dev-proj" / "broken.jsonl").write_bytes(b"")
+    os.symlink(projects / "gone", projects / "-home-dev-proj" / "link.jsonl")
+    notes: list[str] = []
+    assert "method 1" in open_machine(notes.append)

@@ -1,0 +1,145 @@
+"""One project has one name, whatever machine or agent its sessions come from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext.sessions.project_name import project_of
+from monocontext.sessions.readers import recognize_session
+from monocontext.sessions.upload import project_of_session
+from sessions.agents import Claude, as_lines, session_id
+from sessions.more_agents import gemini
+
+REMOTE = "https://github.com/acme/api.git"
+
+
+def clone(top: Path, remote: str = REMOTE) -> Path:
+    (top / ".git").mkdir(parents=True)
+    (top / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {remote}\n' if remote else "[core]\n")
+    return top
+
+
+def codex(folder: Path, cwd: str, remote: str | None) -> Path:
+    payload: dict[str, Any] = {"id": session_id(1), "cwd": cwd, "git": {"repository_url": remote} if remote else None}
+    path = folder / f"rollout-2026-02-14T10-00-00-{session_id(1)}.jsonl"
+    path.write_text(as_lines([{"timestamp": "2026-02-14T10:00:00Z", "type": "session_meta", "payload": payload}]))
+    return path
+
+
+def name_of(path: Path) -> str:
+    return project_of_session(recognize_session(path))
+
+
+@pytest.mark.parametrize(
+    ("folder", "remote", "name"),
+    [
+        (r"C:\Users\ana\src\billing", "", "billing"),
+        (r"c:\Users\ana\src\billing" + "\\", "", "billing"),
+        ("C:/Users/ana/src/billing", "", "billing"),
+        (r"\\server\share\billing", "", "billing"),
+        (r"D:\src\billing.app", "", "billing.app"),
+        ("/home/ana/gone/billing", "", "billing"),
+        ("/home/ana/gone/billing", REMOTE, "github.com-acme-api"),
+        (r"C:\Users\ana\src\billing", "git@github.com:acme/api.git", "github.com-acme-api"),
+        ("/home/ana/gone/billing", r"C:\repos\api.git", "api"),
+        ("", REMOTE, "github.com-acme-api"),
+        ("", "", "unnamed"),
+        ("billing", "", "billing"),
+    ],
+)
+def test_places_that_are_not_here(
+    folder: str, remote: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where the process itself works in a repository."""
+    monkeypatch.chdir(clone(tmp_path / "mine", "git@github.com:me/mine.git"))
+    assert project_of(folder, remote) == name
+
+
+@pytest.mark.parametrize(
+    ("remotes", "name"),
+    [
+        (
+            [
+                "https://github.com/acme/api.git",
+                "https://GitHub.com/acme/api/",
+                "git@github.com:acme/api.git",
+                "ssh://git@github.com/acme/api",
+                "ssh://git@ssh.github.com:443/acme/api.git",
+                "git://github.com/acme/api.git",
+                "org-1@github.com:acme/api",
+            ],
+            "github.com-acme-api",
+        ),
+        (
+            ["https://org@dev.azure.com/org/proj/_git/api", "git@ssh.dev.azure.com:v3/org/proj/api"],
+            "dev.azure.com-org-proj-_git-api",
+        ),
+        (["https://gitlab.com/a/b/c.git", "ssh://git@altssh.gitlab.com:443/a/b/c.git"], "gitlab.com-a-b-c"),
+        (["/srv/git/API.git"], "API"),
+    ],
+)
+def test_one_repository_has_one_name(remotes: list[str], name: str, tmp_path: Path) -> None:
+    assert [project_of("/gone", remote) for remote in remotes] == [name] * len(remotes)
+    assert [project_of(str(clone(tmp_path / str(n), remote))) for n, remote in enumerate(remotes)] == [name] * len(
+        remotes
+    )
+
+
+def test_agents_agree(own_home: Path, tmp_path: Path) -> None:
+    top = clone(tmp_path / "checkout")
+    (top / "src").mkdir()
+    file = gemini(own_home, 1, project="checkout-2")
+    (file.parent.parent / ".project_root").write_text(f"{top}\n")
+    claude = Claude(cwd=str(top / "src"))
+    claude.user("Hello")
+    paths = [
+        file,
+        claude.write(tmp_path),
+        codex(tmp_path, str(top), None),
+    ]
+    assert [name_of(path) for path in paths] == ["github.com-acme-api"] * 3
+    assert name_of(codex(tmp_path, str(tmp_path / "worktrees" / "ab12"), REMOTE)) == "github.com-acme-api"
+    assert name_of(codex(tmp_path, r"C:\Users\ana\api", REMOTE)) == "github.com-acme-api"
+    assert name_of(codex(tmp_path, str(tmp_path / "gone" / "api"), None)) == "api"
+
+
+def test_a_session_that_moves_keeps_its_project(tmp_path: Path) -> None:
+    session = Claude(cwd=str(clone(tmp_path / "checkout")))
+    session.user("Hello")
+    session.cwd = "/tmp"
+    session.user("Now there")
+    assert name_of(session.write(tmp_path)) == "github.com-acme-api"
+
+
+@pytest.mark.parametrize("where", ["marker", "history", "projects.json", "projects.json, by hash", "nowhere", "broken"])
+def test_gemini_cli_says_where_a_project_is(where: str, own_home: Path, tmp_path: Path) -> None:
+    top = clone(tmp_path / "checkout")
+    hashed = hashlib.sha256(str(top).encode()).hexdigest()
+    folder = gemini(own_home, 1, project=hashed if "hash" in where else "proj").parent.parent
+    if where == "marker":
+        (folder / ".project_root").write_text(str(top))
+    elif where == "history":
+        (own_home / ".gemini" / "history" / "proj").mkdir(parents=True)
+        (own_home / ".gemini" / "history" / "proj" / ".project_root").write_text(str(top))
+    elif "projects.json" in where:
+        (own_home / ".gemini" / "projects.json").write_text(json.dumps({"projects": {"/x": "y", str(top): "proj"}}))
+    elif where == "broken":
+        (own_home / ".gemini" / "projects.json").write_text('{"projects": [1]}')
+    (path,) = folder.glob("chats/*.jsonl")
+    assert name_of(path) == ("proj" if where in ("nowhere", "broken") else "github.com-acme-api")
+
+
+def test_a_worktree_is_of_its_repository(tmp_path: Path) -> None:
+    top = clone(tmp_path / "billing", remote="")
+    tree = tmp_path / "worktrees" / "fix-7"
+    own = top / ".git" / "worktrees" / "fix-7"
+    tree.mkdir(parents=True)
+    own.mkdir(parents=True)
+    (tree / ".git").write_text(f"gitdir: {own}\n")
+    (own / "commondir").write_text("../..\n")
+    assert project_of(str(tree)) == project_of(str(top)) == "billing"
