@@ -77,7 +77,9 @@ def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, 
 def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
     """Where the context of a recorded run is: as it was recorded, or beside the recording. Raises UsageError."""
     place = metadata.get("source")
-    if place is None or "://" in place or place in ("-", SESSIONS) or "context_value" in metadata or Path(place).exists():
+    if place is None or place in ("-", SESSIONS) or "://" in place or "context_value" in metadata:
+        return place
+    if Path(place).exists():
         return place
     beside = path.resolve().parent / place
     if beside.exists():
