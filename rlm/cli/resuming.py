@@ -76,7 +76,7 @@ def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, 
 
 def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
     """Where the context of a recorded run is: as it was recorded, or beside the recording. Raises UsageError."""
-    place = metadata.get("source")
+    place: str | None = metadata.get("source")
     if place is None or place in ("-", SESSIONS) or "://" in place or "context_value" in metadata:
         return place
     if Path(place).exists():

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from monocontext.engine.candidates import Candidates
 from monocontext.errors import ContextTooLarge
@@ -30,7 +30,6 @@ from monocontext.text.windows import Window
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
-    from monocontext.text.documents import Documents
 
 LONG_LINE = 1 << 20
 """Longer lines are searched as a stream, and become a `str` only if they match."""
@@ -39,6 +38,12 @@ EAGER_FRAMES = 32
 
 Query = Any
 """A `str`, a compiled pattern, or a list of these."""
+
+
+class DocumentPlaces(Protocol):
+    """Where the documents of a text lie."""
+
+    def at(self, character: int) -> Document | None: ...
 
 
 class _Line(NamedTuple):
@@ -53,7 +58,7 @@ class _Line(NamedTuple):
 class Hit(_Line):
     """A line with a match. As a tuple it is `(offset, line_number, line)`."""
 
-    _documents: Documents[Any] | None = None
+    _documents: DocumentPlaces | None = None
 
     @property
     def document(self) -> str | None:
@@ -92,7 +97,7 @@ _new_hit: Callable[[tuple[int, int, str]], Hit] = partial(tuple.__new__, Hit)
 class GrepHits(Iterator[Hit]):
     """An iterator of hits, each found once, on demand. Printing it shows the next hits and keeps them."""
 
-    def __init__(self, hits: Iterator[Hit], documents: Documents[Any] | None = None):
+    def __init__(self, hits: Iterator[Hit], documents: DocumentPlaces | None = None):
         self._hits = hits
         self._documents = documents
         self._shown: deque[Hit] = deque()
