@@ -5,6 +5,7 @@
     |   |-- AnswerRefused (ValueError)      not usable as an answer: the message says what to give instead
     |   `-- LLMError (RuntimeError)         a sub-call failed; code in a cell may catch it
     |       |-- RateLimited                 too many calls; holds the wait that the endpoint demands, if any
+    |       |-- PromptTooLong               a prompt does not fit into the window; holds both counts, if they are known
     |       `-- BudgetSpent                 a budget allows no more calls: the run ends with its best partial answer
     `-- ends the run as an exception
         |-- LLMError                        the same failure, of the root model
@@ -49,6 +50,18 @@ class RateLimited(LLMError):
         super().__init__(message, transient=True)
         self.retry_after_seconds = retry_after_seconds
         """The wait that the endpoint demands; None where it demands none."""
+
+
+class PromptTooLong(LLMError):
+    """A prompt does not fit into the window of its model."""
+
+    def __init__(self, message: str = "", *, tokens: int | None = None, window_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+        """Of the prompt, as the endpoint counts them, with the room for a reply where it counts that too; None where it
+        does not say."""
+        self.window_tokens = window_tokens
+        """What fits, as the endpoint says; None where it does not."""
 
 
 class BudgetSpent(LLMError):

@@ -26,6 +26,8 @@ class Cell:
     """The part of its execution during which at least one sub-call was under way."""
     ahead: dict[str, float] | None = None
     """The cost of reading ahead meanwhile: gets, bytes. None where the context does not count."""
+    place: str = ""
+    """Where in the context the text stands that it printed: a line for the model, empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
