@@ -17,8 +17,8 @@ _MOST_PLACES = 3
 _MOST_TRIED = 4
 _FEWEST_CHARACTERS = 24
 """Of a printed piece: a shorter one may stand there by chance."""
-_SEARCHED = 1 << 17
-"""Characters at the end of each range that are looked at: a search ends in the frame that has its hit."""
+_SEARCHED = 1 << 19
+"""Characters at the end of each range that are looked at: a search ends in the frame that has its hit, of 256 KiB."""
 _MOST_RANGES = 8
 _MOST_MATCHES = 50
 """Of a piece: one that stands in more places does not tell where it was read."""

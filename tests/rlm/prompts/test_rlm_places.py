@@ -78,6 +78,16 @@ def test_nothing_is_told_of_an_output_that_is_no_part_of_the_text(context: Monoc
     assert place(context, code) == ""
 
 
+@pytest.mark.parametrize("word", ["line 000300 ", "line 009900 ", "line 012345 ", "line 029000 "])
+def test_a_hit_anywhere_in_a_frame_of_the_usual_size_is_told(tmp_path: Path, word: str) -> None:
+    lines = [f"line {i:06} of a text with frames of the usual size\n" for i in range(30_000)]
+    publish("".join(lines), tmp_path / "context")
+    with Monocontext.open(tmp_path / "context") as text:
+        number = lines.index(next(line for line in lines if line.startswith(word))) + 1
+        code = f"at = context.find({word!r})\nprint(at, context[at:at + 90])"
+        assert place(text, code) == f"[read: lines {number}-{number + 1}]"
+
+
 def test_two_documents_are_both_told(context: Monocontext) -> None:
     code = (
         "for name in ('function_3_20(', 'function_30_5('):\n    at = context.find(name)\n    print(context[at:at + 60])"
