@@ -29,7 +29,7 @@ _PIECES = re.compile(r"\n|\\n|\\t")
 
 
 def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[int]] | None) -> str:
-    """A line such as `[read: src/a.py, lines 120-148]`; empty where none of what was printed is found.
+    """A line such as `[read: src/a.py (lines 120-148)]`; empty where none of what was printed is found.
 
     `ranges`: the characters that the cell read; None where the context does not say. Costs at most 3 small GETs a
     place; none when their pages were read before.
@@ -54,7 +54,10 @@ def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[in
     except Exception as exc:  # a context is any object: whatever its reading raises, the output is there
         log(WARNING, "where an output stands is not told: %s", type(exc).__name__)
         return ""
-    told = [f"{name}{', ' if name else ''}{' and '.join(dict.fromkeys(lines))}" for name, lines in places.items()]
+    told = []
+    for name, found_lines in places.items():
+        shown = " and ".join(dict.fromkeys(found_lines))
+        told.append(f"{name} ({shown})" if name else shown)
     return f"[read: {'; '.join(told)}]" if told else ""
 
 

@@ -63,7 +63,7 @@ def test_of_what_a_search_read_the_printed_part_is_told(context: Monocontext, co
     at = FILES["src/file_23.py"].index(NEEDLE)
     first, last = (FILES["src/file_23.py"].count("\n", 0, at + place) + 1 for place in (start, stop - 1))
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
-    assert place(context, code.replace("{at}", str(context.find(NEEDLE)))) == f"[read: src/file_23.py, {lines}]"
+    assert place(context, code.replace("{at}", str(context.find(NEEDLE)))) == f"[read: src/file_23.py ({lines})]"
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,13 @@ def test_two_documents_are_both_told(context: Monocontext) -> None:
     )
     told = place(context, code)
     assert told.startswith("[read: ")
-    assert "src/file_3.py, lines 21-22" in told
-    assert "src/file_30.py, lines 6-7" in told
+    assert "src/file_3.py (lines 21-22)" in told
+    assert "src/file_30.py (lines 6-7)" in told
     border = context.find("def function_8_0(")
     told = place(context, f"print(context[{border - 400}:{border + 200}])")
-    assert re.fullmatch(r"\[read: src/file_7.py, from line 39\d to its end; src/file_8.py, lines 1-5\]", told), told
+    assert re.fullmatch(r"\[read: src/file_7.py \(from line 39\d to its end\); src/file_8.py \(lines 1-5\)\]", told), (
+        told
+    )
 
 
 def test_of_a_str_the_lines_are_told_and_of_other_contexts_nothing() -> None:
