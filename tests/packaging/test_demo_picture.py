@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).parents[2] / "docs" / "demo_picture.py"
 
 def words(svg: str) -> list[str]:
     texts = [element.text or "" for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("}text")]
-    return [re.sub(r"[\d.]+ (GETs|MB)", r"some \1", text) for text in texts]
+    return [re.sub(r"[\d.]+ (requests|MB|s)\b", r"some \1", text) for text in texts]
 
 
 def test_the_picture_is_drawn_by_its_script() -> None:
