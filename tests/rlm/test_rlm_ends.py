@@ -56,8 +56,9 @@ def code(text: str) -> str:
     return f"```repl\n{text}\n```"
 
 
-def run(root: Any, sub: Any = None, **options: Any) -> Any:
-    return RLM(lm=root, sub_lm=sub, prices={"m": (1, 1)}, **options).completion("q", "text")
+def run(root: Any, sub: Any = None, context: str = "text", **options: Any) -> Any:
+    """`context`: an empty one may be answered in words at once."""
+    return RLM(lm=root, sub_lm=sub, prices={"m": (1, 1)}, **options).completion("q", context)
 
 
 # --- sub-calls -------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ def test_a_refusal_without_usage() -> None:
 
 
 def told(root: Ending) -> str:
-    return root.calls[1][-2]["content"] + root.calls[1][-1]["content"]
+    return root.calls[1][-1]["content"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def told(root: Ending) -> str:
 )
 def test_the_model_is_told_how_its_reply_ended(first: Reply, words: str, not_words: str, tmp_path: Path) -> None:
     root = Ending(first, "FINAL(done)")
-    done = run(root, trajectory=tmp_path / "run.jsonl")
+    done = run(root, context="", trajectory=tmp_path / "run.jsonl")
     assert (done.answer, done.finished) == ("done", True)
     assert told(root).count(words.strip()) == 1
     assert not not_words or not_words.strip() not in told(root)
@@ -165,7 +166,7 @@ def test_the_model_is_told_how_its_reply_ended(first: Reply, words: str, not_wor
     ],
 )
 def test_an_answer_that_may_be_half_is_none(text: str, answer: str) -> None:
-    assert run(Ending(said(text, cut=True), "FINAL(done)")).answer == answer
+    assert run(Ending(said(text, cut=True), "FINAL(done)"), context="").answer == answer
 
 
 def test_a_forced_answer_that_was_cut_says_so() -> None:
@@ -208,7 +209,7 @@ def test_a_refused_field_is_in_the_notes_of_each_run(endpoint: Any) -> None:
     endpoint.reply = lambda body: (400, words) if "temperature" in body else "FINAL(1)"
     with RLM("m", base_url=endpoint.url, api_key="k", sampling={"temperature": 0}) as rlm:
         for _ in range(2):
-            notes = [note for note in rlm.completion("q", "text").notes if "temperature" in note]
+            notes = [note for note in rlm.completion("q", "").notes if "temperature" in note]
             assert [note.partition(" refuses ")[2] for note in notes] == ["temperature: left out"]
     assert len(endpoint.requests) == 3
 
@@ -247,8 +248,8 @@ def test_half_a_pair_reaches_no_request(tmp_path: Path, runner: str) -> None:
     with RLM(lm=root, sub_lm=sub, runner=runner, trajectory=path) as rlm:
         done = rlm.completion("which \ud83d?", "text")
     assert (done.answer, done.finished) == ("done", True)
-    assert "which \\ud83d?" in root.calls[0][1]["content"]
-    assert "cut \\ud83d" in root.calls[1][-2]["content"]
+    assert "which \\ud83d?" in root.calls[0][-1]["content"]
+    assert "cut \\ud83d" in root.calls[1][-1]["content"]
     assert sub.calls[0][0]["content"] == "half \\ud83d"
     assert done.trajectory[1]["code_blocks"][0]["result"]["rlm_calls"][0]["prompt"] == "half \\ud83d"
     assert [line["prompt"] for line in done.trajectory[1:]] == root.calls
