@@ -13,7 +13,7 @@ from rlm.errors import AnswerRefused, BudgetSpent, ReplyRefused
 from rlm.models.lm import LM, Message, Reply, clean_messages
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import compact
-from rlm.prompts.expressions import is_code, may_be_code
+from rlm.prompts.expressions import assigned_names, is_broken, is_code, may_be_broken, may_be_code
 from rlm.prompts.repetition import MOST_REPEATS, count_repeats, raise_temperature
 from rlm.prompts.replies import CodeBlock, ParsedReply, TextFinal, find_final, parse_reply
 from rlm.runners.answers import check_written_answer
@@ -98,12 +98,12 @@ class Loop:
         if invented:
             reply = replace(reply, text=parsed.said.rstrip())
         if forced and reason is None:
-            final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
+            final, reason = self._find_forced_answer(parsed, messages, cells), "max_iterations"
             if reply.cut:
                 self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
             written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
-            self._run_all(parsed.blocks or self._code_of(written), cells)
+            self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
             if cells:
                 final = cells[-1].result.final_answer
             elif written is not None:
@@ -188,11 +188,18 @@ class Loop:
         ahead = protocol.cost_between(ahead, protocol.read_ahead_cost(self.context))
         return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited, ahead, handed)
 
-    def _code_of(self, final: TextFinal | None) -> tuple[CodeBlock, ...]:
-        """An answer that is an expression over names of the namespace, as the code that it is meant to be."""
+    def _code_of(
+        self, final: TextFinal | None, parsed: ParsedReply, messages: Iterable[Message]
+    ) -> tuple[CodeBlock, ...]:
+        """An answer that is an expression over names of the namespace, as the code that it is meant to be.
+
+        A name that the model assigned in code that failed, or that had no fence, counts: running it says what lacks.
+        """
         if final is None or not may_be_code(final):
             return ()
-        return (CodeBlock(final.call),) if is_code(final, self.runner.run("").variables) else ()
+        said = (message["content"] for message in messages if message["role"] == "assistant")
+        names = {*self.runner.run("").variables, *assigned_names((parsed.said, *said))}
+        return (CodeBlock(final.call),) if is_code(final, names) else ()
 
     def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:
         """The answer of a reply without code, or a notice for the model."""
@@ -200,13 +207,15 @@ class Loop:
             if final.is_name:
                 return self.runner.variable(final.text), None
             check_written_answer(final.text)
+            if may_be_broken(final) and is_broken(final, self.runner.run("").variables):
+                raise AnswerRefused(prompts.NOT_RUN)
             return final.text, None
         except AnswerRefused as exc:
             return None, f"Answer refused: {exc}"
 
-    def _find_forced_answer(self, parsed: ParsedReply, cells: list[Cell]) -> str | None:
+    def _find_forced_answer(self, parsed: ParsedReply, messages: Iterable[Message], cells: list[Cell]) -> str | None:
         """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
-        self._run_all(parsed.answering or self._code_of(parsed.final), cells)
+        self._run_all(parsed.answering or self._code_of(parsed.final, parsed, messages), cells)
         if cells and cells[-1].result.final_answer is not None:
             return cells[-1].result.final_answer
         broken = [find_final(block.code) for block in parsed.blocks if not compiles(block.code)]
