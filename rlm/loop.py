@@ -237,10 +237,12 @@ class Loop:
 
 def _is_closed(final: TextFinal | None, text: str) -> bool:
     """Whether a line of `text` ends with the parenthesis that closes the answer. In a reply that was cut another one
-    may be part of a longer answer, as in `FINAL(two things: 1) one`."""
-    return (
-        final is not None and re.search(rf"{re.escape(final.text)}['\"]*\s*\)[ \t]*$", text, re.MULTILINE) is not None
-    )
+    may be part of a longer answer, as in `FINAL(two things: 1) one` and `FINAL(one (a)\nand (b)`."""
+    if final is None or (
+        not final.call and len(re.findall("[(（]", final.text)) > len(re.findall("[)）]", final.text))
+    ):
+        return False
+    return re.search(rf"{re.escape(final.text)}['\"]*\s*[)）][ \t]*$", text, re.MULTILINE) is not None
 
 
 def _answer_words(reply: ParsedReply) -> str:

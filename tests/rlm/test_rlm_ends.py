@@ -162,6 +162,9 @@ def test_the_model_is_told_how_its_reply_ended(first: Reply, words: str, not_wor
         ("FINAL(The list:\n1) one\n2) tw", "done"),
         ("FINAL(two things: a) disk and b) ne", "done"),
         ("FINAL(Paris is the ca", "done"),
+        ("FINAL(The items are (a)\nand (b)", "done"),
+        ("FINAL（第一（甲）\n第二（乙）", "done"),
+        ("FINAL(see (a)\nand (b))", "see (a)\nand (b)"),
     ],
 )
 def test_an_answer_that_may_be_half_is_none(text: str, answer: str) -> None:
