@@ -21,7 +21,7 @@ from rlm.calls.usage import Usage
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, ReplyRefused
 from rlm.models.listener import Listener
-from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, reply_notes, with_counted_usage
+from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, has_words, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import SaidText, separate_thinking
 
@@ -319,7 +319,7 @@ class _Watch:
 
 
 def _is_empty(reply: Reply) -> bool:
-    return not (reply.cut or reply.called or reply.text.strip())
+    return not (reply.cut or reply.called or has_words(reply.text))
 
 
 def _paid(reply: Reply) -> dict[str, Any]:

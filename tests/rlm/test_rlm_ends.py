@@ -88,7 +88,7 @@ def test_what_is_no_answer_is_an_error_in_the_cell(reply: Any, words: str, tmp_p
     assert (again.answer, again.usage.input_tokens, again.cost) == (done.answer, 20, done.cost)
 
 
-@pytest.mark.parametrize("empty", [said(""), said(" \n"), said("", thinking="hm")])
+@pytest.mark.parametrize("empty", [said(""), said(" \n"), said("\ufeff\u200b \0"), said("", thinking="hm")])
 def test_an_empty_answer_is_asked_for_once_more(empty: Reply) -> None:
     cell = code("FINAL(llm_query('x'))")
     assert run(Ending(cell), sub := Ending(empty, "yes")).answer == "yes"
