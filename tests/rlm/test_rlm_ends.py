@@ -88,6 +88,25 @@ def test_what_is_no_answer_is_an_error_in_the_cell(reply: Any, words: str, tmp_p
     assert (again.answer, again.usage.input_tokens, again.cost) == (done.answer, 20, done.cost)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [None, "FINAL(1)", Reply(None, 1, 1, "m"), Reply(b"x", 1, 1, "m"), Reply("x", 1, 1, None)],  # type: ignore[arg-type]
+)
+def test_what_a_model_returns_that_is_no_reply_is_an_error(reply: Any) -> None:
+    with pytest.raises(LLMError, match="not a Reply"):
+        run(Returning(reply))
+
+
+class Returning:
+    """Returns the same, whatever it is."""
+
+    def __init__(self, reply: Any) -> None:
+        self._reply = reply
+
+    def complete(self, messages: Any, **options: Any) -> Any:
+        return self._reply
+
+
 @pytest.mark.parametrize("empty", [said(""), said(" \n"), said("\ufeff\u200b \0"), said("", thinking="hm")])
 def test_an_empty_answer_is_asked_for_once_more(empty: Reply) -> None:
     cell = code("FINAL(llm_query('x'))")
