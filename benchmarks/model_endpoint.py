@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rlm.prompts.examples import conversation
+
 TURNS = ("```repl\nprint(context.find('needle'))\n```", "```repl\nFINAL(context[:4])\n```")
 """What it says to a conversation with no answer of it yet, and with one."""
 _PIECE_CHARACTERS = 12
@@ -53,7 +55,7 @@ async def _serve(slots: int, seconds: float) -> None:
 
 
 def _reply(request: dict[str, Any]) -> bytes:
-    said = sum(message["role"] == "assistant" for message in request["messages"])
+    said = sum(message["role"] == "assistant" for message in conversation(request["messages"]))
     text = TURNS[min(said, len(TURNS) - 1)]
     pieces = [text[i : i + _PIECE_CHARACTERS] for i in range(0, len(text), _PIECE_CHARACTERS)]
     usage = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920}

@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.logs import Logs
 from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
+from rlm.prompts.examples import conversation
 from rlm.runners.template import warm_workers
 
 _WORDS = re.compile(r"needle (\d+)")
@@ -93,9 +94,9 @@ def _read(path: Path) -> str:
 
 
 def _reply(messages: Any) -> str:
-    found = _WORDS.search(messages[1]["content"])
+    found = _WORDS.search(conversation(messages)[0]["content"])
     assert found
-    if any(message["role"] == "assistant" for message in messages):
+    if len(conversation(messages)) > 1:
         return "```repl\nFINAL(line.split()[-1])\n```"
     return (
         f"```repl\nat = context.find('{found[0]} is')\nline = context[at : at + 40].splitlines()[0]\nprint(line)\n```"

@@ -32,6 +32,7 @@ from benchmarks.logs import Logs
 from benchmarks.machine import describe_machine
 from monocontext import Monocontext, publish
 from rlm import RLM, Completion, OpenAILM
+from rlm.prompts.examples import conversation
 from rlm.trajectory import spans
 from rlm.trajectory.telemetry import of_run
 
@@ -65,7 +66,7 @@ class _Server(BaseHTTPRequestHandler):
 
     def _answer(self, request: dict[str, Any]) -> bytes:
         messages = request["messages"]
-        turn = sum(message["role"] == "assistant" for message in messages) + 1
+        turn = sum(message["role"] == "assistant" for message in conversation(messages)) + 1
         text = _ANSWER if turn == self.turns else _CELL.format(turn=turn)
         text = "a few words" if len(messages) == 1 else text
         about = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": request["model"]}

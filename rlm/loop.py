@@ -9,21 +9,26 @@ from dataclasses import dataclass, replace
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
 from rlm.context import protocol
-from rlm.errors import AnswerRefused, BudgetSpent, ReplyRefused
+from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply, clean_messages
 from rlm.prompts import messages as prompts
-from rlm.prompts.compaction import compact
+from rlm.prompts.compaction import Window, compact
+from rlm.prompts.examples import conversation
 from rlm.prompts.expressions import assigned_names, is_broken, is_code, may_be_broken, may_be_code
+from rlm.prompts.places import describe_printed
 from rlm.prompts.repetition import MOST_REPEATS, count_repeats, raise_temperature
 from rlm.prompts.replies import CodeBlock, ParsedReply, TextFinal, find_final, parse_reply
 from rlm.runners.answers import check_written_answer
 from rlm.runners.claims import Claim
 from rlm.runners.runner import CellResult, Runner
-from rlm.runners.syntax import compiles
+from rlm.runners.syntax import compiles, has_no_statement
 from rlm.trajectory.step import Cell, Step
 
+UNBOUNDED = 2**62
+"""Tokens of a window that no history fills: nothing is shortened."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Loop:
     """The state that the turns of one run share."""
 
@@ -35,53 +40,76 @@ class Loop:
     subcalls: SubCalls
     runner: Runner
     context: object
-    window_tokens: int
+    window: Window
+    """What the root's prompt may hold; each reply tells more of it."""
     is_top: bool
     """False for a child run."""
     on_step: Callable[[Step], object]
     """Called after each turn: trajectory, display."""
+    to_read: bool
+    """There is a context, and it is not empty."""
+    has_run: bool
+    """Code of the model has run in this namespace."""
     on_delta: Callable[[str], object] | None = None
     """Called with each piece of a reply."""
 
-    def run(self, messages: list[Message], asked_turns: int = 0, before: int = 0, previous: Step | None = None) -> Step:
+    def run(self, messages: list[Message], before: int = 0, earlier: Sequence[Step] = ()) -> Step:
         """Run turns until one ends the question; its step holds the answer and the reason. Extends `messages`.
 
-        `asked_turns` of this question, the last of them `previous`, and `before` in all ran earlier. Raises LLMError
-        when the root fails.
+        `earlier`: the turns of this question that ran already; `before` so many ran for earlier questions. Raises
+        LLMError when the root fails.
         """
+        asked_turns, previous = len(earlier), earlier[-1] if earlier else None
+        refused = any(step.notice == prompts.UNSEEN for step in earlier)
         while True:
             left = self.gate.turns_left
             forced = not self.gate.take_turn()
             turn = asked_turns + 1
             last = None if left is None else asked_turns + left
-            messages.append(
+            opened = (
                 prompts.forced_message(asked_turns) if forced
                 else prompts.turn_message(
-                    turn, last, self.query, has_seen=before > 0, again=previous is not None and previous.repeats > 0
+                    turn, last, self.query, to_read=self.to_read, has_run=self.has_run,
+                    again=previous is not None and previous.repeats > 0,
                 )
             )  # fmt: skip
+            may_refuse = self.to_read and not self.has_run and not refused and self.gate.turns_left != 0
+            asked = prompts.join([*messages, opened])
             try:
-                step = self._turn(before + turn, messages, forced, previous)
-            except BaseException:
-                messages.pop()  # the reply is lost: the history ends with the last turn that the model has seen
-                raise
+                step = self._turn(before + turn, asked, forced, previous, may_refuse)
+            except ScriptExhausted:
+                if previous is None or previous.notice != prompts.UNSEEN:
+                    raise
+                step = self._accept(before + turn, asked, previous)
             self.on_step(step)
-            messages[:] = prompts.history(step)
+            self.has_run = self.has_run or any(map(has_run, step.cells))
+            messages[:] = prompts.history(step, self.window)
             if step.reason is not None:
                 return step
-            asked_turns, previous = turn, step
+            asked_turns, previous, refused = turn, step, refused or step.notice == prompts.UNSEEN
 
-    def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None) -> Step:
+    def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None, may_refuse: bool) -> Step:
+        """Ask with these messages, which end with the one that opens the turn, and run what the reply holds.
+
+        `may_refuse`: an answer in words is sent back, since no code has run yet.
+        """
         started = self.gate.elapsed()
-        messages[:], shortened = compact(messages, self.window_tokens)
-        messages[:] = clean_messages(messages)  # what is recorded is what is sent
+        messages, shortened = compact(messages, self.window.tokens, self.window.scale)
+        messages = clean_messages(messages)  # what is recorded is what is sent
         cells: list[Cell] = []
         final = notice = reason = None
         repeats = 0
         claims: tuple[Claim, ...] = ()
         before = protocol.read_ahead_cost(self.context)
         try:
-            reply = self._ask(turn, messages, again=previous is not None and previous.repeats > 0)
+            again = previous is not None and previous.repeats > 0
+            try:
+                reply = self._ask(turn, messages, again=again)
+            except PromptTooLong as exc:
+                messages, more = self._compact_harder(messages, exc)
+                shortened += more
+                reply = self._ask(turn, messages, again=again)
+            self.window = self.window.after(messages, reply)
         except BudgetSpent as exc:
             reply, reason = Reply("", 0, 0, ""), exc.reason
         except ReplyRefused as exc:
@@ -108,6 +136,8 @@ class Loop:
                 final = cells[-1].result.final_answer
             elif written is not None:
                 final, notice = self._text_answer(written)
+                if may_refuse and final is not None and self.gate.spent is None:
+                    final, notice = None, prompts.UNSEEN
             else:
                 is_thought = reply.thinking and not reply.text.strip()
                 notice = prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
@@ -141,6 +171,33 @@ class Loop:
             claims,
             repeats,
         )
+
+    def _accept(self, turn: int, messages: list[Message], refused: Step) -> Step:
+        """The step in which an answer stands that was refused, since a script or a replay has no reply after it: a run
+        that was recorded before answers were refused ends so."""
+        final = parse_reply(refused.reply.text).final
+        assert final is not None  # it was refused as an answer
+        answer, notice = self._text_answer(final)
+        reply = replace(refused.reply, text="", input_tokens=0, output_tokens=0, model="")
+        return Step(
+            turn, tuple(messages), reply, (), answer, notice, 0.0, 0.0, "answer", self.gate.elapsed(),
+            claims=final.claims,
+        )  # fmt: skip
+
+    def _compact_harder(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
+        """A prompt that the endpoint found too long, shorter, and how many messages changed. Raises the refusal where
+        nothing can be shortened."""
+        if self.window.tokens == UNBOUNDED:
+            raise refusal
+        window = self.window.refused(messages, refusal)
+        shorter, changed = compact(messages, window.tokens, window.scale)
+        if not changed:
+            raise refusal
+        self.window = window
+        self.gate.note(
+            f"{refusal}: the history was shortened and asked again; window_tokens={window.tokens} shortens it in time"
+        )
+        return shorter, changed
 
     def _ask(self, turn: int, messages: list[Message], *, again: bool) -> Reply:
         """One reply of the root model. The context may read ahead meanwhile, by what the reply says so far.
@@ -186,7 +243,9 @@ class Loop:
         _, ranges = protocol.reads_since(self.context, mark)
         _, handed = protocol.handed_since(self.context, handed_mark)
         ahead = protocol.cost_between(ahead, protocol.read_ahead_cost(self.context))
-        return Cell(block.code, result, io, ranges, started, self.subcalls.waited_seconds - waited, ahead, handed)
+        place = describe_printed(self.context, result.stdout, ranges)
+        waited = self.subcalls.waited_seconds - waited
+        return Cell(block.code, result, io, ranges, started, waited, ahead, handed, place)
 
     def _code_of(
         self, final: TextFinal | None, parsed: ParsedReply, messages: Iterable[Message]
@@ -224,13 +283,13 @@ class Loop:
                 return answer
         return _answer_words(parsed) or None
 
-    def _find_partial_answer(self, messages: Iterable[Message], newest: ParsedReply) -> str:
+    def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:
         """The best answer when no call is allowed any more: the draft in `answer`, else the model's last words.
 
         Empty where it said nothing: what cells printed is no answer.
         """
         draft = self.runner.run(prompts.DRAFT).final_answer
-        replies = [message["content"] for message in messages if message["role"] == "assistant"]
+        replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
         texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
         return draft or next((text for text in texts if text), "")
 
@@ -243,6 +302,11 @@ def _is_closed(final: TextFinal | None, text: str) -> bool:
     ):
         return False
     return re.search(rf"{re.escape(final.text)}['\"]*\s*[)）][ \t]*$", text, re.MULTILINE) is not None
+
+
+def has_run(cell: Cell) -> bool:
+    """Whether code of a cell has run: no half of it, nor comments alone, nor what does not compile."""
+    return cell.result.stderr != prompts.CUT_NOT_RUN and compiles(cell.code) and not has_no_statement(cell.code)
 
 
 def _answer_words(reply: ParsedReply) -> str:

@@ -19,6 +19,7 @@ from rlm.calls.prices import check_prices, dollars
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import TrajectoryError, takes
+from rlm.loop import UNBOUNDED
 from rlm.models import registry as backends
 from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
 from rlm.options import RLMOptions
@@ -171,7 +172,7 @@ class RLM(_Shaped):
             models=_models(options.get("models")),
             backoff=Backoff(retries=options.get("max_retries", 5)),
             cache=_cache(options.get("sub_cache"), options.get("cache_dir")),
-            window_tokens=window_tokens if options.get("compaction", True) else 2**62,
+            window_tokens=window_tokens if options.get("compaction", True) else UNBOUNDED,
             prompt_characters=options.get("prompt_characters") or _prompt_characters(sub_lm, root, window_tokens),
             target=options.get("trajectory"),
             metadata={},

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,9 +22,10 @@ from rlm.calls.usage import Usage
 from rlm.context import protocol
 from rlm.context.description import describe
 from rlm.errors import BudgetSpent, LLMError, TrajectoryError
-from rlm.loop import Loop
+from rlm.loop import Loop, has_run
 from rlm.models.lm import LM, Message
 from rlm.prompts import messages as prompts
+from rlm.prompts.compaction import Window
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools, split_by_place
 from rlm.trajectory.completion import Completion
@@ -136,6 +137,9 @@ class Session:
         self._broken_off = False
         self._lock = threading.Lock()
         self._notes: list[str] = []
+        self._window = Window(setup.window_tokens)
+        self._has_run = False
+        """Code of the model has run in this namespace."""
 
     def __enter__(self) -> Session:
         return self
@@ -170,7 +174,7 @@ class Session:
                 self._messages = self._first_messages(query)
                 self._trajectory.begin({**self._setup.metadata, **self._metadata_of(query)})
                 self._first_query = query
-            return self._finish(query, 0)
+            return self._finish(query)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
         """Continue an interrupted run, or one that met a limit which is higher now; return the completion of any other.
@@ -196,21 +200,24 @@ class Session:
             query = str(recording.metadata["query"])
             if not recording.open:
                 self._messages = self._first_messages(query)
-                return self._finish(query, 0)
+                return self._finish(query)
             steps = recording.steps()
             for step in steps:
                 self._replay(step)
+                self._window = self._window.after(step.prompt, step.reply)
             self._turns = len(steps) - len(recording.open)
-            self._messages = prompts.history(steps[-1])
-            return self._finish(str(recording.open[0].get("question", query)), len(recording.open), steps[-1])
+            self._has_run = any(has_run(cell) for step in steps for cell in step.cells)
+            self._messages = prompts.history(steps[-1], self._window)
+            return self._finish(str(recording.open[0].get("question", query)), steps[self._turns :])
 
     def _is_raised(self, limit: str, metadata: Mapping[str, Any]) -> bool:
         """Whether the budget allows more than the recorded one did."""
         now, recorded = getattr(self._setup.budget, limit, None), (metadata.get("budget") or {}).get(limit)
         return now is None or (recorded is not None and now > recorded)
 
-    def _finish(self, query: str, turns: int, previous: Step | None = None) -> Completion:
-        """Run the turns of a question, of which `turns` ran earlier, the last of them `previous`."""
+    def _finish(self, query: str, earlier: Sequence[Step] = ()) -> Completion:
+        """Run the turns of a question, of which these ran earlier."""
+        turns = len(earlier)
         setup = self._setup
         before, known = protocol.reading_cost(self.context), self._turns
         is_later = known > 0 or self._first_query not in (None, query)
@@ -226,12 +233,14 @@ class Session:
 
         loop = Loop(
             query, setup.root, setup.root_model, self.gate, self._subcalls, self._runner, self.context,
-            setup.window_tokens, self._is_top, on_step, setup.on_delta if self._is_top else None,
+            self._window, self._is_top, on_step,
+            self._description.kind != "nothing" and self._description.length != 0, self._has_run,
+            setup.on_delta if self._is_top else None,
         )  # fmt: skip
         try:
             self._broken_off = True
             with self._telemetry() as self._told:
-                last = loop.run(self._messages, turns, known, previous)
+                last = loop.run(self._messages, known, earlier)
                 taken = last.iteration - known - (last.reason == "max_iterations")
                 io = protocol.cost_between(before, protocol.reading_cost(self.context))
                 self._told.end(self._trajectory.records[-1], taken, io)
@@ -240,6 +249,8 @@ class Session:
             if self._is_top:
                 self.gate.stop("cancelled")  # batches and child runs under way make no more calls
             raise
+        finally:
+            self._window, self._has_run = loop.window, loop.has_run
         return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
 
     def _journal(self, record: dict[str, Any]) -> None:

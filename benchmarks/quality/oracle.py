@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.quality.families import CLASSIFY, MEANINGS
 from benchmarks.quality.questions import Question
 from rlm import ScriptedLM
+from rlm.prompts.examples import QUESTION_OPENS, conversation
 
 UNKNOWN = "unknown"
 
@@ -22,9 +23,10 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
     def reply(messages: Any) -> str:
         if isinstance(messages, str):
             return _read(messages, questions)
-        query = messages[1]["content"].partition('Answer the original query: "')[2]
+        said = conversation(messages)
+        query = said[0]["content"].removeprefix(QUESTION_OPENS)
         (question,) = [found for text, found in by_query.items() if query.startswith(f'{text}"')]
-        turn = sum(message["role"] == "assistant" for message in messages)
+        turn = sum(message["role"] == "assistant" for message in said)
         return f"```repl\n{question.cells[min(turn, len(question.cells) - 1)]}\n```"
 
     return ScriptedLM(reply, model="oracle")

@@ -10,6 +10,8 @@ from typing import Any
 
 from rlm import RLM
 from rlm.models.lm import LM, Message, Reply
+from rlm.prompts.compaction import without_turn
+from rlm.prompts.examples import conversation
 
 
 class Reworded:
@@ -36,11 +38,12 @@ class _Heard(Exception):
 
 
 def opening(lm: LM, query: str, context: object) -> list[Message]:
-    """The system prompt and the question that the loop writes for this model and context. Asks no model."""
+    """The messages of the loop up to the question, for this model and context. Asks no model."""
     heard: list[Message] = []
 
     def listen(messages: list[Message]) -> list[Message]:
-        heard.extend(messages[:2])
+        *before, question = messages
+        heard.extend([*before, {**question, "content": without_turn(question["content"])}])
         raise _Heard
 
     try:
@@ -55,7 +58,11 @@ def tell(opened: Sequence[Message]) -> Callable[[list[Message]], list[Message]]:
     """A function that puts these messages in place of a run's first ones; prompts of sub-calls stay as they are."""
 
     def reword(messages: list[Message]) -> list[Message]:
-        return [*opened, *messages[2:]] if messages[0]["role"] == "system" else messages
+        if messages[0]["role"] != "system":
+            return messages
+        asked, *since = conversation(messages)
+        turn = asked["content"].removeprefix(without_turn(asked["content"]))
+        return [*opened[:-1], {**opened[-1], "content": opened[-1]["content"] + turn}, *since]
 
     return reword
 

@@ -18,7 +18,7 @@ from rlm.calls.waiting import WaitClock
 from rlm.context import protocol
 from rlm.context.description import describe
 from rlm.context.excerpt import make_printable, shorten
-from rlm.errors import LLMError
+from rlm.errors import LLMError, PromptTooLong
 from rlm.models.lm import LM, Reply, TokenDetails
 
 CONCURRENCY = 16
@@ -192,6 +192,7 @@ class SubCalls:
             reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
+            error = _say_what_fits(error, prompt, self._lm)
             seconds = self.gate.elapsed() - started
             start = shorten(prompt, _FAILED_PROMPT_CHARACTERS)
             # A reply that is no answer (cut, empty, refused) was paid for all the same.
@@ -298,6 +299,24 @@ def _check_prompt(prompt: object) -> str:
     if isinstance(prompt, str) or protocol.passes_for_str(prompt):
         return make_printable(f"{prompt}", terminal=False)  # what is recorded is what is sent
     raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
+
+
+def _say_what_fits(error: LLMError, prompt: str, lm: LM) -> LLMError:
+    """A prompt that was too long, with the characters that fit for the model that wrote it; other errors as they are.
+
+    By the counts of the endpoint, with a tenth in reserve, since other text has other tokens.
+    """
+    if not isinstance(error, PromptTooLong):
+        return error
+    counts = error.tokens, error.window_tokens
+    if all(counts):
+        fits = int(0.9 * len(prompt) * (error.window_tokens or 0) / (error.tokens or 1))
+    else:
+        fits = min(getattr(lm, "prompt_characters", None) or len(prompt), len(prompt)) // 2
+    return PromptTooLong(
+        f"{error}; this prompt has {len(prompt):,} characters, and about {min(fits, len(prompt)):,} fit",
+        tokens=error.tokens, window_tokens=error.window_tokens,
+    )  # fmt: skip
 
 
 def _prompt_with_context(prompt: str, context: object, lm: LM) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
@@ -100,8 +101,27 @@ def clean_messages(messages: Sequence[Message]) -> list[Message]:
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """The tokens of a prompt, estimated from its characters."""
-    return -(-sum(len(message["content"]) for message in messages) // CHARACTERS_PER_TOKEN)
+    """The tokens of a prompt, estimated from its characters: see `estimate_text_tokens`."""
+    return sum(estimate_text_tokens(message["content"]) for message in messages)
+
+
+def estimate_text_tokens(text: str) -> int:
+    """The tokens of a text, estimated by its script. Four letters, spaces or signs make one; a digit is one, since many
+    tokenizers part them; so is a character of Chinese, Japanese or Korean; two characters of any other script are one.
+    """
+    digits = sum(map(text.count, "0123456789"))
+    wide = other = 0
+    if not text.isascii():
+        wide = sum(map(len, _WIDE.findall(text)))
+        other = len(text) - len(text.encode("ascii", "ignore")) - wide
+    plain = len(text) - digits - wide - other
+    return digits + wide + -(-other // 2) + -(-plain // CHARACTERS_PER_TOKEN)
+
+
+_WIDE = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
+)
+"""Characters that are a token or more each: of Chinese, Japanese, Korean, and pictures."""
 
 
 def sum_tokens(*reported: object) -> int:

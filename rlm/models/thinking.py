@@ -70,17 +70,18 @@ _END = (
 )
 _ENDS = re.compile(rf"(?<![ \t])(?:\n*(?:{_END}))+\s*\Z")
 _BOX = re.compile(
-    r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>(?P<said>.*?)"
+    r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution|start\|>assistant<\|message)\|>(?P<said>.*?)"
     r"(?:<\|(?:END_RESPONSE|end_of_box|end_of_solution)\|>)?\s*",
     re.DOTALL,
 )
 """Marks around all that is said."""
 _PREFACE = re.compile(
-    r"\A\s*Here(?:'s| is) my thought process:(?P<thought>.*?)(?:^[ \t]*Here(?:'s| is) my response:[ \t]*\n?|\Z)"
+    r"\A\s*Thinking\.\.\.\n(?P<shown>.*?)^\.\.\.done thinking\.\s*"
+    r"|\A\s*Here(?:'s| is) my thought process:(?P<thought>.*?)(?:^[ \t]*Here(?:'s| is) my response:[ \t]*\n?|\Z)"
     r"|\A(?P<steps>.*)^\[BEGIN FINAL RESPONSE\][ \t]*\n?",
     re.DOTALL | re.MULTILINE,
 )
-"""Of Granite and of Apriel, whose marks are words."""
+"""Of the program `ollama run`, of Granite and of Apriel, whose marks are words."""
 _GLUED = re.compile(r"(?<![\w\"'`/-])assistant(?P<name>analysis|commentary|final)(?=[A-Z0-9`{\[*#<\n]|\Z)")
 _GLUED_BEHIND_SENTENCE = re.compile(r"(?<![A-Za-z_\"'`/-])assistant(?P<name>analysis|commentary|final)(?![_(=.])")
 _GLUED_START = re.compile(r"\s*analysis(?=[A-Z][\w']*[ ,]+[A-Za-z])")
@@ -94,7 +95,7 @@ _GLUED_BEGUN = re.compile(r"\s*a(?:n(?:a(?:l(?:y(?:s(?:i(?:s|\Z)|\Z)|\Z)|\Z)|\Z)
 _HOLD = 80
 """Characters at the beginning of a reply that tell whether it is a channel whose tokens were left out."""
 _MARKS = (
-    "<|channel|>", "<|message|>", "assistantfinal", "[BEGIN FINAL RESPONSE]", "<|START_RESPONSE|>", "<|begin_of_box|>",
+    "<|channel|>", "<|message|>", "assistantfinal", "[BEGIN FINAL RESPONSE]", "...done thinking.", "<|START_RESPONSE|>", "<|begin_of_box|>",
     "<|begin_of_solution|>",
 )  # fmt: skip
 _MOST_WORK = 2_000_000
@@ -121,7 +122,7 @@ def split_thinking(text: str) -> tuple[str, str]:
         return text, ""
     thought: list[str] = []
     if (preface := _PREFACE.match(text)) is not None:
-        thought.append(preface["thought"] or preface["steps"] or "")
+        thought.append(preface["thought"] or preface["steps"] or preface["shown"] or "")
         text = re.sub(r"\s*\[END FINAL RESPONSE\]\s*\Z", "", text[preface.end() :])
     channels = _split_channels(text)
     if channels is not None:

@@ -1,51 +1,128 @@
 """Shorten a history that nears the model's window, by rule: no model is called, so a replay gives the same. Pure.
 
-The system prompt, the question and the newest turns stay as they are. Replies and output of older turns keep head and
+What comes before the first turn and the newest turns stay as they are. Replies and output of older turns keep head and
 tail. Their variables are untouched in the REPL, and a note says so to the model.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from rlm.context.excerpt import shorten
-from rlm.models.lm import Message, estimate_tokens
+from rlm.errors import PromptTooLong
+from rlm.models.lm import Message, Reply, estimate_text_tokens, estimate_tokens
+from rlm.prompts.examples import conversation
 
 FILL = 0.85
 """The part of the window to fill; the rest is for the reply. The figure of rlms."""
+OUTPUT = 0.25
+"""The part of the window that the output of one block may fill."""
 
 # Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.
 _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
+_FEWEST_CHARACTERS = 200
+"""Of an output, however small the window."""
+_LESS, _LESS_UNCOUNTED = 0.9, 0.5
+"""Of a prompt that was too long, what may be sent instead: where its endpoint counted it, and where it did not."""
+_SCALES = (0.25, 8.0)
+"""Counts of an endpoint that are further from the estimate are of something else, such as of what no cache held."""
+
+_STEP = 0.05
+"""Scales are rounded up to these: the text that comes next is counted a little otherwise than the text before it."""
 
 NOTE = "[Earlier turns are shortened. Every variable is still there: SHOW_VARS() lists them.]"
+_TURN = re.compile(
+    r"(?:\A|\n\n)(?:Your last reply and its output were the same [^\n]*\n\n)?Turn \d+(?:/\d+)?[.:][^\n]*\Z"
+)
+"""The message that opened a turn, at the end of the one that it was joined to; also as earlier versions wrote it."""
 
 
-def compact(messages: Sequence[Message], window_tokens: int) -> tuple[list[Message], int]:
-    """The messages, shortened until they fit, and how many of them became shorter.
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the root's prompt may hold, and how its endpoint counts."""
 
-    The first two messages are system prompt and question. Tokens are estimated, four characters each.
-    """
+    tokens: int
+    scale: float = 1.0
+    """Tokens that the endpoint counts for each estimated one."""
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """The tokens of a prompt, as the endpoint is expected to count them."""
+        return int(self.scale * estimate_tokens(messages))
+
+    def after(self, prompt: Sequence[Message], reply: Reply) -> Window:
+        """With the scale of a call that was answered, if its endpoint said how many tokens it took."""
+        if reply.estimated or reply.input_tokens <= 0:
+            return self
+        return self._scaled(prompt, reply.input_tokens)
+
+    def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> Window:
+        """After a prompt that was too long: by the counts of the endpoint, and smaller than that prompt."""
+        scaled = self._scaled(prompt, refusal.tokens) if refusal.tokens else self
+        share = _LESS if refusal.tokens else _LESS_UNCOUNTED
+        tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))
+        return replace(scaled, tokens=max(1, tokens))
+
+    def _scaled(self, prompt: Sequence[Message], tokens: int) -> Window:
+        least, most = _SCALES
+        counted = tokens / max(1, estimate_tokens(prompt))
+        return replace(self, scale=min(most, max(least, -(-counted // _STEP) * _STEP)))
+
+
+def fit(text: str, window: Window) -> str:
+    """The output of a block, or as much of its head and tail as a quarter of the window holds."""
+    room = int(OUTPUT * window.tokens)
+    limit = len(text)
+    while limit > _FEWEST_CHARACTERS:
+        shown = shorten(text, limit)
+        needed = window.scale * estimate_text_tokens(shown)
+        if needed <= room:
+            return shown
+        limit = max(_FEWEST_CHARACTERS, min(int(limit * room / needed), int(0.95 * limit)))
+    return shorten(text, limit)
+
+
+def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0) -> tuple[list[Message], int]:
+    """The messages, shortened until they fit, and how many of them became shorter. `scale` is that of a `Window`."""
+    window = Window(window_tokens, scale)
     room = int(FILL * window_tokens)
-    if estimate_tokens(messages) <= room:
+    if window.count(messages) <= room:
         return list(messages), 0
     best: list[Message] = list(messages)
     for whole_turns, characters in _LEVELS:
         best = _shorten_older(messages, whole_turns, characters)
-        if estimate_tokens(best) <= room:
+        if window.count(best) <= room:
             break
+    else:
+        best = [*best[:-1], _cut_newest(best, room, window)] if len(conversation(best)) > 1 else best
     changed = sum(old != new for old, new in zip(messages, best, strict=True))
     return best, changed
 
 
+def _cut_newest(messages: Sequence[Message], room: int, window: Window) -> Message:
+    """The newest message, cut to what the others leave of the room."""
+    newest = messages[-1]
+    text, taken = newest["content"], window.count([newest])
+    share = (room - window.count(messages[:-1])) / max(1, taken)
+    return {"role": newest["role"], "content": shorten(text, max(_FEWEST_CHARACTERS, int(share * len(text))))}
+
+
+def without_turn(text: str) -> str:
+    """A message of a user without the message that opened a turn, if that was joined to its end."""
+    return _TURN.split(text, maxsplit=1)[0]
+
+
 def _shorten_older(messages: Sequence[Message], whole_turns: int, characters: int) -> list[Message]:
-    replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    old = replies[: len(replies) - whole_turns]
+    opening = len(messages) - len(conversation(messages)) + 1
+    replies = [i for i, message in enumerate(messages) if i >= opening and message["role"] == "assistant"]
+    old = replies[: max(0, len(replies) - whole_turns)]
     until = replies[len(old)] if len(old) < len(replies) else len(messages) - 1
     out: list[Message] = []
     for i, message in enumerate(messages):
         text = message["content"]
-        if 2 <= i < until and len(text) > characters:
-            text = shorten(text, characters)
+        if opening <= i < until and len(text) > characters:
+            text = shorten(without_turn(text) if message["role"] == "user" else text, characters)
             if i == old[0] + 1 and NOTE not in text:
                 text = f"{NOTE}\n{text}"
         out.append({"role": message["role"], "content": text})

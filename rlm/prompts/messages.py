@@ -7,18 +7,23 @@ from collections.abc import Sequence
 from rlm.context.description import Description
 from rlm.context.excerpt import shorten
 from rlm.models.lm import Message, Reply
+from rlm.prompts.compaction import Window, fit, without_turn
+from rlm.prompts.examples import LOOK_FIRST, QUESTION_OPENS, example_messages
 from rlm.prompts.system import system_prompt
 from rlm.runners.syntax import has_no_statement
 from rlm.trajectory.step import Cell, Step
 
-_GUARD = (
-    "`context` is there, and you have seen nothing of it yet. Write a ```repl block that searches it for a rare word "
-    "of the query and prints what stands around it. Give no answer yet."
-)
-_AGAIN = "Your last reply and its output were the same as before: do something else now.\n\n"
+_AGAIN = "Your last reply and its output were the same as before: do something else now. "
+_AGAIN_UNRUN = "Your last reply was the same as before: do something else now. "
+_ANSWER = "in one line, with FINAL(...) around the answer; or write the next block of code"
 _QUERY_CHARACTERS = 300
 """Of the question in the line that opens a later turn; the whole stands at the beginning."""
 
+UNSEEN = (
+    "Not taken as the answer yet: no code has run, so you have seen nothing of `context`. Search it in a ```repl "
+    "block; if the answer needs nothing from it, give it again."
+)
+"""Said once of an answer in words that comes before any code ran."""
 NO_CODE = (
     "Nothing was run: your reply has no block of Python between a line ```repl and a line ```, and no FINAL(...) at "
     "the start of a line. Write one of them."
@@ -70,15 +75,16 @@ def opening_messages(
     tools: Sequence[str] = (),
     outline: str = "",
 ) -> list[Message]:
-    """The system prompt, and the question with the description of the context, and with its outline if there is one."""
+    """The system prompt, the examples, and the question with the description of the context, and with its outline if
+    there is one. All but the question is the same for each context of a kind."""
     system = system_prompt(
         context, prompt_characters=prompt_characters, output_limit=output_limit, children=children, tools=tools
     )
     # The quoted form is what the rlms visualizer shows as the question of a run.
-    question = f'Answer the original query: "{query}"\n\nThe variable `context` holds {context.sentence}.'
+    question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
     if outline:
         question += f"\n\nA few places of it, as `context.outline()` finds them:\n{outline}"
-    return [_message("system", system), _message("user", question)]
+    return [_message("system", system), *example_messages(context), _message("user", question)]
 
 
 def next_question(query: str, *, broken_off: bool = False) -> Message:
@@ -89,27 +95,44 @@ def next_question(query: str, *, broken_off: bool = False) -> Message:
     )
 
 
-def turn_message(turn: int, turns: int | None, query: str, *, has_seen: bool, again: bool = False) -> Message:
-    """The message that opens turn `turn` of `turns`, from 1. The first of a run asks to look before answering; a later
-    one says the question again, and how to finish, since a small model has forgotten both. It names no stand-in for the
-    answer: such a model gives back `FINAL(your answer)` as it stands.
+def turn_message(
+    turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False
+) -> Message:
+    """The message that opens turn `turn` of `turns`, from 1. Until code has run it asks to look before answering; a
+    later turn says the question again, and how to finish, since a small model has forgotten both. It names no stand-in
+    for the answer: such a model gives back `FINAL(your answer)` as it stands.
 
-    `again`: the last reply repeated the one before it.
+    `to_read`: there is a context to look at. `has_run`: code of the model has run. `again`: the last reply repeated the
+    one before it.
     """
     number = f"Turn {turn}{'' if turns is None else f'/{turns}'}"
+    look = f" {LOOK_FIRST}" if to_read and not has_run else ""
     if turn == 1:
-        return _message("user", f"{number}:{'' if has_seen else ' ' + _GUARD}")
+        return _message("user", f"{number}:{look}")
     short = " ".join(shorten(query, _QUERY_CHARACTERS).split())
-    text = (
-        f"{number}. {short} Answer from the output above in one line, with FINAL(...) around the answer; or write the "
-        "next block of code if the output does not say."
-    )
-    return _message("user", (_AGAIN if again else "") + text)
+    repeated = (_AGAIN if has_run else _AGAIN_UNRUN) if again else ""
+    above = f"Answer from the output above {_ANSWER} if the output does not say." if has_run else f"Answer {_ANSWER}."
+    return _message("user", f"{number}. {repeated}{short}{look or f' {above}'}")
 
 
-def history(step: Step) -> list[Message]:
+def join(messages: Sequence[Message]) -> list[Message]:
+    """The same with neighbours of one role as one message: some chat templates refuse two of a role in a row."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = _message(message["role"], f"{joined[-1]['content']}\n\n{message['content']}")
+        else:
+            joined.append(dict(message))
+    return joined
+
+
+def history(step: Step, window: Window) -> list[Message]:
     """The messages up to the end of a turn. One that repeats the turn before it leaves nothing behind."""
-    return list(step.prompt[:-1]) if step.repeats else [*step.prompt, *feedback(step)]
+    if not step.repeats:
+        return [*step.prompt, *feedback(step, window)]
+    *before, last = step.prompt
+    kept = without_turn(last["content"])
+    return [*before, _message(last["role"], kept)] if kept else before
 
 
 def forced_message(turns: int) -> Message:
@@ -117,11 +140,11 @@ def forced_message(turns: int) -> Message:
     return _message("user", _FORCED.format(turns=turns))
 
 
-def feedback(step: Step) -> list[Message]:
+def feedback(step: Step, window: Window) -> list[Message]:
     """The messages that a turn adds to the history: the reply, and one message with output, errors and notices."""
     numbered = len(step.cells) > 1
     parts = [
-        f"REPL output{f' (block {i})' if numbered else ''}:\n{_format_cell(cell)}"
+        f"REPL output{f' (block {i})' if numbered else ''}:\n{_format_cell(cell, window)}"
         for i, cell in enumerate(step.cells, 1)
     ]
     if step.notice:
@@ -144,11 +167,13 @@ def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | 
     return notice
 
 
-def _format_cell(cell: Cell) -> str:
+def _format_cell(cell: Cell, window: Window) -> str:
     result = cell.result
-    parts = [part.rstrip("\n") for part in (result.stdout, result.stderr) if part]
+    parts = [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
     if not parts:
         parts.append(NO_STATEMENT if has_no_statement(cell.code) else "No output: use print(...) to see a value.")
+    if cell.place:
+        parts.append(cell.place)
     names = [name for name in result.variables if name != "context"]
     if names:
         parts.append(f"REPL variables: {_format_names(names)}")

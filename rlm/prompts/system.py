@@ -15,42 +15,13 @@ You answer a question about a `context` that may be far too large to read. You w
 in a fenced block tagged `repl` is run, its output comes back to you, and variables persist from turn to turn.
 """
 
-# A first look, and how a run ends. A small model copies it to the letter: it shows a question and the word taken out of
-# it, since of "keyword" alone a model makes `find("keyword")`.
-_EXAMPLES = {
-    "text": """\
-For the query "Where was Ada Lovelace buried?" you would search for its rarest word and look around it:
-```repl
-at = context.find("Lovelace")
-print(at, context[max(0, at - 500):at + 1500])
-```
-If the output says "... In 1852 Lovelace was laid to rest in Hucknall ...", your next reply would be, without any block:
-FINAL(Hucknall)
-""",
-    "list": """\
-For the query "Where was Ada Lovelace buried?" you would search for its rarest word and look at what has it:
-```repl
-hits = [i for i, item in enumerate(context) if "Lovelace" in str(item)]
-print(len(context), hits[:20], str(context[hits[0] if hits else 0])[:2000])
-```
-If the output says "... In 1852 Lovelace was laid to rest in Hucknall ...", your next reply would be, without any block:
-FINAL(Hucknall)
-""",
-    "dict": """\
-For the query "Where was Ada Lovelace buried?" you would search for its rarest word and look at what has it:
-```repl
-hits = [key for key, value in context.items() if "Lovelace" in str(value)]
-print(list(context)[:20], hits[:20], str(context[hits[0]])[:2000] if hits else "")
-```
-If the output says "... In 1852 Lovelace was laid to rest in Hucknall ...", your next reply would be, without any block:
-FINAL(Hucknall)
-""",
-    "": """\
+_EXAMPLE_FOLLOWS = "The messages before the query are examples, over other contexts.\n"
+
+_ALONE = """\
 ```repl
 print(context)
 ```
-""",
-}
+"""
 
 _NAMES = """\
 In the REPL:
@@ -111,7 +82,8 @@ calls; for reading alone `llm_query` is enough.
 
 # Each line stands in the prompt when the context has the operation that it is about.
 _LAZY = (
-    (None, "It reads like a str, and its unit is the character: `context[a:b]` holds b - a characters."),
+    (None, "`context` is text, kept in storage and read where you look. It reads like a str, and its unit is the"),
+    (None, "character: `context[a:b]` holds b - a characters."),
     (None, "- Cheap: `len(context)`, slices and indices anywhere, `.lines[a:b]` for lines. A look at a few thousand"),
     (None, "characters costs one small read, and nothing when it was read before."),
     (
@@ -132,16 +104,25 @@ _LAZY = (
 )
 _NO_SHIMS = "- It is no str: what needs one (`re`, `json.loads`, `str.join`) wants a slice, or the pieces of a pass."
 
-_IN_MEMORY = {
-    "str": "Its unit is the character; it is in memory, so slicing and searching are cheap. Printing it whole is not.",
-    "list": "It is in memory. Look at a few items first, then loop over them or batch them.",
-    "dict": "It is in memory. Look at its keys and at one value first.",
-    "nothing": "The REPL and the sub-model are there if you need them.",
-    "object": "Find out what it offers before you rely on it.",
+_ACCESS = {
+    "str": "`context` is a str, and its unit is the character. It is in memory, so slicing and searching are cheap. "
+    "Printing it whole is not.",
+    "list": "`context` is a list in memory. Look at a few items first, then loop over them or batch them.",
+    "dict": "`context` is a dict in memory. Look at its keys and at one value first.",
+    "lazy list": "`context` is a list, kept in storage and read where you look.",
+    "lazy dict": "`context` is a dict, kept in storage and read where you look.",
+    "nothing": "`context` is None. The REPL and the sub-model are there if you need them.",
+    "object": "Find out what `context` offers before you rely on it.",
 }
 
 SECTIONS = ("role", "context", "names", "method", "pattern", "finish")
 """In the order in which they stand."""
+
+
+KINDS: dict[str, str] = {
+    "lazy text": "text", "str": "text", "list": "list", "lazy list": "list", "dict": "dict", "lazy dict": "dict",
+}  # fmt: skip
+"""The kinds of context for which there are examples, by what a description calls them."""
 
 
 def system_prompt(
@@ -153,26 +134,18 @@ def system_prompt(
     tools: Sequence[str] = (),
     without: Collection[str] = (),
 ) -> str:
-    """The prompt for a context. `prompt_characters` is what a sub-call may hold; `without` leaves sections out."""
+    """The prompt for a context. `prompt_characters` is what a sub-call may hold; `without` leaves sections out.
+
+    It is the same for all contexts of a kind, so that providers can cache it: the question tells the size.
+    """
+    kind = KINDS.get(context.kind, "")
     if context.kind == "lazy text":
         access = _lazy_text_section(context.offers)
     else:
-        access = context.access or _IN_MEMORY[context.kind]
-    kinds = {
-        "lazy text": "text",
-        "str": "text",
-        "list": "list",
-        "lazy list": "list",
-        "dict": "dict",
-        "lazy dict": "dict",
-    }
-    kind = kinds.get(context.kind, "")
-    example = _EXAMPLES[kind]
-    if context.access:  # all items are text, and `str` of one would read it
-        example = example.replace("in str(item)", "in item").replace("in str(value)", "in value")
+        access = "\n".join(filter(None, (_ACCESS[context.kind], context.access)))
     sections = {
-        "role": f"{_ROLE}\n{example}",
-        "context": f"`context` is {context.sentence}.\n{access}\n",
+        "role": _ROLE + (_EXAMPLE_FOLLOWS if kind else f"\n{_ALONE}"),
+        "context": f"{access}\n",
         "names": _NAMES.format(
             limit=prompt_characters,
             output_limit=output_limit,

@@ -28,6 +28,8 @@ class Cell:
     """The cost of reading ahead meanwhile: gets, bytes. None where the context does not count."""
     handed: Sequence[Sequence[int]] | None = None
     """The pieces of the context that its code was given, as ranges. None where the context does not say."""
+    place: str = ""
+    """Where in the context the text stands that it printed: a line for the model, empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

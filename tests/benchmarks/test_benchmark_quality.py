@@ -18,6 +18,7 @@ from benchmarks.quality.questions import Planted, Question, Rule
 from benchmarks.quality.running import BadPlan, Plan, run
 from benchmarks.quality.scoring import score
 from rlm import RLM, ScriptedLM
+from rlm.prompts.examples import conversation
 
 SIZE = 200_000
 PLAN = Plan(sizes_bytes=(SIZE,), each=2, runner="local", window_tokens=20_000)
@@ -194,15 +195,16 @@ def test_a_text_in_memory_is_told_of_as_the_lazy_one() -> None:
     opened = [{"role": "system", "content": "of the lazy text"}, {"role": "user", "content": "the question"}]
     with RLM(lm=same_words.Reworded(heard, same_words.tell(opened)), runner="local") as rlm:
         rlm.completion("q", "a text")
-    assert heard.calls[0][:2] == opened
-    assert len(heard.calls[0]) > 2
+    system, question = heard.calls[0]
+    assert system == opened[0]
+    assert question["content"].startswith("the question\n\nTurn 1/30: `context` is there")
     assert same_words.tell(opened)([{"role": "user", "content": "of a sub-call"}])[0]["content"] == "of a sub-call"
 
 
 def test_an_arm_differs_by_a_line_of_the_prompt_or_by_the_outline(
     tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = ScriptedLM(lambda messages: "FINAL(x)")
+    model = ScriptedLM(lambda messages: "```repl\nFINAL('x')\n```")
     monkeypatch.setattr(running, "make_oracle", lambda questions: model)
     run(
         replace(PLAN, arms=("rlm", "rlm-no-search", "rlm-outline"), families=("needle",), each=1),
@@ -215,6 +217,8 @@ def test_an_arm_differs_by_a_line_of_the_prompt_or_by_the_outline(
     assert unnamed == [{**whole[0], "content": whole[0]["content"].replace(line, "")}, *whole[1:]]
     assert "search(" not in str(unnamed)
     assert outlined[0] == whole[0]
-    assert outlined[1]["content"].startswith(f"{whole[1]['content']}\n\nA few places of it")
+    asked, turn = conversation(whole)[0]["content"].split("\n\nTurn 1")
+    assert conversation(outlined)[0]["content"].startswith(f"{asked}\n\nA few places of it")
+    assert conversation(outlined)[0]["content"].endswith(f"\n\nTurn 1{turn}")
     with pytest.raises(ValueError, match=r"0 lines of the system prompt have 'search\(', not one"):
         same_words.leave_out("search(")(unnamed)

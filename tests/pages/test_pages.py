@@ -20,6 +20,7 @@ import pytest
 
 from monocontext import publish
 from monocontext.testing import S3StandIn
+from rlm.prompts.examples import conversation
 from tests.pages.blocks import Block, blocks_of
 from tests.rlm.conftest import Endpoint
 from tests.sessions.agents import as_lines, small
@@ -61,7 +62,7 @@ def reply(body: dict[str, Any]) -> str:
     said = [str(message["content"]) for message in body["messages"]]
     if "```repl" not in said[0]:
         return "A"
-    looked = any(message["role"] == "assistant" for message in body["messages"])
+    looked = len(conversation(body["messages"])) > 1
     return "```repl\nFINAL('A')\n```" if looked else "```repl\nprint(str(context)[:40])\n```"
 
 

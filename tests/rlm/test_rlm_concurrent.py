@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, Completion
+from rlm.prompts.examples import conversation
 
 RUNS = 100
 
@@ -31,9 +32,10 @@ def model(endpoint: Any) -> Any:
         messages = body["messages"]
         if len(messages) == 1:
             return f"sub of {messages[0]['content']}"
-        number = re.search(r"question (\d+)", messages[1]["content"])
+        asked = conversation(messages)
+        number = re.search(r"question (\d+)", asked[0]["content"])
         assert number is not None
-        if len(messages) > 3:
+        if len(asked) > 1:
             return "```repl\nprint('second', context)\nFINAL(f'{mine} {context}: {subs[0]}, {subs[3]}')\n```"
         return (
             f"```repl\nimport sys\nmine = {number[1]}\nprint('first', context)\nsys.stdout.write('raw ' + context)\n"

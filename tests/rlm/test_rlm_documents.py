@@ -15,6 +15,7 @@ from rlm import RLM, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.description import describe
+from rlm.prompts.examples import example_messages
 from rlm.prompts.system import system_prompt
 from rlm.runners import make_runner
 from tests.text.documents.programs import differences_in_cells
@@ -95,9 +96,9 @@ def test_the_model_is_told_what_it_is(store: MemoryStore) -> None:
         assert "[name for name, text in context.items()" in prompt
         assert "in memory" not in prompt
     with Monocontext.open(store, shape="list") as context:
+        assert "a list of 2,000 documents" in describe(context).sentence
+        assert 'if "Lovelace" in item]' in example_messages(describe(context))[1]["content"]
         prompt = system_prompt(describe(context), prompt_characters=1000, output_limit=1000)
-        assert "a list of 2,000 documents" in prompt
-        assert 'if "Lovelace" in item]' in prompt
         assert "Reading many items" in prompt
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, Completion, ScriptedLM, Step
+from rlm.prompts.examples import conversation
 
 Complete = Callable[..., Completion]
 
@@ -84,9 +85,7 @@ def test_the_prompt_tells_what_is_held(lazy: Any) -> None:
     ]:
         lm = ScriptedLM(["FINAL(1)"])
         RLM(lm=lm).completion("q", context)
-        system, question, *_ = lm.calls[0]
-        assert told in system["content"]
-        assert told in question["content"]
+        assert told in conversation(lm.calls[0])[0]["content"]
     assert lazy.stats.gets == 1
 
 
@@ -108,15 +107,14 @@ def test_messages_have_the_shape_of_rlms() -> None:
     lm = ScriptedLM([repl("1") + repl("2"), "no code", repl("FINAL(3)")])
     RLM(lm=lm, max_iterations=9).completion("what?", "text")
     said = lm.calls[-1]
-    assert [message["role"] for message in said] == [
-        "system", "user", "user", "assistant", "user", "user", "assistant", "user", "user",
-    ]  # fmt: skip
-    contents = [message["content"] for message in said]
-    assert 'original query: "what?"' in contents[1]
-    assert contents[1].endswith("The variable `context` holds a str of 4 characters in 1 line.")
-    assert contents[2].startswith("Turn 1/9: `context` is there, and you have seen nothing of it yet. ")
-    assert contents[4] == "REPL output (block 1):\n1\n\nREPL output (block 2):\n2"
-    assert contents[5] == (
+    contents = [message["content"] for message in conversation(said)]
+    question, _, turn = contents[0].partition("\n\nTurn 1/9: ")
+    assert question == (
+        'Answer the original query: "what?"\n\nThe variable `context` holds a str of 4 characters in 1 line.'
+    )
+    assert turn.startswith("`context` is there, and you have seen nothing of it yet. ")
+    assert contents[2] == (
+        "REPL output (block 1):\n1\n\nREPL output (block 2):\n2\n\n"
         "Turn 2/9. what? Answer from the output above in one line, with FINAL(...) around the answer; or write the "
         "next block of code if the output does not say."
     )
@@ -126,7 +124,7 @@ def test_the_models_own_reply_is_in_the_history_with_and_without_code() -> None:
     replies = [repl("1"), "just words", "FINAL(x)"]
     lm = ScriptedLM(replies)
     RLM(lm=lm).completion("q", "text")
-    assert [m["content"] for m in lm.calls[-1] if m["role"] == "assistant"] == replies[:2]
+    assert [m["content"] for m in conversation(lm.calls[-1]) if m["role"] == "assistant"] == replies[:2]
 
 
 @pytest.mark.parametrize(

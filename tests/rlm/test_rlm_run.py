@@ -12,6 +12,7 @@ import pytest
 from begun_threads import begun_threads
 
 from rlm import RLM, RLM_REPL, Completion, LLMError, RLMError, RunnerUnavailable, ScriptedLM, ScriptExhausted, Step
+from rlm.prompts.examples import conversation
 
 Complete = Callable[..., Completion]
 
@@ -45,7 +46,7 @@ def test_sub_calls_go_to_the_root_model_when_there_is_no_other() -> None:
 
 def test_one_object_answers_many_questions_at_once() -> None:
     def root(messages: Any) -> str:
-        n = messages[1]["content"].split('"')[1]
+        n = conversation(messages)[0]["content"].split('"')[1]
         return repl(f"print(context); x = {n!r}; FINAL(llm_query(x))")
 
     rlm = RLM(lm=ScriptedLM(root), sub_lm=ScriptedLM(lambda prompt: f"<{prompt}>"))
@@ -68,12 +69,12 @@ def test_max_iterations_must_be_positive() -> None:
 
 
 def test_rlm_repl_has_the_shape_of_rlm_minimal() -> None:
-    lm = ScriptedLM(["FINAL(a)", "FINAL(b)", "FINAL(c)"])
+    lm = ScriptedLM([repl("FINAL('a')"), repl("FINAL('b')"), repl("FINAL('c')")])
     repl_ = RLM_REPL("sk-key", "gpt-5", "gpt-5-nano", 20, 0, False, lm=lm)
     assert repl_.completion("ctx", "q") == "a"
     assert repl_.completion(context=["ctx"], query="q") == "b"
     assert repl_.completion("ctx") == "c"
-    assert "answer any queries" in lm.calls[-1][1]["content"]
+    assert "answer any queries" in conversation(lm.calls[-1])[0]["content"]
     assert RLM_REPL(model="m", recursive_model="n", max_iterations=3, api_key=None, enable_logging=False) is not None
 
 
@@ -90,7 +91,7 @@ def test_scripted_lm_function_gets_prompt_or_messages() -> None:
     lm.complete([{"role": "user", "content": "alone"}])
     RLM(lm=lm).completion("q", "text")
     assert seen[0] == "alone"
-    assert [message["role"] for message in seen[1]] == ["system", "user", "user"]
+    assert [message["role"] for message in seen[1]] == ["system", *["user", "assistant"] * 2, "user"]
     with pytest.raises(TypeError, match="not one str"):
         ScriptedLM("one reply")
 

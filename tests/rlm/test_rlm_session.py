@@ -16,6 +16,7 @@ import pytest
 from rlm import RLM, LLMError, RLMError, ScriptedLM, Step, TrajectoryError
 from rlm.models.lm import estimate_tokens
 from rlm.prompts.compaction import NOTE, compact
+from rlm.prompts.examples import conversation
 from rlm.runners.tools import split_by_place
 
 
@@ -34,10 +35,11 @@ def test_a_session_keeps_variables_and_history_and_not_the_answer() -> None:
     assert [a.answer for a in answers] == ["41", "42", "third", "fourth"]
     assert [a.iterations for a in answers] == [1, 2, 1, 1]
     assert [a.usage.calls for a in answers] == [1, 2, 1, 1]
-    told = [message["content"] for message in lm.calls[-1]]
-    assert 'original query: "first?"' in told[1]
-    assert [text for text in told if "another query" in text] == [
-        f'Now answer another query: "{which}?"\n\n`context` and your variables are as you left them.'
+    told = [message["content"] for message in conversation(lm.calls[-1])]
+    assert 'original query: "first?"' in told[0]
+    asked = "Now answer another query:"
+    assert [asked + text.partition(asked)[2].partition("\n\nTurn 1")[0] for text in told if asked in text] == [
+        f'{asked} "{which}?"\n\n`context` and your variables are as you left them.'
         for which in ("second", "third", "fourth")
     ]
 
@@ -101,10 +103,9 @@ def test_a_long_history_is_shortened_and_the_run_goes_on() -> None:
     assert max(estimate_tokens(call) for call in lm.calls) <= 17_000
     assert any(step.compacted for step in steps)
     last = lm.calls[-1]
-    assert [message["role"] for message in last[:3]] == ["system", "user", "user"]
-    assert 'original query: "q"' in last[1]["content"]
+    assert 'original query: "q"' in conversation(last)[0]["content"]
     assert sum(NOTE in message["content"] for message in last) == 1
-    assert len(last[-2]["content"]) > 15_000  # the newest output is whole
+    assert len(last[-1]["content"]) > 15_000  # the newest output is whole
     assert "v0 = 0" in "".join(message["content"] for message in last)
 
 
@@ -138,7 +139,7 @@ def test_compaction_is_pure_and_keeps_what_fits() -> None:
 def child_root(messages: Any) -> str:
     if isinstance(messages, str):
         return f"<{messages}>"
-    question = messages[1]["content"]
+    question = conversation(messages)[0]["content"]
     if "parent?" in question:
         return repl(
             "import json\none = rlm_query('child?', context=context[:4])\n"
@@ -185,7 +186,7 @@ def test_depth_is_bounded() -> None:
 
 def test_a_child_that_fails_raises_in_the_cell() -> None:
     def root(messages: Any) -> str:
-        if "child" in messages[1]["content"]:
+        if "child" in conversation(messages)[0]["content"]:
             raise LLMError("no child today")
         return repl("try: rlm_query('child', context='x')\nexcept LLMError as e: FINAL(str(e))")
 
@@ -194,7 +195,7 @@ def test_a_child_that_fails_raises_in_the_cell() -> None:
 
 def test_a_child_that_has_nothing_to_say_raises_in_the_cell() -> None:
     def root(messages: Any) -> str:
-        if "child" in messages[1]["content"]:
+        if "child" in conversation(messages)[0]["content"]:
             return repl("x = 1")
         return repl("try: print('child said', rlm_query('child', context='x'))\nexcept LLMError as e: FINAL(str(e))")
 
@@ -204,7 +205,7 @@ def test_a_child_that_has_nothing_to_say_raises_in_the_cell() -> None:
 
 def test_a_long_prompt_becomes_the_context_of_the_child() -> None:
     def root(messages: Any) -> str:
-        asked = messages[1]["content"]
+        asked = conversation(messages)[0]["content"]
         return (
             repl("FINAL(len(context))")
             if "beginning of `context`" in asked
@@ -259,7 +260,7 @@ def test_a_tool_that_raises_is_a_traceback_for_the_model() -> None:
 
     lm = ScriptedLM([repl("broken()"), "FINAL(1)"])
     RLM(lm=lm, custom_tools={"broken": broken}).completion("q", "t")
-    assert "KeyError: 'what'" in lm.calls[1][-2]["content"]
+    assert "KeyError: 'what'" in lm.calls[1][-1]["content"]
 
 
 # --- waiting --------------------------------------------------------------------------------------
@@ -298,9 +299,9 @@ def test_the_context_may_read_ahead_while_any_model_is_waited_for(code: str, dep
     def reply(asked: Any) -> str:
         during.append(context.depth)
         time.sleep(0.005)
-        if isinstance(asked, str) or 'original query: "q"' not in asked[1]["content"]:
+        if isinstance(asked, str) or 'original query: "q"' not in conversation(asked)[0]["content"]:
             return "FINAL(x)"
-        return "FINAL(end)" if len(asked) > 3 else repl(code)
+        return "FINAL(end)" if len(conversation(asked)) > 1 else repl(code)
 
     completion = RLM(lm=ScriptedLM(reply), max_depth=depth).completion("q", context)
     assert completion.answer == "end"
@@ -325,7 +326,7 @@ def test_acompletion_does_not_block_the_loop_and_runs_at_once() -> None:
 
     def root(messages: Any) -> str:
         barrier.wait()
-        return repl(f"print(1); FINAL(context + {messages[1]['content'].split(chr(34))[1]!r})")
+        return repl(f"print(1); FINAL(context + {conversation(messages)[0]['content'].split(chr(34))[1]!r})")
 
     async def main() -> tuple[list[str], int]:
         ticks = 0

@@ -15,6 +15,7 @@ from rlm import RLM, Budget, LLMError, ModelUsage, Reply, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
 from rlm.calls.prices import dollars
 from rlm.errors import BudgetSpent, TrajectoryError
+from rlm.prompts.examples import conversation
 
 
 def repl(code: str) -> str:
@@ -127,7 +128,7 @@ def test_nothing_is_asked_when_the_budget_is_nothing() -> None:
 
 def test_iterations_of_child_runs_count() -> None:
     def root(messages: Any) -> str:
-        if "child" in messages[1]["content"]:
+        if "child" in conversation(messages)[0]["content"]:
             return repl("print(1)")
         return repl("rlm_query('child', context='x')")
 
@@ -140,7 +141,7 @@ def test_iterations_of_child_runs_count() -> None:
 def test_the_whole_tree_shares_calls() -> None:
     lm = ScriptedLM(
         lambda asked: "x" if isinstance(asked, str) else repl("while True: llm_query('a')")
-        if "child" in asked[1]["content"] else repl("rlm_query('child', context='x')")
+        if "child" in conversation(asked)[0]["content"] else repl("rlm_query('child', context='x')")
     )  # fmt: skip
     completion = RLM(lm=lm, max_depth=3, max_calls=10).completion("q", "t")
     assert (completion.reason, len(lm.calls)) == ("max_calls", 10)

@@ -67,7 +67,7 @@ def test_no_wait_that_is_longer_than_the_time_that_is_left(slept: list[float]) -
 
 
 def test_an_endpoint_that_is_rate_limited(endpoint: Any, slept: list[float]) -> None:
-    asked = iter([(429, "slow down"), (503, "busy"), "FINAL(done)"])
+    asked = iter([(429, "slow down"), (503, "busy"), "```repl\nFINAL('done')\n```"])
     endpoint.reply = lambda body: next(asked)
     endpoint.headers = {"retry-after": "3"}
     assert RLM("m", base_url=endpoint.url, api_key="k").completion("q", "t").answer == "done"

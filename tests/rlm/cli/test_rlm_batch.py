@@ -23,12 +23,13 @@ from monocontext import Monocontext, publish
 from rlm import RLM, Budget, LLMError, ScriptedLM
 from rlm.batch import BadQuestions, Question, read_questions, run_batch
 from rlm.cli.commands import app
+from rlm.prompts.examples import conversation
 
 cli = CliRunner()
 
 
 def query_of(messages: Any) -> str:
-    return str(messages[1]["content"]).split('"')[1]
+    return str(conversation(messages)[0]["content"]).split('"')[1]
 
 
 def echo(messages: Any) -> str:
@@ -193,7 +194,7 @@ def test_the_budget_is_for_all_and_is_kept(tmp_path: Path, at_once: int) -> None
     """Each question takes two calls; 41 are allowed."""
 
     def script(messages: Any) -> str:
-        return "```repl\nx = 1\n```" if len(messages) == 3 else echo(messages)
+        return "```repl\nx = 1\n```" if len(conversation(messages)) == 1 else echo(messages)
 
     out = tmp_path / "out.jsonl"
     limit = Budget(calls=41)
@@ -240,8 +241,8 @@ def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> No
     out, went_on, calls = tmp_path / "out.jsonl", threading.Event(), []
 
     def script(messages: Any) -> str:
-        calls.append(len(messages))
-        if len(messages) == 3:
+        calls.append(len(conversation(messages)))
+        if len(conversation(messages)) == 1:
             return "```repl\nx = 1\n```"
         if not went_on.is_set():
             raise LLMError("killed here")
@@ -257,7 +258,7 @@ def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> No
         rlm.completion_at(runs / f"{_name(batch[0])}.jsonl", batch[0].query, "text")
     went_on.set()
     result = run_batch(batch, out, lambda: rlm, lambda: nullcontext("text"))
-    assert calls.count(3) == 1
+    assert calls.count(1) == 1
     assert (result.rows[0]["answer"], result.rows[0]["iterations"]) == ("what is 1: text", 2)
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import rlm
 from rlm.cli.commands import app
 from rlm.cli.questions import describe_rights
+from rlm.prompts.examples import conversation
 
 cli = CliRunner()
 
@@ -34,7 +35,7 @@ def notes(tmp_path: Path) -> Path:
 @pytest.fixture
 def model(endpoint: Any) -> Any:
     first = "```repl\nprint(repr(context))\n```"
-    endpoint.reply = lambda body: "FINAL(it is two)" if len(body["messages"]) > 3 else first
+    endpoint.reply = lambda body: "FINAL(it is two)" if len(conversation(body["messages"])) > 1 else first
     return endpoint
 
 
@@ -121,7 +122,7 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
     monocontext = pytest.importorskip("monocontext")
     monocontext.publish("needle in a text\n" * 1000, str(tmp_path / "context"))
     first = "```repl\nprint(type(context).__name__, context[:6], len(context))\n```"
-    model.reply = lambda body: "FINAL(found)" if len(body["messages"]) > 3 else first
+    model.reply = lambda body: "FINAL(found)" if len(conversation(body["messages"])) > 1 else first
     for place in (tmp_path / "context", (tmp_path / "context").as_uri()):
         result = cli.invoke(app, ["run", str(place), "q", "--base-url", model.url, "--json", "--verbose"])
         assert result.exit_code == 0, result.output

@@ -26,6 +26,7 @@ from rlm.cli.commands import app
 from rlm.cli.questions import describe_rights
 from rlm.cli.summarize import summarize
 from rlm.context.excerpt import make_printable
+from rlm.prompts.examples import conversation
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.trajectory.display import print_step, print_summary
 from rlm.trajectory.flags import in_flags
@@ -79,7 +80,7 @@ def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) ->
 
 
 def test_a_failed_call_ends_no_chat_and_quit_does(endpoint: Any, notes: Path) -> None:
-    replies = iter([(400, "not today"), "FINAL(fine)"])
+    replies = iter([(400, "not today"), repl("FINAL('fine')")])
     endpoint.reply = lambda body: next(replies)
     result = cli.invoke(app, ["chat", str(notes)], input="first\nsecond\n/quit\nthird\n")
     assert result.exit_code == 0, result.output
@@ -226,7 +227,7 @@ def test_a_failed_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, 
     def reply(body: dict[str, Any]) -> Any:
         if len(body["messages"]) == 1:
             return "sub"
-        if len(body["messages"]) == 3:
+        if len(conversation(body["messages"])) == 1:
             return repl("x = llm_query('paid')")
         failed.append(1)
         return (400, "not now") if len(failed) == 1 else repl("FINAL(x + context)")

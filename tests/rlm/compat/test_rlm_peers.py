@@ -13,6 +13,7 @@ import pytest
 from rlm import RLM, RLM_REPL, AnthropicLM, OpenAILM, RLMError, RunnerUnavailable, ScriptedLM, UnknownOption
 from rlm.logger import RLMLogger
 from rlm.options import RLMOptions
+from rlm.prompts.examples import conversation
 
 
 def repl(code: str) -> str:
@@ -76,7 +77,7 @@ def test_the_example_of_rlms(endpoint: Any, capsys: pytest.CaptureFixture[str], 
     assert result.usage_summary.to_dict()["model_usage_summaries"]["gpt-5-nano"]["total_calls"] == 2
     assert result.execution_time > 0
     assert result.root_model == "gpt-5-nano"
-    assert 'original query: "What is it?"' in endpoint.requests[0]["messages"][1]["content"]
+    assert 'original query: "What is it?"' in conversation(endpoint.requests[0]["messages"])[0]["content"]
     assert "turn 1" in capsys.readouterr().err
     assert len(list((tmp_path / "logs").glob("rlm_*.jsonl"))) == 1
 
@@ -90,7 +91,7 @@ def test_the_first_argument_is_the_context_in_every_spelling(endpoint: Any) -> N
     ):  # fmt: skip
         assert completion.answer == "text."
     assert rlm.completion(["a", {"b": 1}]).answer == "['a', {'b': 1}]."
-    asked = [request["messages"][1]["content"] for request in endpoint.requests]
+    asked = [conversation(request["messages"])[0]["content"] for request in endpoint.requests]
     assert ["question" in text.split("Your context")[0] for text in asked] == [False, True, False, True, True, False]
     assert "read through the context and answer any queries" in asked[0]
 

@@ -29,6 +29,7 @@ from rlm.compile import BRIEF_CHARACTERS, compile_sessions
 from rlm.compile.digest import extract, parse_statements, render, turn_ids_of_session
 from rlm.compile.lease import Lease
 from rlm.errors import BudgetSpent
+from rlm.prompts.examples import conversation
 
 LOOK = "```repl\nfirst = context[:400]\nprint(first)\n```"
 ANSWER = """```repl
@@ -45,7 +46,7 @@ def root(messages: Any) -> str:
     if isinstance(messages, str):
         lines = re.findall(r"^- .*\[.*\]$", messages.partition("# Digests")[2], re.M)
         return "## Summary\n" + "\n".join(dict.fromkeys(lines[:10])) + "\n- invented [s:1]\n"
-    return ANSWER if any(message["role"] == "assistant" for message in messages) else LOOK
+    return ANSWER if len(conversation(messages)) > 1 else LOOK
 
 
 def put(store: Store, folder: Path, numbers: range) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM, UnknownOption
 from rlm.models.registry import choose, split_maker
+from rlm.prompts.examples import conversation
 
 ASK = [{"role": "user", "content": "hi"}]
 WAYS = pytest.mark.parametrize("streamed", [False, True])
@@ -68,7 +69,7 @@ def test_sampling_of_root_and_of_sub_calls(endpoint: Any) -> None:
 
 def test_a_run_that_goes_on_asks_with_the_same_options(endpoint: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    endpoint.reply = lambda body: (400, "broken") if len(body["messages"]) > 3 else code("x = 1")
+    endpoint.reply = lambda body: (400, "broken") if len(conversation(body["messages"])) > 1 else code("x = 1")
     with (
         pytest.raises(LLMError, match="broken"),
         RLM("m", base_url=endpoint.url, api_key="k", sampling={"temperature": 0}, trajectory=path) as rlm,

@@ -88,6 +88,8 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "apriel": (
         "FINAL(41)\n[BEGIN FINAL RESPONSE]\nFINAL(42)\n[END FINAL RESPONSE]", "FINAL(42)", "FINAL(41)",
     ),
+    "ollama run": ("Thinking...\nFINAL(41)\n...done thinking.\n\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "harmony, a message without a channel": ("<|start|>assistant<|message|>FINAL(42)<|return|>", "FINAL(42)", ""),
     "cohere, its response": (
         "<|START_THINKING|>41<|END_THINKING|><|START_RESPONSE|>FINAL(42)<|END_RESPONSE|>", "FINAL(42)", "41",
     ),
@@ -160,6 +162,7 @@ UNSEEN = (
     "the beginning left out",
     "granite",
     "apriel",
+    "ollama run",
 )
 """Cases whose beginning looks like what is said until the end of thinking comes."""
 

@@ -11,6 +11,7 @@ import pytest
 from monocontext import Monocontext, publish
 from monocontext.stores.memory import forget
 from rlm import RLM, ScriptedLM
+from rlm.prompts.examples import conversation
 
 TEXT = "# Guide\n\nwords\n\n## Install\n\nwords\n"
 PLACE = "memory://rlm-outline"
@@ -27,7 +28,7 @@ def opening(context: object, **options: bool) -> str:
     lm = ScriptedLM(["FINAL(none)"])
     with RLM(lm=lm, runner="local", **options) as rlm:  # type: ignore[arg-type]
         done = rlm.completion("What is this?", context)
-    return str(done.trajectory[1]["prompt"][1]["content"])
+    return str(conversation(done.trajectory[1]["prompt"])[0]["content"]).partition("\n\nTurn 1")[0]
 
 
 def test_the_opening_message_has_the_outline(context: Monocontext) -> None:

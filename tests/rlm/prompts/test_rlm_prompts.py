@@ -9,6 +9,7 @@ import pytest
 
 from rlm import RLM, ScriptedLM
 from rlm.context.description import describe
+from rlm.prompts.examples import example_messages
 from rlm.prompts.replies import parse_reply
 from rlm.prompts.system import SECTIONS, system_prompt
 
@@ -19,18 +20,19 @@ def prompt(context: object, **options: Any) -> str:
     return system_prompt(describe(context), prompt_characters=CHARACTERS, output_limit=20_000, **options)
 
 
-@pytest.mark.parametrize(("context", "most"), [("text", 3_400), (["a"], 3_200), ({"a": 1}, 2_800), (None, 2_800)])
+@pytest.mark.parametrize(("context", "most"), [("text", 2_900), (["a"], 2_750), ({"a": 1}, 2_500), (None, 2_000)])
 def test_it_is_short_because_it_is_paid_on_every_turn(context: object, most: int) -> None:
-    assert len(prompt(context)) <= most
+    example = "".join(message["content"] for message in example_messages(describe(context)))
+    assert len(prompt(context)) + len(example) <= most
 
 
-def test_a_lazy_text_with_everything_stays_below_five_thousand_characters(lazy: Any) -> None:
+def test_a_lazy_text_with_everything_stays_below_four_thousand_characters(lazy: Any) -> None:
     for name in ("find", "chunks", "split", "lower", "grep"):
         setattr(lazy, name, lambda *args: None)
     told = prompt(lazy, children=True)
-    assert len(told) <= 5_000  # some 1,150 tokens
+    assert len(told) <= 4_000  # some 1,000 tokens
     for word in (
-        "8,890 characters in 1,000 lines", "its unit is the character", ".lines[a:b]", "context.chunks(", ".grep(",
+        "its unit is the\ncharacter", ".lines[a:b]", "context.chunks(", ".grep(",
         "`re`, `json`", "llm_query_batched", "rlm_query", "100,000 characters", "20,000 characters",
     ):  # fmt: skip
         assert word in told
@@ -45,7 +47,8 @@ def test_each_section_can_be_left_out(section: str) -> None:
 
 @pytest.mark.parametrize("context", ["one two three " * 40_000, [f"item {i}" for i in range(100)]])
 def test_the_code_in_the_prompt_runs_as_it_stands(context: Any) -> None:
-    blocks = parse_reply(prompt(context)).blocks
+    shown = [message["content"] for message in example_messages(describe(context))]
+    blocks = [block for text in (*shown, prompt(context)) for block in parse_reply(text).blocks]
     assert len(blocks) == 2
     bounds = "start, stop = 0, len(context)\n"
     replies = ["```repl\n" + (bounds if i else "") + block.code + "\n```" for i, block in enumerate(blocks)]

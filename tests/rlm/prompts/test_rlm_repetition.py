@@ -12,6 +12,7 @@ import pytest
 
 from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM
 from rlm.models.lm import Message
+from rlm.prompts.examples import conversation
 from rlm.prompts.repetition import MOST_REPEATS
 
 
@@ -26,7 +27,8 @@ def test_a_repeated_turn_leaves_nothing_in_the_history_and_the_next_is_told() ->
     sent = [[message["content"] for message in call] for call in lm.calls]
     assert sum(text == repl("print(1)") for text in sent[3]) == 1
     assert sent[3][:-1] == sent[2][:-1] == sent[1][:-1]
-    assert [call[-1].startswith("Your last reply and its output were the same") for call in sent] == [
+    assert [call[-1].rpartition("\n\nTurn ")[0] for call in sent[1:4]] == ["REPL output:\n1"] * 3
+    assert ["Your last reply and its output were the same" in call[-1] for call in sent] == [
         False, False, True, True, False,
     ]  # fmt: skip
     assert [line.get("repeats", 0) for line in completion.trajectory[1:]] == [0, 1, 2, 0, 0]
@@ -60,7 +62,7 @@ def test_code_that_is_cut_and_code_that_is_not_repeat_each_other() -> None:
 
 def test_a_child_that_repeats_itself_spends_no_budget_of_its_parent() -> None:
     def reply(messages: Sequence[Message]) -> str:
-        if "which child?" in messages[1]["content"]:
+        if "which child?" in conversation(messages)[0]["content"]:
             return "I think that it is 7."
         return repl("FINAL(rlm_query('which child?', context='x'))")
 
@@ -89,12 +91,12 @@ def test_a_run_goes_on_after_a_repetition_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_second_question_of_a_session_is_not_told_to_look_first() -> None:
-    lm = ScriptedLM(["FINAL(1)", "FINAL(2)"])
+    lm = ScriptedLM([repl("FINAL(1)"), repl("FINAL(2)")])
     with RLM(lm=lm).session("text") as session:
         session.ask("one")
         session.ask("two")
     assert "seen nothing of it yet" in lm.calls[0][-1]["content"]
-    assert lm.calls[1][-1]["content"] == "Turn 1/30:"
+    assert lm.calls[1][-1]["content"].endswith("as you left them.\n\nTurn 1/30:")
 
 
 # --- what requests share --------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm import RLM, ScriptedLM
+from rlm.prompts.examples import conversation
 
 CONTEXT = "".join(f"line {i} of the text\n" for i in range(200))
 TURNS = (
@@ -41,10 +42,10 @@ class Noted:
             told = messages[-1]["content"]
             if len(messages) == 1:
                 text = told.upper()
-            elif "a child" in messages[1]["content"]:
-                text = "FINAL(from the child)" if len(messages) > 3 else "```repl\nprint(context)\n```"
+            elif "a child" in (asked := conversation(messages))[0]["content"]:
+                text = "FINAL(from the child)" if len(asked) > 1 else "```repl\nprint(context)\n```"
             else:
-                text = TURNS[sum(message["role"] == "assistant" for message in messages)]
+                text = TURNS[sum(message["role"] == "assistant" for message in asked)]
             with self._log.open("a") as file:
                 file.write(f"{len(messages)} {told[:40]!r}\n")
         return ScriptedLM([text], model="noted").complete(messages, on_delta=on_delta)

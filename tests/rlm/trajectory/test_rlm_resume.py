@@ -15,6 +15,7 @@ import pytest
 import rlm_resumable as resumable
 
 from rlm import RLM, LLMError, ReplayLM, ScriptedLM, ScriptExhausted, TrajectoryError
+from rlm.prompts.examples import conversation
 from rlm.trajectory.trajectory import partial_of
 
 
@@ -129,7 +130,7 @@ def test_resume_of_the_class_takes_models_limits_and_a_small_context_from_the_fi
     def reply(body: dict[str, Any]) -> Any:
         if len(body["messages"]) == 1:
             return f"{body['model']} said {body['messages'][0]['content']}"
-        if len(body["messages"]) > 3:
+        if len(conversation(body["messages"])) > 1:
             failed.append(1)
             return (400, "out of order") if len(failed) == 1 else "```repl\nFINAL(x + context)\n```"
         return "```repl\nx = llm_query('hi')\n```"

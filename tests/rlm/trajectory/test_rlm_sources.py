@@ -16,6 +16,7 @@ from monocontext import Monocontext, append, publish
 from monocontext.cli.commands import app as storage
 from rlm import RLM, Completion, ScriptedLM, Source
 from rlm.cli.commands import app
+from rlm.prompts.examples import conversation
 from rlm.trajectory.evidence import find_sources
 from rlm.trajectory.source import NONE_RECORDED, format_sources
 from rlm.view.feed import RowFeed
@@ -177,7 +178,7 @@ def test_run_cite_prints_them_and_cite_tells_whether_they_stand(
     context = tmp_path / "context"
     publish(TEXT, context)
     endpoint.reply = lambda body: (
-        repl(f"FINAL('it', sources=[{LINE!r}])") if len(body["messages"]) > 3 else LOOK
+        repl(f"FINAL('it', sources=[{LINE!r}])") if len(conversation(body["messages"])) > 1 else LOOK
     )  # fmt: skip
     args = ["run", str(context), "q", "--base-url", endpoint.url, "--runner", "local", "--cite"]
     shown = cli.invoke(app, args)

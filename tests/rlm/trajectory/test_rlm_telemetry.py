@@ -35,6 +35,7 @@ from monocontext.stores import log
 from monocontext.testing import S3StandIn
 from monocontext.testing.http_faults import cut, slow_down
 from rlm import RLM, Completion, LLMError, RateLimited, ScriptedLM
+from rlm.prompts.examples import conversation
 from rlm.trajectory import telemetry
 
 TURNS = 20
@@ -56,8 +57,9 @@ def root(messages: Any) -> str:
         if messages == "fail":
             raise LLMError(SECRET)
         return f"reply to {messages}"
-    turn = sum(message["role"] == "assistant" for message in messages) + 1
-    if any("child" in message["content"][:2000] and "some text" not in message["content"] for message in messages[1:2]):
+    turn = sum(message["role"] == "assistant" for message in conversation(messages)) + 1
+    asked = conversation(messages)[0]["content"]
+    if "child" in asked[:2000] and "some text" not in asked:
         return '```repl\nanswer["content"] = llm_query("of the child")\nanswer["ready"] = True\n```'
     code = CELLS.get(turn, f"print(context[{turn * 40_000}:{turn * 40_000 + 50}])")
     return f"```repl\n{code}\n```" if turn != 9 else "```repl\nprint(1)\n```\n```repl\nprint(2)\n```"
@@ -226,7 +228,7 @@ def test_errors_set_the_status_and_nothing_that_was_said_is_told(tmp_path: Path,
 
 def test_a_run_that_fails(tmp_path: Path, heard: Heard) -> None:
     def reply(messages: Any) -> str:
-        if any(message["role"] == "assistant" for message in messages):
+        if len(conversation(messages)) > 1:
             raise LLMError(SECRET)
         return "```repl\n1\n```"
 
@@ -403,7 +405,8 @@ def test_logging_spans_and_record_of_a_bad_day_agree(
     failures = iter([RateLimited(SECRET), LLMError(SECRET, transient=True)] * 2)
 
     def flaky(messages: Any) -> str:
-        if (isinstance(messages, str) and messages.startswith("part 1")) or len(messages) == 9:
+        asked = messages if isinstance(messages, str) else ""
+        if asked.startswith("part 1") or (not asked and len(conversation(messages)) == 5):
             for failure in failures:
                 raise failure
         return root(messages)

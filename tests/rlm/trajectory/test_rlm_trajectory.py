@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, LLMError, OpenAILM, ScriptedLM
+from rlm.prompts.examples import conversation
 
 ROOT = [
     "```repl\nbig = 'x' * 10**6\nprint(llm_query('sub'))\n```",
@@ -98,22 +99,26 @@ def test_locals_are_bounded_and_the_context_is_a_handle(lines: list[dict[str, An
 def test_messages_are_copied_not_aliased() -> None:
     completion = RLM(lm=ScriptedLM(ROOT), sub_lm=ScriptedLM(sub)).completion("q", "text")
     sizes = [len(line["prompt"]) for line in completion.trajectory[1:]]
-    assert sizes == [3, 6, 9]
+    assert [size - sizes[0] for size in sizes] == [0, 2, 4]
 
 
 def test_the_viewer_finds_the_question(lines: list[dict[str, Any]]) -> None:
     import re
 
-    users = [m["content"] for m in lines[1]["prompt"] if m["role"] == "user"]
-    found = re.search(r'original query: "([^"]+)"', users[0])
+    for message in lines[1]["prompt"]:
+        if message["role"] == "user":  # by the rule of the visualizer of rlms
+            found = re.search(r'original query: "([^"]+)"', message["content"])
+            if found or ("answer the prompt" not in message["content"] and 50 < len(message["content"]) < 500):
+                break
     assert found is not None
     assert found[1] == "the question"
 
 
 def test_a_directory_gets_a_file_per_run_and_a_file_is_replaced(tmp_path: Path) -> None:
+    answer = "```repl\nFINAL(1)\n```"
     for _ in range(2):
-        RLM(lm=ScriptedLM(["FINAL(1)"]), trajectory=tmp_path / "runs").completion("q", "text")
-        RLM(lm=ScriptedLM(["FINAL(1)"]), trajectory=str(tmp_path / "deep" / "one.jsonl")).completion("q", "text")
+        RLM(lm=ScriptedLM([answer]), trajectory=tmp_path / "runs").completion("q", "text")
+        RLM(lm=ScriptedLM([answer]), trajectory=str(tmp_path / "deep" / "one.jsonl")).completion("q", "text")
     names = [path.name for path in (tmp_path / "runs").iterdir()]
     assert len(names) == 2
     import re
@@ -137,7 +142,9 @@ def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
 
 def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
     key = 'sk-zzz"secret-key'
-    endpoint.reply = lambda body: "FINAL(1)" if len(body["messages"]) > 3 else f"```repl\nprint({key!r})\n```"
+    endpoint.reply = lambda body: (
+        "FINAL(1)" if len(conversation(body["messages"])) > 1 else f"```repl\nprint({key!r})\n```"
+    )
     path = tmp_path / "run.jsonl"
     base_url = endpoint.url.replace("127.0.0.1", "user:password@127.0.0.1") + "?token=abc"
     completion = RLM("m", base_url=base_url, api_key=key, trajectory=path).completion("q", "text")

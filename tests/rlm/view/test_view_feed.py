@@ -104,7 +104,7 @@ def test_a_run_of_rlms_has_times_in_a_row(tmp_path: Path) -> None:
 
 def test_the_clock_of_a_later_question_goes_on_behind_the_first(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    rlm = RLM(lm=ScriptedLM(["FINAL(1)", "FINAL(2)"]), trajectory=path)
+    rlm = RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```", "FINAL(2)"]), trajectory=path)
     with rlm.session("text") as session:
         session.ask("first")
         session.ask("second")

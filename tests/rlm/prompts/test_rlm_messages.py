@@ -1,0 +1,188 @@
+"""The messages of a run: roles alternate, what is the same for each context comes first, and none is untrue."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm import RLM, LLMError, ScriptedLM
+from rlm.context.description import describe
+from rlm.models.lm import Message
+from rlm.prompts.examples import example_messages
+from rlm.prompts.messages import UNSEEN, join, opening_messages
+
+
+def repl(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+def roles(call: list[Message]) -> list[str]:
+    return [message["role"] for message in call]
+
+
+def alternate(call: list[Message]) -> bool:
+    wanted = ["system", *["user", "assistant"] * len(call)][: len(call)]
+    return roles(call) == wanted and call[-1]["role"] == "user"
+
+
+LOOK = repl("print(1)")
+RUNS: list[list[Any]] = [
+    [LOOK, "no code", LOOK, LOOK, repl("print(2)"), "FINAL(1)"],  # notice, repeated turn
+    ["FINAL(1)", "FINAL(1)"],  # refused once
+    ["", LOOK, "", "FINAL(1)"],  # empty replies
+    [repl("1") + repl("2"), repl("# nothing"), "```repl\nprint('cut", "FINAL(1)"],
+    [repl("FINAL(None)"), repl("1/0"), "FINAL(1)"],
+]
+
+
+@pytest.mark.parametrize("context", ["text", ["a"], {"a": 1}, None, 7])
+@pytest.mark.parametrize("replies", RUNS)
+def test_roles_alternate_strictly(context: object, replies: list[Any]) -> None:
+    lm = ScriptedLM([*replies, "FINAL(1)"])
+    RLM(lm=lm).completion("q", context)
+    assert all(map(alternate, lm.calls))
+
+
+def test_roles_alternate_in_a_forced_answer_and_over_questions_one_of_which_fails() -> None:
+    lm = ScriptedLM([LOOK, LOOK, "It is 1."])
+    RLM(lm=lm, max_iterations=2).completion("q", "text")
+    assert alternate(lm.calls[-1])
+    lm = ScriptedLM([LOOK, "FINAL(1)", LLMError("lost"), LOOK, LLMError("lost"), repl("FINAL(2)")])
+    with RLM(lm=lm).session("text") as session:
+        session.ask("first")
+        for _ in range(2):
+            with pytest.raises(LLMError):
+                session.ask("next")
+        session.ask("last")
+    assert all(map(alternate, lm.calls))
+    assert "The query before was broken off" in lm.calls[-1][-1]["content"]
+
+
+def test_a_run_of_an_earlier_version_goes_on_with_its_messages_joined(tmp_path: Path) -> None:
+    """Its prompts have two messages of the user in a row, and no examples."""
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(LLMError, match="lost"):
+        RLM(lm=ScriptedLM([LOOK, LOOK, LLMError("lost")]), trajectory=path).completion("q", "text")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    say = [("system", "s"), ("user", 'Answer the original query: "q"\n\nThe ...'), ("user", "Turn 1/30: look"),
+           ("assistant", LOOK), ("user", "REPL output:\n1"), ("user", "Turn 2/30. q Answer")]  # fmt: skip
+    prompt = [{"role": role, "content": content} for role, content in say]
+    for line, length in zip(lines[1:], (3, 6), strict=True):
+        line["prompt"] = prompt[:length]
+    assert lines[2]["repeats"] == 1
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lm = ScriptedLM(["FINAL(1)"])
+    assert RLM.resume(path, lm=lm).answer == "1"
+    (call,) = lm.calls
+    assert alternate(call)
+    assert [message["content"] for message in call[:3]] == ["s", f"{prompt[1]['content']}\n\nTurn 1/30: look", LOOK]
+    assert call[3]["content"].startswith("REPL output:\n1\n\nTurn 3/30. Your last reply and its output were the same")
+
+
+def test_what_is_the_same_for_each_context_of_a_kind_comes_first() -> None:
+    def opening(context: object) -> str:
+        told = opening_messages("q", describe(context), prompt_characters=9, output_limit=9)
+        return "".join(message["content"] for message in told)
+
+    for one, other in (("short", "longer\n" * 900), (["a"], ["b"] * 99), ({"a": 1}, {"b": "text"})):
+        first, second = opening(one), opening(other)
+        same = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+        assert first[:same].endswith(
+            'Answer the original query: "q"\n\nThe variable `context` holds a ' + first[:same].split("holds a ")[-1]
+        )
+        assert "FINAL(Hucknall)" in first[:same]
+
+
+@pytest.mark.parametrize("context", ["text", ["a"], {"a": 1}])
+def test_no_message_of_an_example_is_taken_for_the_question_by_the_visualizer_of_rlms(context: object) -> None:
+    shown = example_messages(describe(context))
+    assert roles(shown) == ["user", "assistant"] * (len(shown) // 2)
+    for message in shown[::2]:
+        assert len(message["content"]) <= 50 or "answer the prompt" in message["content"]
+        assert 'original query: "' not in message["content"]
+
+
+@pytest.mark.parametrize("text", ["Lovelace", "no such name", "x" * 100 + "Lovelace" + "y" * 9_000])
+def test_a_copy_of_the_example_prints_what_stands_around_the_hit_or_that_there_is_none(text: str) -> None:
+    for context in (text, [text], {"key": text}):
+        first = example_messages(describe(context))[1]["content"]
+        shown = RLM(lm=ScriptedLM([first, "FINAL(1)"])).completion("q", context).trajectory[1]["code_blocks"][0]
+        assert shown["result"]["stderr"] == ""
+        assert ("not found" in shown["result"]["stdout"]) == ("Lovelace" not in text)
+        assert len(shown["result"]["stdout"]) < 650
+
+
+# --- before code has run --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "nothing", ["I would search it.", repl("# find it"), "```repl\nprint('cut", repl("print('no python"), ""]
+)
+@pytest.mark.parametrize("context", ["text", None])
+def test_an_output_is_spoken_of_only_where_code_has_run(nothing: str, context: object) -> None:
+    lm = ScriptedLM([nothing, nothing + " ", LOOK, "FINAL(1)", "FINAL(1)"])
+    RLM(lm=lm).completion("q", context)
+    told = [call[-1]["content"] for call in lm.calls]
+    assert ["the output above" in text for text in told[:4]] == [False, False, False, True]
+    assert ["seen nothing of it yet" in text for text in told[:4]] == [context is not None] * 3 + [False]
+    assert all("q" in text for text in told)
+
+
+def test_a_reply_that_is_repeated_and_runs_nothing_has_no_output() -> None:
+    lm = ScriptedLM(["no code", "no code", "FINAL(1)", "FINAL(1)"])
+    RLM(lm=lm).completion("q", "text")
+    told = lm.calls[2][-1]["content"].rpartition("\n\n")[2]
+    assert told.startswith(
+        "Turn 3/30. Your last reply was the same as before: do something else now. q `context` is there"
+    )
+    assert "output" not in told
+
+
+def test_an_answer_in_words_before_any_code_is_refused_once() -> None:
+    lm = ScriptedLM(["FINAL(Service Desk)", "Let me think.", "FINAL(Service Desk)"])
+    completion = RLM(lm=lm).completion("q", "text")
+    assert (completion.answer, completion.reason, completion.iterations) == ("Service Desk", "answer", 3)
+    assert [line["notice"] == UNSEEN for line in completion.trajectory[1:]] == [True, False, False]
+    assert UNSEEN in lm.calls[1][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("replies", "context", "options"),
+    [
+        ([repl("FINAL(1)")], "text", {}), ([LOOK, "FINAL(1)"], "text", {}), (["FINAL(1)"], None, {}),
+        (["FINAL(1)"], "", {}), (["FINAL(1)"], [], {}), (["FINAL(1)"], "text", {"max_iterations": 1}),
+        (["FINAL(1)"], "text", {"max_calls": 1}),
+    ],
+)  # fmt: skip
+def test_other_answers_are_taken_at_once(replies: list[str], context: object, options: dict[str, Any]) -> None:
+    lm = ScriptedLM(replies)
+    completion = RLM(lm=lm, **options).completion("q", context)
+    assert (completion.answer, completion.finished, len(lm.calls)) == ("1", True, len(replies))
+
+
+def test_a_refused_answer_stands_where_a_replay_has_no_reply_after_it() -> None:
+    completion = RLM(lm=ScriptedLM(["FINAL(1, sources=['text'])"])).completion("q", "text")
+    assert (completion.answer, completion.finished) == ("1", True)
+    assert [source.text for source in completion.sources] == ["text"]
+
+
+def test_code_of_an_earlier_question_has_run(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    lm = ScriptedLM([LOOK, "FINAL(1)", "FINAL(2)", "no code", LLMError("lost")])
+    with RLM(lm=lm, trajectory=path).session("text") as session:
+        assert [session.ask(query).answer for query in ("first", "second")] == ["1", "2"]
+        with pytest.raises(LLMError):
+            session.ask("third")
+    resumed = ScriptedLM(["FINAL(3)"])
+    assert RLM.resume(path, lm=resumed).answer == "3"
+    assert "the output above" in resumed.calls[0][-1]["content"]
+
+
+def test_join_changes_nothing_that_alternates() -> None:
+    said = [{"role": role, "content": role} for role in ("system", "user", "assistant", "user")]
+    assert join(said) == said
+    assert join([]) == []
+    assert [message["content"] for message in join([said[1], said[1], said[2]])] == ["user\n\nuser", "assistant"]
