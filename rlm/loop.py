@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rlm.calls.gateway import Gateway
@@ -14,7 +14,7 @@ from rlm.models.lm import LM, Message, Reply, clean_messages
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import Window, compact
 from rlm.prompts.examples import conversation
-from rlm.prompts.expressions import is_code, may_be_code
+from rlm.prompts.expressions import assigned_names, is_broken, is_code, may_be_broken, may_be_code
 from rlm.prompts.places import describe_printed
 from rlm.prompts.repetition import MOST_REPEATS, count_repeats, raise_temperature
 from rlm.prompts.replies import CodeBlock, ParsedReply, TextFinal, find_final, parse_reply
@@ -126,12 +126,12 @@ class Loop:
         if invented:
             reply = replace(reply, text=parsed.said.rstrip())
         if forced and reason is None:
-            final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
+            final, reason = self._find_forced_answer(parsed, messages, cells), "max_iterations"
             if reply.cut:
                 self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
             written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
-            self._run_all(parsed.blocks or self._code_of(written), cells)
+            self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
             if cells:
                 final = cells[-1].result.final_answer
             elif written is not None:
@@ -247,11 +247,18 @@ class Loop:
         waited = self.subcalls.waited_seconds - waited
         return Cell(block.code, result, io, ranges, started, waited, ahead, handed, place)
 
-    def _code_of(self, final: TextFinal | None) -> tuple[CodeBlock, ...]:
-        """An answer that is an expression over names of the namespace, as the code that it is meant to be."""
+    def _code_of(
+        self, final: TextFinal | None, parsed: ParsedReply, messages: Iterable[Message]
+    ) -> tuple[CodeBlock, ...]:
+        """An answer that is an expression over names of the namespace, as the code that it is meant to be.
+
+        A name that the model assigned in code that failed, or that had no fence, counts: running it says what lacks.
+        """
         if final is None or not may_be_code(final):
             return ()
-        return (CodeBlock(final.call),) if is_code(final, self.runner.run("").variables) else ()
+        said = (message["content"] for message in messages if message["role"] == "assistant")
+        names = {*self.runner.run("").variables, *assigned_names((parsed.said, *said))}
+        return (CodeBlock(final.call),) if is_code(final, names) else ()
 
     def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:
         """The answer of a reply without code, or a notice for the model."""
@@ -259,13 +266,15 @@ class Loop:
             if final.is_name:
                 return self.runner.variable(final.text), None
             check_written_answer(final.text)
+            if may_be_broken(final) and is_broken(final, self.runner.run("").variables):
+                raise AnswerRefused(prompts.NOT_RUN)
             return final.text, None
         except AnswerRefused as exc:
             return None, f"Answer refused: {exc}"
 
-    def _find_forced_answer(self, parsed: ParsedReply, cells: list[Cell]) -> str | None:
+    def _find_forced_answer(self, parsed: ParsedReply, messages: Iterable[Message], cells: list[Cell]) -> str | None:
         """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
-        self._run_all(parsed.answering or self._code_of(parsed.final), cells)
+        self._run_all(parsed.answering or self._code_of(parsed.final, parsed, messages), cells)
         if cells and cells[-1].result.final_answer is not None:
             return cells[-1].result.final_answer
         broken = [find_final(block.code) for block in parsed.blocks if not compiles(block.code)]
@@ -287,10 +296,12 @@ class Loop:
 
 def _is_closed(final: TextFinal | None, text: str) -> bool:
     """Whether a line of `text` ends with the parenthesis that closes the answer. In a reply that was cut another one
-    may be part of a longer answer, as in `FINAL(two things: 1) one`."""
-    return (
-        final is not None and re.search(rf"{re.escape(final.text)}['\"]*\s*\)[ \t]*$", text, re.MULTILINE) is not None
-    )
+    may be part of a longer answer, as in `FINAL(two things: 1) one` and `FINAL(one (a)\nand (b)`."""
+    if final is None or (
+        not final.call and len(re.findall("[(（]", final.text)) > len(re.findall("[)）]", final.text))
+    ):
+        return False
+    return re.search(rf"{re.escape(final.text)}['\"]*\s*[)）][ \t]*$", text, re.MULTILINE) is not None
 
 
 def has_run(cell: Cell) -> bool:

@@ -21,8 +21,9 @@ from rlm.calls.usage import Usage
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, ReplyRefused
 from rlm.models.listener import Listener
-from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, reply_notes, with_counted_usage
+from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, has_words, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
+from rlm.models.said import one_line
 from rlm.models.thinking import SaidText, separate_thinking
 
 
@@ -230,6 +231,7 @@ class Gateway:
         heard = SaidText(on_delta) if on_delta else None
         watch = self._watch(heard.push if heard else None)
         listener = Listener(watch)
+        name = model or getattr(lm, "model", None) or type(lm).__name__
         try:
             reply = lm.complete(messages, model=model, on_delta=listener if watch else None)
         except LLMError:
@@ -237,10 +239,11 @@ class Gateway:
         except Exception as exc:
             if exc is listener.raised:
                 raise
-            name = model or getattr(lm, "model", None) or type(lm).__name__
-            said = " ".join(str(exc).split())[:300]
-            raise LLMError(f"model {name!r}: {type(exc).__name__}: {said}") from exc
-        for note in reply.notes:
+            raise LLMError(f"model {name!r}: {type(exc).__name__}: {one_line(exc)}") from exc
+        if not isinstance(reply, Reply) or not isinstance(reply.text, str) or not isinstance(reply.model, str):
+            given = f"a Reply with {reply.text!r:.80}" if isinstance(reply, Reply) else type(reply).__name__
+            raise LLMError(f"model {name!r}: its `complete` returned {given}, not a Reply with a text and a model")
+        for note in reply.notes or ():
             self.note(note)
         if heard:
             heard.end()
@@ -319,7 +322,7 @@ class _Watch:
 
 
 def _is_empty(reply: Reply) -> bool:
-    return not (reply.cut or reply.called or reply.text.strip())
+    return not (reply.cut or reply.called or has_words(reply.text))
 
 
 def _paid(reply: Reply) -> dict[str, Any]:

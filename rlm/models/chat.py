@@ -52,7 +52,11 @@ def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, T
 def _choice(value: object) -> Any:
     """The first choice: of several that a request asked for, one."""
     choices = get(value, "choices")
-    return next((one for one in choices if get(one, "index") in (0, None)), None) if isinstance(choices, list) else None
+    return (
+        next((one for one in choices if get(one, "index") in (0, None, "0")), None)
+        if isinstance(choices, list)
+        else None
+    )
 
 
 def _read_choice(value: object, heard: Heard, on_delta: Listener | None) -> None:

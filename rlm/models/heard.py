@@ -17,11 +17,23 @@ from rlm.models.said import Asked, Failed, find_error, one_line
 
 _NAME_CHARACTERS = 80
 """Of a reason or the name of a tool."""
-_CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "token_limit",
-        "context_window_exceeded", "context_length", "max_length", "incomplete")  # fmt: skip
+_CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "limit", "exceeded",
+        "truncated", "incomplete")  # fmt: skip
 _REFUSED = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "refused",
             "sensitive", "guardrail", "moderation", "blocked", "content_policy", "language")  # fmt: skip
-_BROKEN = ("error", "abort", "cancel", "insufficient_system_resource", "pause_turn", "failed", "malformed", "other")
+_BROKEN = (
+    "error",
+    "abort",
+    "cancel",
+    "insufficient_system_resource",
+    "pause_turn",
+    "failed",
+    "malformed",
+    "other",
+    "timeout",
+    "interrupt",
+    "repetition",
+)
 _CALLED = ("tool_call", "tool_use", "function_call")
 
 
@@ -40,6 +52,8 @@ class Heard:
     """The end came: a reason, or the mark of the end of a stream."""
     said: str = ""
     """What the endpoint says of the end."""
+    aside: set[str] = field(default_factory=set)
+    """Items of the output that are no part of the answer."""
     usage: Any = None
     tier: Any = None
 
@@ -90,7 +104,7 @@ class Heard:
         reply = Reply(
             text, read, written, model, dollars, details=details,
             thinking=join_surrogates("".join(self.thinking)), cut=_has(reason, _CUT),
-            called=self.called or ("unnamed" if _has(reason, _CALLED) and not text.strip() else ""),
+            called=self.called or ("unnamed" if _has(reason, _CALLED) else ""),
         )  # fmt: skip
         if refusal or _has(reason, _REFUSED):
             words = refusal or self.said or (one_line(text) if reason == "refusal" else "")

@@ -148,13 +148,18 @@ def check_whole(reply: Reply) -> Reply:
         said = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
     elif reply.called:
         said = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
-    elif not reply.text.strip():
+    elif not has_words(reply.text):
         said = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
     else:
         return reply
     error = LLMError(f"model {reply.model!r}: {said}")
     error.reply = reply
     raise error
+
+
+def has_words(text: str) -> bool:
+    """Whether a text has a character that is seen."""
+    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def read_details(

@@ -14,19 +14,30 @@ from rlm.models.said import Asked, Failed, one_line, read_error
 _THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
 
+_BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
+"""Calls that the maker makes itself; the answer follows."""
+
 
 def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
     """Take one event of a stream; unknown ones say nothing. Raises Failed for one that tells of a failure."""
     heard.check(value)
     kind = get(value, "type")
-    if kind == "response.output_text.delta":
+    if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":
+        heard.aside.add(str(get(value, "item", "id")))
+    elif kind == "response.output_text.delta" and str(get(value, "item_id")) in heard.aside:
+        heard.think(get(value, "delta"), on_delta)
+    elif kind == "response.output_text.delta":
         heard.write(get(value, "delta"), on_delta)
     elif kind in _THINKING:
         heard.think(get(value, "delta"), on_delta)
     elif kind == "response.refusal.delta" and isinstance(said := get(value, "delta"), str):
         heard.refusal.append(said)
+    elif kind == "response.refusal.done" and not heard.refusal:
+        heard.refusal += [said] if isinstance(said := get(value, "refusal"), str) else []
     elif kind in _ENDS:
         _read_response(get(value, "response"), heard, on_delta)
+        if not heard.ended and kind != "response.done":
+            _end(kind.removeprefix("response."), get(value, "response"), heard)
         heard.whole = True
 
 
@@ -74,12 +85,14 @@ def _read_response(response: object, heard: Heard, on_delta: Listener | None) ->
     output = get(response, "output")
     for item in output if isinstance(output, list) else []:
         kind = get(item, "type")
-        if kind == "message":
+        if kind == "message" and get(item, "phase") == "commentary" and len(_messages(response)) > 1:
+            thinking.append(read_parts(get(item, "content"))[0])
+        elif kind == "message":
             for into, said in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
                 into.append(said)
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
-        elif isinstance(kind, str) and kind.endswith("_call"):
+        elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and _messages(response)):
             heard.call(get(item, "name") or kind)
     if not heard.thinking:
         heard.think("".join(thinking), on_delta)
@@ -88,10 +101,21 @@ def _read_response(response: object, heard: Heard, on_delta: Listener | None) ->
     heard.refusal = heard.refusal or refusal
     if error := get(response, "error"):
         raise Failed(read_error(error))
-    status = get(response, "status")
+    if (status := get(response, "status")) is not None:
+        _end(status, response, heard)
+    if status == "completed" and any(get(item, "status") == "incomplete" for item in _messages(response)):
+        heard.end("incomplete")
+
+
+def _end(status: object, response: object, heard: Heard) -> None:
     if status == "completed":
         heard.end("completed")
     elif status == "incomplete":
         heard.end(get(response, "incomplete_details", "reason") or "incomplete")
-    elif status is not None:
+    else:
         heard.end(f"failed: {status}")
+
+
+def _messages(response: object) -> list[Any]:
+    output = get(response, "output")
+    return [item for item in output if get(item, "type") == "message"] if isinstance(output, list) else []

@@ -6,6 +6,8 @@ and its kin, the channels of gpt-oss. Rules, each with a case in the tests:
 - thinking ends at the next closing tag, whatever fences or answers it holds; without one all the rest is thinking;
 - a closing tag without an opening ends thinking too, since chat templates write the opening: what stands before it,
   up to thinking before that, is thinking;
+- models whose marks are words (Granite, Apriel) think up to the line that says that the response begins;
+- marks around all that is said, and tokens that end a turn, are no part of it;
 - tags in a fenced block, in inline code, in quotes, in a `FINAL(...)`, in the middle of a sentence, or in a reply that
   is Python as a whole are mentions, and stay. A fence that is never closed protects nothing that ends thinking.
 """
@@ -20,9 +22,14 @@ from itertools import islice
 from rlm.models.lm import Reply
 from rlm.models.syntax import compiles
 
-_WORD = r"(?:\w+:)?(?:ant)?(?:think|thinking|thoughts?|reasoning|reason)"
+_WORD = (
+    r"(?:\w+:|longcat_|inner_)?(?:ant)?(?:think|thinking|thoughts?|reasoning|reason|monologue|scratchpad|reflection"
+    r"|chain_of_thought)(?:_process)?"
+)
 _KINDS = {
-    "xml": (rf"<{_WORD}(?:\s[^<>\n]*)?(?<!/)>", rf"</{_WORD}\s*>"),
+    "xml": (rf"< ?{_WORD}(?:\s[^<>\n]*)?(?<!/)>", rf"< ?/ ?{_WORD}\s*>"),
+    "pipes": (r"<\|(?:think|thinking)\|>", r"<\|/(?:think|thinking)\|>|<\|end\|>\s*<\|begin\|>assistant<\|content\|>"),
+    "medgemma": (r"<unused94>thought\b", r"<unused95>"),
     "bracket": (r"\[(?:think|thinking|thought|reasoning)\]", r"\[/(?:think|thinking|thought|reasoning)\]"),
     "kimi": (r"◁think▷", r"◁/think▷"),
     "cohere": (r"<\|(?:start|begin)_(?:of_)?(?:thinking|thought)\|>", r"<\|end_(?:of_)?(?:thinking|thought)\|>"),
@@ -52,24 +59,45 @@ _LINE = 400
 
 # --- the channels of gpt-oss, with their special tokens and with those left out, as some servers send them ---
 _CHANNEL = re.compile(
-    r"(?:<\|(?:end|return|call)\|>\s*)?(?:<\|start\|>[\w.]*[^<\n]*)?"
+    r"(?:<\|(?:end|return|call)\|>\s*)?(?:<\|start\|>[\w.]*(?P<role>[^<\n]*))?"
     r"<\|channel\|>\s*(?P<name>analysis|commentary|final)\b(?P<to>[^<\n]*)(?:<\|constrain\|>[^<\n]*)?<\|message\|>"
 )
 _CHANNEL_OPEN = re.compile(r"(?:<\|start\|>[\w.]*[^<\n]*)?<\|channel\|>\s*(?:analysis|commentary)?\b[^<\n]*\Z")
 _CALL = re.compile(r"^[ \t]*(?:FINAL|SUBMIT)[ \t]*\(", re.MULTILINE)
-_ENDS = re.compile(r"(?<![ \t])(?:\n*<\|(?:end|return|call)\|>)+\s*\Z")
+_END = (
+    r"<\|(?:end|return|call|im_end|eot_id|eom_id|endoftext|end_of_text|END_OF_TURN_TOKEN|user|observation)\|>"
+    r"|<end_of_turn>|<eos>|</s>|<｜end▁of▁sentence｜>"
+)
+_ENDS = re.compile(rf"(?<![ \t])(?:\n*(?:{_END}))+\s*\Z")
+_BOX = re.compile(
+    r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution|start\|>assistant<\|message)\|>(?P<said>.*?)"
+    r"(?:<\|(?:END_RESPONSE|end_of_box|end_of_solution)\|>)?\s*",
+    re.DOTALL,
+)
+"""Marks around all that is said."""
+_PREFACE = re.compile(
+    r"\A\s*Thinking\.\.\.\n(?P<shown>.*?)^\.\.\.done thinking\.\s*"
+    r"|\A\s*Here(?:'s| is) my thought process:(?P<thought>.*?)(?:^[ \t]*Here(?:'s| is) my response:[ \t]*\n?|\Z)"
+    r"|\A(?P<steps>.*)^\[BEGIN FINAL RESPONSE\][ \t]*\n?",
+    re.DOTALL | re.MULTILINE,
+)
+"""Of the program `ollama run`, of Granite and of Apriel, whose marks are words."""
 _GLUED = re.compile(r"(?<![\w\"'`/-])assistant(?P<name>analysis|commentary|final)(?=[A-Z0-9`{\[*#<\n]|\Z)")
 _GLUED_BEHIND_SENTENCE = re.compile(r"(?<![A-Za-z_\"'`/-])assistant(?P<name>analysis|commentary|final)(?![_(=.])")
 _GLUED_START = re.compile(r"\s*analysis(?=[A-Z][\w']*[ ,]+[A-Za-z])")
 
 _BEGUN = re.compile(
-    rf"`?(?:{_TAG.pattern})|`?<\||`?(?:</?[\w:]*(?:\s[^<>\n]*)?|\[/?[a-z]*|◁/?[a-z]*)\Z"
-    r"|assistant(?:analysis|commentary|final)?|(?:assistan|assista|assist|assis|assi|ass|as|a)\Z",
+    rf"`?(?:{_TAG.pattern})|`?<[|｜]|`?(?:< ?/? ?[\w:]*(?:\s[^<>\n]*)?|\[/?[a-z]*|◁/?[a-z]*)\Z"
+    r"|<unused94>[a-z]*\Z|assistant(?:analysis|commentary|final)?|(?:assistan|assista|assist|assis|assi|ass|as|a)\Z",
     re.IGNORECASE,
 )
 _GLUED_BEGUN = re.compile(r"\s*a(?:n(?:a(?:l(?:y(?:s(?:i(?:s|\Z)|\Z)|\Z)|\Z)|\Z)|\Z)|\Z)")
 _HOLD = 80
 """Characters at the beginning of a reply that tell whether it is a channel whose tokens were left out."""
+_MARKS = (
+    "<|channel|>", "<|message|>", "assistantfinal", "[BEGIN FINAL RESPONSE]", "...done thinking.", "<|START_RESPONSE|>", "<|begin_of_box|>",
+    "<|begin_of_solution|>",
+)  # fmt: skip
 _MOST_WORK = 2_000_000
 """Characters that are looked at again as a reply streams."""
 
@@ -93,6 +121,9 @@ def split_thinking(text: str) -> tuple[str, str]:
     if not _may_think(text, text[:_HOLD]):
         return text, ""
     thought: list[str] = []
+    if (preface := _PREFACE.match(text)) is not None:
+        thought.append(preface["thought"] or preface["steps"] or preface["shown"] or "")
+        text = re.sub(r"\s*\[END FINAL RESPONSE\]\s*\Z", "", text[preface.end() :])
     channels = _split_channels(text)
     if channels is not None:
         text, first = channels
@@ -101,6 +132,8 @@ def split_thinking(text: str) -> tuple[str, str]:
         found = _scan(text)
         text = found.said
         thought += found.thought
+    if (box := _BOX.fullmatch(text)) is not None:
+        text = box["said"]
     return text, "\n\n".join(filter(None, (part.strip() for part in thought)))
 
 
@@ -132,7 +165,7 @@ class SaidText:
             self._is_tagged = True
         if not self._is_tagged:
             self._pass(self._text[: self._sure()])
-        elif "\n" in delta:
+        elif "\n" in delta and not _BOX.match(self._text):
             sure = self._text[: self._sure()]
             self._work += len(sure)
             if self._work < _MOST_WORK and not (self._is_open and not _may_think(self._text[line : len(sure)], "")):
@@ -140,7 +173,7 @@ class SaidText:
 
     def end(self) -> None:
         """The reply is complete."""
-        self._pass(split_thinking(self._text)[0] if self._is_tagged else self._text, sure=True)
+        self._pass(split_thinking(self._text)[0], sure=True)
 
     def _look(self, text: str) -> None:
         channels = _split_channels(text)
@@ -150,6 +183,8 @@ class SaidText:
             return
         found = _scan(text, whole=False, thought_before=self._thought)
         self._is_open = found.open_at is not None
+        if _BOX.match(found.said):
+            return
         self._pass(found.said, sure=bool(found.thought))
         if found.thought and found.open_at is None:
             self._thought, self._is_tagged = True, False
@@ -189,9 +224,10 @@ def _may_think(text: str, start: str) -> bool:
     """Whether a text, or a piece of it, needs a closer look; `start`: how the text begins."""
     return bool(
         _TAG.search(text)
-        or any(mark in text for mark in ("<|channel|>", "<|message|>", "assistantfinal"))
+        or any(mark in text for mark in _MARKS)
         or _ENDS.search(text)
         or _GLUED_START.match(start)
+        or _PREFACE.match(start)
     )
 
 
@@ -344,7 +380,7 @@ def _split_channels(text: str) -> tuple[str, str] | None:
     if not marks:
         if _CHANNEL_OPEN.match(text.lstrip()):
             return "", text
-        if "<|channel|>" not in text and (bare := _ENDS.sub("", text)) != text:
+        if "<|channel|>" not in text and (bare := _without_ends(text)) != text:
             return bare, ""
         marks = _glued_marks(text)
         if not marks:
@@ -352,12 +388,22 @@ def _split_channels(text: str) -> tuple[str, str] | None:
     parts = [("analysis", "", text[: marks[0].start()])]
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         part = text[mark.end() : following.start() if following else len(text)]
-        parts.append((mark["name"], mark.groupdict().get("to") or part.split("\n")[0], _ENDS.sub("", part)))
+        groups = mark.groupdict()
+        to = f"{groups.get('role') or ''}{groups.get('to') or ''}" or part.split("\n")[0]
+        parts.append((mark["name"], to, _without_ends(part)))
     said = [part for name, _, part in parts if name == "final"]
     if not said:  # commentary is for the user, unless it calls a tool
         said = [part for name, to, part in parts if name == "commentary" and "to=" not in to]
     thought = "\n\n".join(part.strip() for _, _, part in parts if part.strip() and part not in said)
     return "\n\n".join(said).lstrip("\n"), thought
+
+
+def _without_ends(text: str) -> str:
+    """The text without the tokens that end a turn, which some servers leave there."""
+    ends = _ENDS.search(text)
+    if ends is None or ("</s>" in ends[0] and (ends.start() == 0 or "<s>" in text)):
+        return text
+    return text[: ends.start()]
 
 
 def _glued_marks(text: str) -> list[re.Match[str]]:

@@ -1,25 +1,78 @@
 """Tell whether an answer that was written as text is code: `FINAL(context[at:at + 500])`. Pure.
 
-It is where it parses as Python and uses the namespace of the cells. `FINAL(os.path.join)` and `FINAL(count)` are words,
-as long as no cell made such a variable.
+It is where it parses as Python and uses the namespace of the cells, or a name to which the model has assigned, also
+in code that was not heard or failed; and where it can be nothing else: an f-string, a slice, a sum of strings.
+`FINAL(os.path.join)` and `FINAL(count)` are words, as long as no code made such a variable. Code that does not parse,
+and a template whose fields are variables, as `FINAL(It is {count})`, are no answer either.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable
 
 from rlm.prompts.finals import TextFinal
 from rlm.runners.syntax import parse
 
 _CALLED = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
+_ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
 _HELD = frozenset(("context", "answer"))
+_ASSIGNED = re.compile(
+    r"^[ \t]*(?:>>>[ \t]*)?(?:([A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*(?:[-+*/|&%]?=(?!=))"
+    r"|(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)\()",
+    re.MULTILINE,
+)
+_BROKEN = re.compile(
+    r"""[\s`]*(?:\w+\s*=\s*)?(?P<calls>(?:[A-Za-z_][\w.]*\((?:[rbf]?(?:'[^'\n]*'|"[^"\n]*"),\s*)?)*)"""
+    r"(?P<name>[A-Za-z_]\w*)(?:\[|\.[a-z_]+\(|(?P<alone>\s*(?:[,)]|\Z)))"
+)
+_STRING = re.compile(r"""'[^'\n]*'|"[^"\n]*"|\b(?:for|in|if|else|and|or|not|is|lambda|return|while|import|from)\b""")
+_PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
+_FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_][^{}\n]*)\}(?!\})")
 
 
 def may_be_code(final: TextFinal) -> bool:
-    """Whether it is Python that uses names, so that what names there are decides."""
-    return bool(final.call) and bool(_loaded(final.call)) and not (final.is_name and _is_simple(final.call))
+    """Whether it is Python that uses names, so that what names there are decides; or nothing but code."""
+    if not final.call or (final.is_name and _is_simple(final.call)):
+        return False
+    return bool(_loaded(final.call)) or _is_computed(parse(final.call))
+
+
+def assigned_names(texts: Iterable[str]) -> set[str]:
+    """Names to which lines of these texts assign, whether or not they were run."""
+    found = (match[1] or match[2] for text in texts for match in _ASSIGNED.finditer(text))
+    return {name.strip() for names in found for name in names.split(",")}
+
+
+def may_be_broken(final: TextFinal) -> bool:
+    """Whether it has what `is_broken` looks for, so that what names there are decides."""
+    return not final.is_name and (
+        (not final.call and _BROKEN.match(final.text) is not None) or _FIELD.search(final.text) is not None
+    )
+
+
+def is_broken(final: TextFinal, variables: Collection[str]) -> bool:
+    """Whether it begins as code over variables and is no Python, or is a template with fields that are variables."""
+    known = {*variables, "context"}
+    begun = None if final.call else _BROKEN.match(final.text)
+    begins = begun and begun["name"] in known and (begun["calls"] or begun["alone"] is None)
+    if begins and not _PROSE.search(_STRING.sub("", final.text)):
+        return True
+    return any(_is_over(match[1], known) for match in _FIELD.finditer(final.text))
+
+
+def _is_over(field: str, known: Collection[str]) -> bool:
+    """Whether the field of a template is an expression over known names."""
+    try:
+        tree = parse(f'f"""{{{field}}}"""')
+    except SyntaxError:
+        return False
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if any(isinstance(node, ast.Tuple) for node in ast.walk(tree)):
+        return False
+    return bool(names & set(known)) and names <= {*known, *dir(builtins)}
 
 
 def is_code(final: TextFinal, variables: Collection[str]) -> bool:
@@ -28,7 +81,7 @@ def is_code(final: TextFinal, variables: Collection[str]) -> bool:
     known = {*variables, *_HELD}
     loaded = _loaded(final.call)
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    if any(isinstance(node, ast.JoinedStr) for node in ast.walk(tree)) or called & _CALLED:
+    if _is_computed(tree) or called & _CALLED:
         return True
     if not loaded & known:
         return False
@@ -41,6 +94,21 @@ def is_code(final: TextFinal, variables: Collection[str]) -> bool:
         }
         for node in inside
     )  # fmt: skip
+
+
+def _is_computed(tree: ast.Module) -> bool:
+    """Whether it can only be meant to be run: words have no f-strings, no slices, no sums and no methods of strings."""
+    for node in (node for part in _arguments(tree) for node in ast.walk(part)):
+        match node:
+            case ast.JoinedStr() | ast.Slice() | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()))):
+                return True
+            case ast.BinOp(left=ast.Constant(value=str()), op=ast.Add() | ast.Mod() | ast.Mult()):
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name in _ANSWERS:
+                return True
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(), *_]) if hasattr(builtins, name):
+                return True
+    return False
 
 
 def _arguments(tree: ast.Module) -> list[ast.expr]:

@@ -30,6 +30,8 @@ _WORDS = (
 )  # fmt: skip
 _SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
 _ITEM = re.compile(r"(?<!\S)(\d{1,3}|[A-Za-z]|[ivxIVX]{2,4})\)", re.ASCII)
+_ALONE = re.compile(r"\\[()]|\[[^\[\]()\n,]{1,40},[^\[\]()\n,]{1,40}\)")
+_SPACED = re.compile(r"[\w\])][ \t]+\(")
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
 _PARAGRAPH_END = re.compile(r"[)][*_`.\s]*?(?=\n[ \t]*\n|\Z)")
 _BEHIND = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
@@ -74,7 +76,7 @@ def read_finals(prose: str, tries: int = FINALS_TRIED) -> Iterator[tuple[TextFin
             yield TextFinal(_parse_submit(inside), False, call=call), end + 1
             continue
         is_name = name == "FINAL_VAR"
-        answer, claims = split_claims(inside)
+        answer, claims = split_claims(re.sub(r"\A(?:final_)?answer[ \t]*=[ \t]*(?!=)", "", inside) if call else inside)
         yield TextFinal(answer.strip("\"'`") if is_name else _unquote(answer), is_name, claims, call), end + 1
 
 
@@ -84,7 +86,8 @@ def _end_of_argument(text: str, start: int) -> int | None:
         end = start + closing.start()
         call = _call(text[start:end])
         if call is not None:
-            if not _is_words(call) or end not in _items(text, start):
+            inside = text[start:end]
+            if not _is_words(call, inside) or (end not in _items(text, start) and "\n" not in inside.strip()):
                 return end
             break
     if len(text) > start + _MOST_CHARACTERS:
@@ -116,23 +119,26 @@ def _balance(text: str, start: int, smileys: set[int], items: set[int]) -> int |
 
 
 def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> int:
-    """`end`, or the parenthesis at the end of its paragraph, if text goes on behind `end` and closes one more."""
+    """`end`, or the parenthesis at the end of its line, else of its paragraph, if text goes on and closes one more."""
     behind = text[end + 1 :]
     if _BEHIND.match(behind):
         return end
     paragraph = re.split(r"\n[ \t]*\n", behind, maxsplit=1)[0]
     if (following := FINAL.search(paragraph)) is not None:
         paragraph = paragraph[: following.start()]
-    last = _balance(text[: end + 1 + len(paragraph)], end + 1, smileys, items)
-    found = end
-    while last is not None:
-        found = last
-        last = _balance(text[: end + 1 + len(paragraph)], found + 1, smileys, items)
-    return found if re.fullmatch(r"[)][*_`.\s]*", text[found : end + 1 + len(paragraph)]) else end
+    for part in (paragraph.partition("\n")[0], paragraph):
+        own = text[: end + 1 + len(part)]
+        found, last = end, _balance(own, end + 1, smileys, items)
+        while last is not None:
+            found, last = last, _balance(own, last + 1, smileys, items)
+        if found > end and re.fullmatch(r"[)][*_`.\s]*", own[found:]):
+            return found
+    return end
 
 
 def _items(text: str, start: int) -> set[int]:
-    """The parentheses of list items: at least two whose numbers or letters follow each other."""
+    """The parentheses that have no partner: of list items, at least two whose numbers or letters follow each other, of
+    half-open intervals, and behind a backslash."""
     following = FINAL.search(text, start)
     own = text[start : following.start() if following else len(text)]
     found = [(match[1].lower(), start + match.end() - 1) for match in _ITEM.finditer(own)]
@@ -140,7 +146,8 @@ def _items(text: str, start: int) -> set[int]:
     romans = {mark for mark in marks if set(mark) <= set("ivx")}
     if all(len(mark) == 1 for mark in romans):
         romans = set()
-    return {at for mark, at in found if mark in romans or marks & _neighbours(mark)}
+    alone = {start + match.end() - 1 for match in _ALONE.finditer(own)}
+    return alone | {at for mark, at in found if mark in romans or marks & _neighbours(mark)}
 
 
 def _neighbours(mark: str) -> set[str]:
@@ -165,11 +172,12 @@ def _call(inside: str) -> ast.Call | None:
     return call if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "f" else None
 
 
-def _is_words(call: ast.Call) -> bool:
-    """Whether it is Python by accident: a number, a word, words with operators between them."""
+def _is_words(call: ast.Call, inside: str) -> bool:
+    """Whether it is Python by accident: a number, a word, words with operators between them, or words (in brackets)."""
     strings = any(isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) for node in ast.walk(call))
     nodes = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
-    return not strings and not call.keywords and not any(isinstance(node, ast.Call) for node in nodes) and all(
+    calls = sum(isinstance(node, ast.Call) for node in nodes)
+    return not strings and not call.keywords and calls <= len(_SPACED.findall(inside)) and all(
         isinstance(node, _WORDS) for node in nodes
     )  # fmt: skip
 
@@ -188,10 +196,12 @@ def _parse_submit(inside: str) -> str:
 
 def _unquote(text: str) -> str:
     """The value of a string literal; other text as it is."""
+    if len(text) > 1 and text[0] == "“" and text[-1] == "”" and not re.search("[“”]", text[1:-1]):
+        return text[1:-1]
     if re.match(r"[rRbBuU]{0,2}[\"']|\(", text):
         try:
             with hide_syntax_warnings():
-                value = ast.literal_eval(text)
+                value = ast.literal_eval(f"({text}\n)")
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return text
         if isinstance(value, str):

@@ -10,7 +10,8 @@ _TURN = re.compile(
 )
 _BEHIND_CODE = re.compile(
     r"[ \t#*_>\[]*(?:(?:(?:repl|execution|code|console|expected|program|python) )?output(?: \(block \d+\))?[*_\]]*:"
-    r"|stdout:|observation:"
+    r"|(?:output|stdout)[*_#]*[ \t]*$|results?[*_]*:[*_]*[ \t]*$|stdout:|observation:|Out\[\d+\]:|<output>"
+    r"|(?:`{3,}|~{3,})[ \t]*(?:output|stdout)\b"
     r"|(?:user|human|assistant|system)[*_]*:)",
     re.IGNORECASE,
 )

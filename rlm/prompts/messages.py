@@ -40,6 +40,11 @@ NO_STATEMENT = "Nothing was run: this block holds comments only, or is empty. Wr
 CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"
 CUT_NOT_RUN = "Not run: your reply was cut off inside this block. Send it again, shorter or in parts.\n"
 
+NOT_RUN = (
+    'FINAL(...) outside a block is words and is not run. Put code, or f"..." with the names of variables in it, into '
+    "a ```repl block; or write the answer itself."
+)
+
 CUT = (
     "Your reply was cut off by the limit of tokens; what was to follow is lost. Say less at once: shorter code, and no "
     "long thoughts before it."

@@ -31,6 +31,9 @@ from rlm.runners.syntax import compiles
 _CODE = re.compile(r"[=(\[]")
 """Characters that a sentence fenced as code by mistake hardly has."""
 
+_UNSEEN = "\ufeff\u200b\u00a0"
+"""Characters before a reply that hide a fence or an answer at the start of its first line."""
+
 _OPENINGS_TRIED = 50
 """Lines that may open code without a fence, and do not: each costs a parse of what follows."""
 
@@ -65,6 +68,7 @@ class ParsedReply:
 def parse_reply(text: str) -> ParsedReply:
     """The code blocks of a reply and, where it has none, its textual final answer."""
     lines = text.replace("\r\n", "\n").split("\n")
+    lines[0] = lines[0].lstrip(_UNSEEN)
     blocks: list[CodeBlock] = []
     others: list[Fence] = []
     prose: list[str] = []

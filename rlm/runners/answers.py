@@ -12,6 +12,7 @@ answers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping, MutableMapping
 from numbers import Number
 from typing import Any, NoReturn
@@ -23,8 +24,14 @@ from rlm.runners.claims import Claim, read_claims
 MOST_BYTES = 63 << 20
 """Of an answer as UTF-8. It crosses the channel of a worker in one message, beside what its cell printed."""
 
-_PLACEHOLDERS = frozenset(("...", "answer", "context", "value", "variable_name", "your answer", "your own words"))
+_PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
 """What a model copies from the instructions where its answer belongs."""
+_PLACEHOLDER = re.compile(
+    r"(?:insert |put |write |type )?(?:(?:the|your|my) )?(?:final |actual |own |computed )*"
+    r"(?:answer|(?<=your )(?:text|value|response)|(?<=final )(?:text|value|response)|result)"
+    r"(?: (?:goes )?here| in words| (?:string|text|value|variable))?"
+)
+"""The kin of these, in lower case, without marks around it and with a space for each underscore."""
 
 
 class FinalAnswer(BaseException):
@@ -124,7 +131,7 @@ class Answers:
                 raise AnswerRefused("`answer` holds no content yet: write FINAL(value) with the value that you found")
             value = content
         try:
-            why = _why_no_answer(value) or _why_items_no_answer(value)
+            why = _why_no_answer(value) or _why_items_no_answer(value, self.slot)
             text = "" if why else str(value)
         except Exception as exc:  # model-made and lazy objects alike: any fault here is the model's to repair
             raise AnswerRefused(
@@ -159,7 +166,10 @@ def check_text(text: str) -> None:
 def check_written_answer(text: str) -> None:
     """`check_text` for `FINAL(text)` in a reply, which refuses placeholders too."""
     check_text(text)
-    if text.strip().lower() in _PLACEHOLDERS:
+    plain = text.strip().lower()
+    if plain in _PLACEHOLDERS or _PLACEHOLDER.fullmatch(
+        " ".join(plain.strip("<>[]{}()`*\"'. ").replace("_", " ").split())
+    ):
         raise AnswerRefused(
             f"FINAL({text.strip()}) holds no answer: write the answer itself between the parentheses, or "
             "FINAL_VAR(variable_name) for the value of a variable"
@@ -200,7 +210,7 @@ def _repr(value: object) -> str:
         return ""
 
 
-def _why_items_no_answer(value: object) -> str:
+def _why_items_no_answer(value: object, slot: object) -> str:
     """`_why_no_text` of the items of a list, tuple, set or dict; checks one item of each type."""
     if isinstance(value, dict):
         items: Any = value.values()
@@ -208,6 +218,8 @@ def _why_items_no_answer(value: object) -> str:
         items = value
     else:
         return ""
+    if any(item is slot for item in items):
+        return "`answer` itself is no answer: write FINAL(value) with the value that you found"
     kinds = {type(item): item for item in items}
     lazy = {kind for kind, item in kinds.items() if protocol.passes_for_str(item) and not isinstance(item, str)}
     for item in (item for item in items if lazy and type(item) in lazy):

@@ -89,7 +89,26 @@ def test_what_is_no_answer_is_an_error_in_the_cell(reply: Any, words: str, tmp_p
     assert (again.answer, again.usage.input_tokens, again.cost) == (done.answer, 20, done.cost)
 
 
-@pytest.mark.parametrize("empty", [said(""), said(" \n"), said("", thinking="hm")])
+@pytest.mark.parametrize(
+    "reply",
+    [None, "FINAL(1)", Reply(None, 1, 1, "m"), Reply(b"x", 1, 1, "m"), Reply("x", 1, 1, None)],  # type: ignore[arg-type]
+)
+def test_what_a_model_returns_that_is_no_reply_is_an_error(reply: Any) -> None:
+    with pytest.raises(LLMError, match="not a Reply"):
+        run(Returning(reply))
+
+
+class Returning:
+    """Returns the same, whatever it is."""
+
+    def __init__(self, reply: Any) -> None:
+        self._reply = reply
+
+    def complete(self, messages: Any, **options: Any) -> Any:
+        return self._reply
+
+
+@pytest.mark.parametrize("empty", [said(""), said(" \n"), said("\ufeff\u200b \0"), said("", thinking="hm")])
 def test_an_empty_answer_is_asked_for_once_more(empty: Reply) -> None:
     cell = code("FINAL(llm_query('x'))")
     assert run(Ending(cell), sub := Ending(empty, "yes")).answer == "yes"
@@ -163,6 +182,9 @@ def test_the_model_is_told_how_its_reply_ended(first: Reply, words: str, not_wor
         ("FINAL(The list:\n1) one\n2) tw", "done"),
         ("FINAL(two things: a) disk and b) ne", "done"),
         ("FINAL(Paris is the ca", "done"),
+        ("FINAL(The items are (a)\nand (b)", "done"),
+        ("FINAL（第一（甲）\n第二（乙）", "done"),
+        ("FINAL(see (a)\nand (b))", "see (a)\nand (b)"),
     ],
 )
 def test_an_answer_that_may_be_half_is_none(text: str, answer: str) -> None:

@@ -170,6 +170,62 @@ def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "reply",
+    [
+        "I count.\n\nfour = len(context)\n\nFINAL(four)",
+        "<execute>\nfour = len(context)\nFINAL(str(four))\n</execute>",
+        "'''repl\nfour, five = 4, 5\nFINAL(four)\n'''",
+        "four = len(context\nFINAL(four)",
+        "```javascript\nfour = 4\n```\nFINAL(f'{four}')",
+        "FINAL(rows[:4])",
+        "FINAL(', '.join(rows))",
+        "FINAL(context[10:20)",
+        "FINAL(re.search(r'(t', context)",
+        "FINAL(at = context.find('t')\nprint(at))",
+        "FINAL(`context[:4]`)",
+        "FINAL(There are {kept} items)",
+        "FINAL('There are {kept:,} items')",
+        "FINAL([answer])",
+        "FINAL(your_answer)",
+        "FINAL(<your final answer>)",
+        "FINAL([answer here])",
+        "FINAL(result)",
+    ],
+)
+def test_code_that_was_not_run_is_no_answer(reply: str) -> None:
+    lm = ScriptedLM([repl("kept = 4"), reply, "FINAL(done)"])
+    assert RLM(lm=lm, runner="local").completion("q", "text").answer == "done"
+
+
+def test_a_name_that_failing_code_assigns_is_no_answer() -> None:
+    lm = ScriptedLM([repl("four = 1 / 0"), "FINAL(four)", "FINAL(done)"])
+    assert RLM(lm=lm, runner="local").completion("q", "text").answer == "done"
+
+
+@pytest.mark.parametrize(
+    ("final", "answer"),
+    [
+        ("f'{1 + 3}'", "4"),
+        ("'a' + 'b'", "ab"),
+        ("'%d items' % 4", "4 items"),
+        ("', '.join(['a', 'b'])", "a, b"),
+        ("str(4)", "4"),
+        ("FINAL(4)", "4"),
+        ("The set is {x, y}", "The set is {x, y}"),
+        ("\\frac{kept}{2}", "\\frac{kept}{2}"),
+        ("It is {unknown}", "It is {unknown}"),
+        ('{"kept": 4}', '{"kept": 4}'),
+        ("context[0:5] is where the name stands", "context[0:5] is where the name stands"),
+        ("\"context.find('x')\"", "context.find('x')"),
+        ("the resulting text", "the resulting text"),
+    ],
+)
+def test_an_answer_that_can_only_be_code_is_run_and_other_braces_are_words(final: str, answer: str) -> None:
+    lm = ScriptedLM([repl("kept = 4"), f"FINAL({final})"])
+    assert RLM(lm=lm, runner="local").completion("q", "text").answer == answer
+
+
+@pytest.mark.parametrize(
     "answer", ["os.path.join", "print(x) prints x", "len", "five", "four or more", "f(x)", "four score", "a[0]"]
 )
 def test_words_that_look_like_code_are_an_answer(answer: str) -> None:

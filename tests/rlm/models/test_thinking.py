@@ -67,10 +67,47 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "harmony, tokens left out, cut": ("analysisWe say 41", "", "analysisWe say 41"),
     "harmony, the beginning left out": ("We say it.assistantfinalParis", "Paris", "We say it."),
     "harmony behind tags": ('<think>a</think>assistantfinal{"y": 2}', '{"y": 2}', "<think>a</think>"),
+    "harmony, a call of a tool named by the role": (
+        "<|channel|>analysis<|message|>a<|end|>"
+        "<|start|>assistant to=python<|channel|>commentary<|message|>FINAL(1)<|call|>",
+        "", "a\n\nFINAL(1)",
+    ),
+    "longcat": ("<longcat_think>\nFINAL(41)\n</longcat_think>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "longcat, cut": ("<longcat_think>\nFINAL(41)\n", "", "FINAL(41)"),
+    "medgemma": ("<unused94>thought\nFINAL(41)\n<unused95>FINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "pipes": ("<|think|>\nFINAL(41)\n<|/think|>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "solar": ("<|think|>\nFINAL(41)\n<|end|><|begin|>assistant<|content|>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "a process": ("<thought_process>\nFINAL(41)\n</thought_process>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "a monologue": ("<inner_monologue>\nFINAL(41)\n</inner_monologue>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "a scratchpad": ("<scratchpad>\nFINAL(41)\n</scratchpad>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "spaces in a tag": ("< think >\nFINAL(41)\n</ think>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "granite": (
+        "Here is my thought process:\nFINAL(41)\nHere is my response:\nFINAL(42)", "FINAL(42)", "FINAL(41)",
+    ),
+    "granite, cut": ("Here's my thought process:\nFINAL(41)\n", "", "FINAL(41)"),
+    "apriel": (
+        "FINAL(41)\n[BEGIN FINAL RESPONSE]\nFINAL(42)\n[END FINAL RESPONSE]", "FINAL(42)", "FINAL(41)",
+    ),
+    "ollama run": ("Thinking...\nFINAL(41)\n...done thinking.\n\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
+    "harmony, a message without a channel": ("<|start|>assistant<|message|>FINAL(42)<|return|>", "FINAL(42)", ""),
+    "cohere, its response": (
+        "<|START_THINKING|>41<|END_THINKING|><|START_RESPONSE|>FINAL(42)<|END_RESPONSE|>", "FINAL(42)", "41",
+    ),
+    "a box": ("<think>41</think>\n<|begin_of_box|>42<|end_of_box|>", "42", "41"),
     "a token at the end": ("42<|return|>", "42", ""),
+    "another token at the end": ("```repl\nx\n```<|im_end|>", "```repl\nx\n```", ""),
+    "a token of deepseek": ("42<｜end▁of▁sentence｜>", "42", ""),
+    "an old token": ("42</s>", "42", ""),
+    "nothing but a token": ("<|im_end|>\n", "", ""),
 }  # fmt: skip
 
 SPOKEN_OF = [
+    "<s>struck</s>",
+    "</s>",
+    "The token is </s>",
+    "<no_think>\nFINAL(42)",
+    "It says: Here is my thought process:\nFINAL(42)",
+    "The log has [BEGIN FINAL RESPONSE] in it.",
     "Use `<think>draft</think>` as the tag.",
     "The <think> tag opens and </think> closes it.",
     "A thought ends with </think> in this format.",
@@ -116,7 +153,17 @@ def stream(text: str, size: int) -> str:
     return "".join(heard)
 
 
-UNSEEN = ("the template", "the same", "nothing behind", "nested", "opened by", "the beginning left out")
+UNSEEN = (
+    "the template",
+    "the same",
+    "nothing behind",
+    "nested",
+    "opened by",
+    "the beginning left out",
+    "granite",
+    "apriel",
+    "ollama run",
+)
 """Cases whose beginning looks like what is said until the end of thinking comes."""
 
 

@@ -25,6 +25,19 @@ CASES: dict[str, str | None] = {
     "FINAL(-0.5) (see above)": "-0.5",
     "FINAL(1, 2, 3)": "1, 2, 3",
     "FINAL(FINAL(42))": "FINAL(42)",
+    "FINAL('a '\n 'b')": "a b",
+    "FINAL(answer='a) b')": "a) b",
+    "FINAL(answer == 42)": "answer == 42",
+    "FINAL(“a) b”)": "a) b",
+    # --- Python by accident ---
+    "FINAL(\n- a (x)\n- b) y\n- c\n)": "- a (x)\n- b) y\n- c",
+    "FINAL(Paris (France)\n)": "Paris (France)",
+    # --- parentheses without a partner ---
+    "FINAL(Intervals:\n[0, 1)\n[2, 3)\n)": "Intervals:\n[0, 1)\n[2, 3)",
+    "FINAL(It is in [0, 1))\nSee (a).": "It is in [0, 1)",
+    "FINAL(The pattern is \\) or \\()": "The pattern is \\) or \\(",
+    "FINAL(see option b) of it)\nThis is (as I think) so.": "see option b) of it",
+    "FINAL(see option b) of it\nand of c)": "see option b) of it\nand of c",
     # --- items of lists ---
     "FINAL(The list:\n1) one\n2) two\n3) three)": "The list:\n1) one\n2) two\n3) three",
     "FINAL(The list:\n\n1) one\n\n2) two)\n\nThanks (really)": "The list:\n\n1) one\n\n2) two",

@@ -259,3 +259,24 @@ def test_what_did_not_count_is_told(reply: str, fault: str) -> None:
 def test_a_reply_is_cut_where_it_invents_a_turn() -> None:
     assert parse_reply("```repl\na\n```\n\nTurn 2/4: x").said == "```repl\na\n```\n"
     assert parse_reply("a\r\nb").said == "a\nb"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["**Output**\n9", "### Output\n9", "Result:\n9", "Out[1]: 9", "<output>\n9\n</output>", "```output\n9\n```"],
+)
+def test_an_invented_output_ends_the_reply(shown: str) -> None:
+    parsed = parse_reply(f"```repl\nprint(n)\n```\n{shown}\n```repl\nFINAL(9)\n```\n")
+    assert [block.code for block in parsed.blocks] == ["print(n)"]
+
+
+def test_words_behind_code_are_no_output() -> None:
+    for words in ("Result: as above", "The output follows.", "Output it.", "```json\n{}\n```"):
+        assert len(parse_reply(f"```repl\nprint(n)\n```\n{words}\n```repl\nFINAL(9)\n```\n").blocks) == 2
+
+
+@pytest.mark.parametrize("unseen", ["\ufeff", "\u200b", "\u00a0"])
+def test_characters_that_are_not_seen_hide_nothing(unseen: str) -> None:
+    final = parse_reply(f"{unseen}FINAL(42)").final
+    assert final
+    assert final.text == "42"

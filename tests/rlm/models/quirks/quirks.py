@@ -332,6 +332,12 @@ both(
     finish="function_call",
     function_call={"name": "python", "arguments": "{}"},
 )
+both("tool calls by the reason alone, behind words", "kin of verifiers#1768", Out(called="unnamed"), content="hello", finish="tool_calls")
+for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded"):
+    both(f"the reason `{_name}`", "kin of verifiers#1768", Out(cut=True), content="hello", finish=_name)
+for _name in ("timeout", "interrupted", "repetition"):
+    both(f"the reason `{_name}`", "kin", fails(f"broke off ({_name})", again=True), content="hello", finish=_name)
+chat("an index that is a text", "kin", Out(), streamed=events(choice("stop", index="0", delta={"content": "hello"})))
 both("an empty list of tool calls", "vllm: tool_calls []", Out(), content="hello", tool_calls=[])
 chat("no reason, but [DONE] (Ollama)", "ollama/ollama#4357", Out(), streamed=events(HEL, LO))
 chat("empty texts as reasons, and [DONE]", "ollama/ollama#4357", Out(), streamed=events(delta("", content="hel"), delta("", content="lo")))
@@ -744,6 +750,48 @@ responses(
     fails("fell over", again=True),
     response(status="failed", error={"code": "server_error", "message": "fell over"}),
 )
+responses(
+    "a message that is `incomplete` in a response that is `completed`",
+    "OpenAI: status of items",
+    Out(cut=True),
+    response({**item(part("hello")), "status": "incomplete"}),
+)
+responses(
+    "a search by the maker before the text",
+    "OpenAI: web_search_call",
+    Out(),
+    response({"type": "web_search_call", "status": "completed"}, item(part("hello"))),
+)
+responses(
+    "commentary before the answer",
+    "OpenAI: phase of messages",
+    Out(thinking="I look."),
+    response({**item(part("I look.")), "id": "c", "phase": "commentary"}, {**item(part("hello")), "phase": "final_answer"}),
+    {"type": "response.output_item.added", "item": {"type": "message", "id": "c", "phase": "commentary"}},
+    {"type": "response.output_text.delta", "delta": "I look.", "item_id": "c"},
+    text_delta("hello"),
+)
+ROWS.append(
+    Row(
+        "a refusal that comes in one piece, behind text",
+        "OpenAI: response.refusal.done",
+        fails("I cannot", ReplyRefused, reason="refusal"),
+        events(text_delta("hello"), {"type": "response.refusal.done", "refusal": "I cannot"}, end(response()), done=False, named=True),
+        None,
+        "responses",
+    )
+)
+for _kind in ("failed", "cancelled"):
+    ROWS.append(
+        Row(
+            f"`response.{_kind}` without a response",
+            "kin of openai: server_error",
+            fails(f"broke off (failed: {_kind})", again=True),
+            events(text_delta("hello"), {"type": f"response.{_kind}"}, done=False, named=True),
+            None,
+            "responses",
+        )
+    )
 responses("`failed` without a reason", "kin", fails("broke off", again=True), response(status="failed"))
 responses("output of null", "kin", Out(""), {**response(), "output": [None, {"type": "message", "content": None}]})
 ROWS.append(
