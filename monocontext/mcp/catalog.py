@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
@@ -68,10 +69,13 @@ class Served:
             yield MEMORY
 
     def only_name(self) -> str:
-        """The name of the one text, for a call without a name. Raises `ToolRefusal` where there are several."""
-        names = [*self.contexts, *([MEMORY] if self.memory is not None and not self.contexts else [])]
+        """The name of the one text, for a call without a name (cost of the first two `names`).
+
+        Raises `ToolRefusal` where there are several, or none.
+        """
+        names = list(islice(self.names(), 2))
         if len(names) != 1:
-            raise ToolRefusal("name a context: context_list lists them")
+            raise ToolRefusal("name a context: context_list lists them" if names else "no context is served here")
         return names[0]
 
     def context(self, name: str, *, fresh: bool = False) -> Monocontext:

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from monocontext.mcp.outputs import Listed, Match, Matches, Range, Reply, Slice
+
 if TYPE_CHECKING:
     from monocontext.memory.entry import Ranked
     from monocontext.text.monocontext import Monocontext
@@ -30,72 +32,81 @@ NOT_A_PATTERN = (re.error, OverflowError, RecursionError)
 """Raised by `re` for an invalid expression."""
 
 
-def slice_reply(text: Monocontext, start: int, stop: int) -> str:
+def slice_reply(text: Monocontext, start: int, stop: int) -> Reply[Slice]:
     """`text[start:stop]`, and where that is too long one line more that states the range it is cut at."""
     size = len(text)
     if start >= stop:
-        return f"[nothing there: characters {start} to {stop} of {size}]"
+        none = f"[nothing there: characters {start} to {stop} of {size}]"
+        return Reply(none, Slice("", start, start, size, None))
     room = MAX_REPLY_BYTES - _NOTE_BYTES
     piece = str(text[start : min(stop, start + room)])
     part = piece.encode()[:room].decode(errors="ignore")
     end = start + len(part)
     if end >= stop:
-        return part
-    return f"{part}\n[cut: characters {start} to {end} of {size}; next range: start={end} stop={stop}]"
+        return Reply(part, Slice(part, start, end, size, None))
+    note = f"[cut: characters {start} to {end} of {size}; next range: start={end} stop={stop}]"
+    return Reply(f"{part}\n{note}", Slice(part, start, end, size, Range(end, stop)))
 
 
 def fit_error(message: str) -> str:
     """A message on one line. What it quotes may be as long as the caller likes, so the middle of a long one goes."""
-    line = " ".join(message.split())
+    line = " ".join(message.split()).encode(errors="backslashreplace").decode()
     if len(line) <= _ERROR_CHARACTERS:
         return line
     half = _ERROR_CHARACTERS // 2
     return f"{line[:half]}[... {len(line) - 2 * half:,} characters ...]{line[-half:]}"
 
 
-def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> str:
+def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[Listed]:
     """Rows, one a line. What the last one begins with, up to two spaces, is what `after` takes to go on."""
     lines: list[str] = []
+    names: list[str] = []
     left = MAX_REPLY_BYTES - _NOTE_BYTES
     for row in rows:
         left -= len(row.encode()) + 1
         if lines and (left < 0 or len(lines) == most):
-            return "\n".join(lines) + f"\n[cut after {len(lines)}; next range: after={lines[-1].split('  ', 1)[0]}]"
+            note = f"[cut after {len(lines)}; next range: after={names[-1]}]"
+            return Reply("\n".join([*lines, note]), Listed(names, names[-1]))
         lines.append(row.encode()[: MAX_REPLY_BYTES - _NOTE_BYTES].decode(errors="ignore"))
-    return "\n".join(lines) or nothing
+        names.append(lines[-1].split("  ", 1)[0])
+    return Reply("\n".join(lines) or nothing, Listed(names, None))
 
 
-def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> str:
-    """Matching lines, as `character:line number:line`, and how far the search came; see `search_replies`."""
+def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Matches]:
+    """Matching lines, and how far the search came; see `search_replies`."""
     return deque(search_replies(text, pattern, **arguments), maxlen=1).pop()
 
 
-def passages_reply(found: Passages) -> str:
+def passages_reply(found: Passages) -> Reply[Matches]:
     """Passages, each after a line that says where it stands; those that do not fit are left out by name."""
     rows = [
-        f"[{f'{one.document}, ' if one.document else ''}line {one.line}, characters {one.start} to {one.stop}]\n"
+        f"[{'line ' if one.document is None else ''}{one.place}, characters {one.start} to {one.stop}]\n"
         f"{one.text.rstrip()}"
         for one in found
     ]
-    return _fit_passages(rows, f"[{found.note}]" if found.note else f"[passages: {len(found)}; none scores more]")
+    hits = [Match(one.document, one.document_line or one.line, one.start, one.text) for one in found]
+    return _fit_passages(rows, hits, found.note or f"passages: {len(found)}; none scores more")
 
 
-def ranked_reply(found: list[Ranked]) -> str:
+def ranked_reply(found: list[Ranked]) -> Reply[Matches]:
     """The same of the entries of a memory."""
     rows = [f"[key {one.key!r}, line {one.line_number}]\n{one.text.rstrip()}" for one in found]
-    return _fit_passages(rows, f"[keys: {len(found)}; none scores more]")
+    hits = [Match(one.key, one.line_number, None, one.text) for one in found]
+    return _fit_passages(rows, hits, f"keys: {len(found)}; none scores more")
 
 
-def _fit_passages(given: list[str], note: str) -> str:
+def _fit_passages(given: list[str], hits: list[Match], note: str) -> Reply[Matches]:
     rows: list[str] = []
     left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     for row in given:
         left -= len(row.encode()) + 1
         if rows and left < 0:
-            rows.append(f"[cut after {len(rows)} of {len(given)} passages: ask for fewer]")
-            break
+            cut = f"cut after {len(rows)} of {len(given)} passages: ask for fewer"
+            return Reply(
+                "\n".join([*rows, f"[{cut}]", f"[{note}]"]), Matches(hits[: len(rows)], None, f"{cut}; {note}")
+            )
         rows.append(row)
-    return "\n".join([*rows, note])
+    return Reply("\n".join([*rows, f"[{note}]"]), Matches(hits, None, note))
 
 
 def search_replies(
@@ -109,37 +120,56 @@ def search_replies(
     stop: int,
     seconds: float = SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[str]:
-    """The reply after each part of the text that is searched; the last one is that of the whole search."""
+) -> Iterator[Reply[Matches]]:
+    """The reply after each part of the text that is searched; the last one is that of the whole search.
+
+    A hit is `document:line:character:text`, its line that of the document; in a text without documents it is
+    `character:line:text`. Lines between documents do not count.
+    """
     matcher = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
+    has_documents = text._own_documents is not None
     rows: list[str] = []
+    hits: list[Match] = []
     left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     size, at, window, end = len(text), start, _WINDOW, clock() + seconds
     while at < stop:
         began = clock()
         upto = min(stop, at + window)
         for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=at, stop=upto):
-            row = f"{hit.offset}:{hit.line_number}:{_excerpt(hit, matcher)}"
+            document, line = hit.document, hit.document_line
+            if has_documents and document is None:
+                if clock() >= end:
+                    yield _search_reply(rows, hits, Range(hit.offset + 1, stop), size)
+                    return
+                continue
+            found = Match(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
+            where = f"{hit.offset}:{found.line}" if document is None else f"{document}:{found.line}:{hit.offset}"
+            row = f"{where}:{found.text}"
             left -= len(row.encode()) + 1
             if rows and (left < 0 or len(rows) == max_hits):
-                yield _cut_reply(rows, at, stop, size)
+                yield _search_reply(rows, hits, Range(at, stop), size)
                 return
             rows.append(row)
+            hits.append(found)
             at = hit.offset + 1
         at = upto
         now = clock()
         if at < stop:
-            yield _cut_reply(rows, at, stop, size)
+            yield _search_reply(rows, hits, Range(at, stop), size)
             if now >= end:
                 return
         window = window * 4 if now - began < seconds / 20 else max(_WINDOW, window // 2)
-    yield "\n".join([*rows, f"[{_count_lines(rows)}; characters {start} to {stop} of {size} are searched]"])
+    note = f"{_count_lines(rows)}; characters {start} to {stop} of {size} are searched"
+    yield Reply("\n".join([*rows, f"[{note}]"]), Matches(hits, None, note))
 
 
-def _cut_reply(rows: list[str], at: int, stop: int, size: int) -> str:
-    return "\n".join(
-        [*rows, f"[cut: {_count_lines(rows)} so far, of {size} characters; next range: start={at} stop={stop}]"]
+def _search_reply(rows: list[str], hits: list[Match], following: Range, size: int) -> Reply[Matches]:
+    """The reply of a search that has not come to the end."""
+    note = (
+        f"cut: {_count_lines(rows)} so far, of {size} characters; "
+        f"next range: start={following.start} stop={following.stop}"
     )
+    return Reply("\n".join([*rows, f"[{note}]"]), Matches(hits[:], following, note))
 
 
 def _count_lines(rows: list[str]) -> str:

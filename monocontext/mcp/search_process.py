@@ -16,10 +16,12 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from monocontext.errors import ToolRefusal
+from monocontext.mcp.outputs import Match, Matches, Range, Reply
 
 if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
@@ -29,6 +31,7 @@ END_SECONDS = 30.0
 _PLAIN = frozenset("\\.^$*+?{}[]|()")
 _ORPHAN_SECONDS = 10.0
 """Beyond `END_SECONDS`: a process that still runs then has lost its server, and ends."""
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 def may_backtrack(pattern: str, *, fixed: bool) -> bool:
@@ -36,7 +39,7 @@ def may_backtrack(pattern: str, *, fixed: bool) -> bool:
     return not fixed and not _PLAIN.isdisjoint(pattern)
 
 
-def search(text: Monocontext, **arguments: Any) -> str:
+def search(text: Monocontext, **arguments: Any) -> Reply[Matches]:
     """`search_reply(text, **arguments)`, from a process that is ended when it takes too long. Raises `ToolRefusal`."""
     home = str(Path(__file__).resolve().parents[2])
     code = f"import sys; sys.path[:] = {[home, *sys.path]!r}; from {__name__} import main; main({END_SECONDS})"
@@ -46,16 +49,24 @@ def search(text: Monocontext, **arguments: Any) -> str:
         clock = threading.Timer(END_SECONDS, process.kill)
         clock.daemon = True
         clock.start()
+        _running.add(process)
         try:
             return _relay_frames(process, clock, text, arguments)
         finally:
             clock.cancel()
             process.kill()
+            _running.discard(process)
+
+
+def end_all() -> None:
+    """End the searches that run, before the server ends."""
+    for process in tuple(_running):
+        process.kill()
 
 
 def _relay_frames(
     process: subprocess.Popen[bytes], clock: threading.Timer, text: Monocontext, arguments: dict[str, Any]
-) -> str:
+) -> Reply[Matches]:
     assert process.stdin
     assert process.stdout
     server = text.serve()
@@ -69,7 +80,7 @@ def _relay_frames(
             elif kind == b"+":
                 last_reply = body
             elif kind == b"=":
-                return last_reply.decode()
+                return _decode(last_reply)
             else:
                 raise ToolRefusal(body.decode())
     except BrokenPipeError:
@@ -80,7 +91,8 @@ def _relay_frames(
         raise ToolRefusal(f"the search ended by itself, with exit status {process.wait()}")
     why = f"the search was ended after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
     if last_reply:
-        return f"{last_reply.decode()}\n[{why}]"
+        found = _decode(last_reply)
+        return Reply(f"{found}\n[{why}]", replace(found.data, note=f"{found.data.note}; {why}"))
     raise ToolRefusal(f"{why}; write a simpler one, or search less at once by start and stop")
 
 
@@ -104,12 +116,19 @@ def main(seconds: float) -> None:
         arguments = json.loads(_read(inward))
         try:
             for reply in search_replies(served_text(ask), **arguments):
-                _write(outward, b"+" + reply.encode())
+                _write(outward, b"+" + json.dumps({"text": reply, "data": asdict(reply.data)}).encode())
             _write(outward, b"=")
         except MonocontextError as error:
             _write(outward, b"!" + str(error).encode("utf-8", "replace"))
         except NOT_A_PATTERN as error:
             _write(outward, f"!not a regular expression: {error}".encode("utf-8", "replace"))
+
+
+def _decode(message: bytes) -> Reply[Matches]:
+    told = json.loads(message)
+    data = told["data"]
+    following = Range(**data["next"]) if data["next"] else None
+    return Reply(told["text"], Matches([Match(**hit) for hit in data["hits"]], following, data["note"]))
 
 
 def _write(file: IO[bytes], message: bytes) -> None:

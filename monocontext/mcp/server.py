@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote, unquote
 
 from monocontext import __version__
-from monocontext.errors import InvalidParameters, MonocontextError
+from monocontext.errors import InvalidParameters, MonocontextError, ToolRefusal
+from monocontext.mcp import stdio
+from monocontext.mcp.arguments import check_arguments
 from monocontext.mcp.catalog import MEMORY, Served
+from monocontext.mcp.outputs import Reply, Text
 from monocontext.mcp.replies import fit_error, slice_reply
 from monocontext.mcp.tools import Tools
+from monocontext.options import nearest
 
 SCHEME = "monocontext"
+_NEAR_NAME = 100
+"""Characters of a name for which a near one is looked for."""
 _WRITES = frozenset({"memory", "upload_context", "chat_rlm_query"})
+_TITLES = {
+    "context_list": "List texts",
+    "context_info": "Describe a text",
+    "context_slice": "Read a part of a text",
+    "context_search": "Search a text",
+    "session_list": "List sessions",
+    "session_read": "Read a session",
+    "memory": "Shared memory",
+    "upload_context": "Upload a session",
+    "ask": "Ask a model about a text",
+    "chat_rlm_query": "Ask a model about a text",
+}
 
 INSTRUCTIONS = (
     "Texts far larger than a prompt, read in place. Begin with context_list and context_info, find places with "
@@ -30,7 +50,7 @@ def make_server(
     served: Served,
     *,
     name: str = "monocontext",
-    more: Callable[[Tools], dict[str, Callable[..., str]]] | None = None,
+    more: Callable[[Tools], Mapping[str, Callable[..., str]]] | None = None,
     uploads: bool = True,
     host: str = "127.0.0.1",
     version: str = __version__,
@@ -47,19 +67,77 @@ def make_server(
     kind, annotations, is_first = _sdk()
     refusal, missing = _refusal_types(is_first)
     where = {"host": host, "stateless_http": True} if is_first else {"version": version}
-    server = kind(name=name, instructions=INSTRUCTIONS, log_level="WARNING", **where)
+    tools = Tools(served)
+    works: dict[str, Callable[..., str]] = {**tools._tools_by_name(uploads=uploads), **(more(tools) if more else {})}
+    server = _server_class(kind, works, refusal, is_first)(
+        name=name, instructions=INSTRUCTIONS, log_level="WARNING", **where
+    )
     if is_first:
         server._mcp_server.version = version  # the constructor takes none, and else clients read the SDK's
-    tools = Tools(served)
-    for tool, work in {**tools._tools_by_name(uploads=uploads), **(more(tools) if more else {})}.items():
+        logging.getLogger("mcp.server.lowlevel.server").setLevel(logging.ERROR)  # it warns of each unknown tool
+    for tool, work in works.items():
+        title = _TITLES.get(tool, tool)
         server.tool(
             name=tool,
+            title=title,
             description=inspect.getdoc(work),
-            annotations=annotations(readOnlyHint=tool not in _WRITES),
+            annotations=annotations(title=title, readOnlyHint=tool not in _WRITES),
             structured_output=False,
-        )(_run_in_thread(work, refusal))
+        )(work)
     _add_resources(server, served, missing)
     return server
+
+
+def _server_class(
+    kind: Any, works: Mapping[str, Callable[..., str]], refusal: type[Exception], is_first: bool
+) -> Callable[..., Any]:
+    """The SDK's server, which checks arguments and makes replies in this project's way.
+
+    The SDK ignores unknown arguments, quotes an unknown name whole, and writes errors of many lines.
+    """
+    import anyio.to_thread
+    from mcp import types
+    from pydantic import TypeAdapter
+
+    schemas = {name: TypeAdapter(_output_type(work)).json_schema() for name, work in works.items()}
+
+    def run(name: str, arguments: dict[str, Any]) -> str:
+        if name not in works:
+            raise ToolRefusal(f"Unknown tool: {name}{nearest(name, works) if len(name) <= _NEAR_NAME else ''}")
+        return works[name](**check_arguments(name, works[name], arguments))
+
+    class Server(kind):  # type: ignore[misc]
+        async def call_tool(self, name: str, arguments: dict[str, Any], *_: Any) -> Any:
+            with _raise_refusal(refusal):
+                reply = await anyio.to_thread.run_sync(run, name, arguments)
+            fields = asdict(reply.data if isinstance(reply, Reply) else Text(reply))
+            content = [types.TextContent(type="text", text=str(reply))]
+            return (content, fields) if is_first else types.CallToolResult(content=content, structured_content=fields)
+
+        async def list_tools(self) -> Any:
+            listed = await super().list_tools()
+            for each in listed:
+                (each.inputSchema if is_first else each.input_schema)["additionalProperties"] = False
+                setattr(each, "outputSchema" if is_first else "output_schema", schemas[each.name])
+            return listed
+
+        async def run_stdio_async(self) -> None:
+            await stdio.serve(self._mcp_server if is_first else self._lowlevel_server, _parser(is_first))
+
+    return Server
+
+
+def _output_type(work: Callable[..., str]) -> Any:
+    """The fields of a tool's replies: `D` of `Reply[D]`, else `Text`."""
+    return next(iter(get_args(inspect.signature(work).return_annotation)), Text)
+
+
+def _parser(is_first: bool) -> Callable[[str], Any]:
+    """How the SDK reads a message of JSON-RPC."""
+    if is_first:
+        parse: Callable[[str], Any] = import_module("mcp.types").JSONRPCMessage.model_validate_json
+        return parse
+    return functools.partial(import_module("mcp_types").jsonrpc_message_adapter.validate_json, by_name=False)
 
 
 def _sdk() -> tuple[Any, Any, bool]:
@@ -84,13 +162,13 @@ def _refusal_types(is_first: bool) -> tuple[type[Exception], type[Exception]]:
 
 
 def _run_in_thread(work: Callable[..., str], refusal: type[Exception]) -> Callable[..., Any]:
-    """A tool that runs in a thread, so that the event loop is free; errors of the caller are its answer."""
+    """A resource that is read in a thread, so that the event loop is free; errors of the caller are its answer."""
     import anyio.to_thread
 
     @functools.wraps(work)
     async def run(*args: Any, **options: Any) -> str:
         with _raise_refusal(refusal):
-            return await anyio.to_thread.run_sync(functools.partial(work, *args, **options))
+            return str(await anyio.to_thread.run_sync(functools.partial(work, *args, **options)))
 
     return run
 

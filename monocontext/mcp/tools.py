@@ -5,11 +5,13 @@ Annotations are real objects here, not strings: the SDK reads them from function
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp import search_process
 from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
+from monocontext.mcp.outputs import Info, Listed, Matches, MemoryReply, Reply, Session, SessionList, Slice, Text
 from monocontext.mcp.replies import (
     MAX_REPLY_BYTES,
     SEARCH_SECONDS,
@@ -20,6 +22,7 @@ from monocontext.mcp.replies import (
     search_reply,
     slice_reply,
 )
+from monocontext.text.search import ranked
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
@@ -39,7 +42,7 @@ class Tools:
     def __init__(self, served: Served) -> None:
         self._served = served
 
-    def context_list(self, after: str = "") -> str:
+    def context_list(self, after: str = "") -> Reply[Listed]:
         """List the texts that can be read here, one name a line. Folders, sessions and the memory are texts too.
 
         after: a name; only those behind it, to go on with a list that was cut.
@@ -47,7 +50,7 @@ class Tools:
         names = list(self._served.names())
         return list_reply(names[_index_after(names, after) :], nothing="[no context is served here]")
 
-    def context_info(self, context: str = "") -> str:
+    def context_info(self, context: str = "") -> Reply[Info]:
         """Describe a text: its size in characters and lines, how it begins and ends. Looks for its newest version.
 
         context: its name; may be left out where there is one only.
@@ -55,20 +58,20 @@ class Tools:
         name = context or self._served.only_name()
         text = self._served.context(name, fresh=True)
         size = len(text)
-        facts = {
-            "context": name,
-            "url": text.url,
-            "generation": text.generation,
-            "characters": size,
-            "lines": len(text.lines),
-            "head": str(text[:_HEAD_CHARACTERS]),
-            "tail": str(text[max(_HEAD_CHARACTERS, size - _HEAD_CHARACTERS) :]) if size > _HEAD_CHARACTERS else "",
-        }
-        return json.dumps(facts, ensure_ascii=False, indent=1)
+        facts = Info(
+            context=name,
+            url=text.url,
+            generation=text.generation,
+            characters=size,
+            lines=len(text.lines),
+            head=str(text[:_HEAD_CHARACTERS]),
+            tail=str(text[max(_HEAD_CHARACTERS, size - _HEAD_CHARACTERS) :]) if size > _HEAD_CHARACTERS else "",
+        )
+        return Reply(json.dumps(asdict(facts), ensure_ascii=False, indent=1), facts)
 
     def context_slice(
         self, context: str = "", start: int = 0, stop: int | None = None, unit: str = "characters"
-    ) -> str:
+    ) -> Reply[Slice]:
         """Read a part of a text: characters [start, stop), negative ones count from the end, as in Python.
 
         At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
@@ -89,8 +92,11 @@ class Tools:
         start: int = 0,
         stop: int | None = None,
         words: bool = False,
-    ) -> str:
-        """Find the lines of a text that match, as grep does, each as `character:line number:line`.
+    ) -> Reply[Matches]:
+        """Find the lines of a text that match, as grep does, each as `document:line number:character:line`.
+
+        Line numbers are those of the document, characters those of the whole text, for context_slice. A text that
+        holds no documents gives `character:line number:line`. Header lines between documents are not searched.
 
         Texts of many GB are fine. A search that finds too much or takes too long says from where to go on.
 
@@ -120,7 +126,7 @@ class Tools:
 
     def session_list(
         self, project: str = "", since: str = "", until: str = "", branch: str = "", tool: str = "", after: str = ""
-    ) -> str:
+    ) -> Reply[SessionList]:
         """List the sessions of a project, one a line: id, agent, time, turns, title. Without a project, the projects.
 
         since, until: only sessions with a turn in that time, such as 2026-02-14 or 2026-02-14T10:00:00Z.
@@ -131,19 +137,26 @@ class Tools:
         if not project:
             names = sessions.projects()
             if len(names) != 1:
-                return list_reply(names[_index_after(names, after) :], nothing="[no project has sessions here]")
+                listed = list_reply(names[_index_after(names, after) :], nothing="[no project has sessions here]")
+                return Reply(listed, SessionList(None, listed.data.names, [], listed.data.after))
             project = names[0]
         found = sessions.project(project).sessions(
             since or None, until or None, branch=branch or None, tool=tool or None
         )
-        rows = (
-            f"{info.session_id}  {info.agent or '?'}  {info.started or '?'}  {info.turns} turns  "
-            f"{' '.join((info.title or info.first_prompt).split())}"
+        rows = [
+            Session(
+                info.session_id, info.agent, info.started, info.turns,
+                " ".join((info.title or info.first_prompt).split()),
+            )
             for info in found[_index_after([info.session_id for info in found], after) :]
+        ]  # fmt: skip
+        listed = list_reply(
+            (f"{row.id}  {row.agent or '?'}  {row.started or '?'}  {row.turns} turns  {row.title}" for row in rows),
+            nothing=f"[no such session of project {project}]",
         )
-        return list_reply(rows, nothing=f"[no such session of project {project}]")
+        return Reply(listed, SessionList(project, [], rows[: len(listed.data.names)], listed.data.after))
 
-    def session_read(self, session: str, project: str = "", start: int = 0, stop: int | None = None) -> str:
+    def session_read(self, session: str, project: str = "", start: int = 0, stop: int | None = None) -> Reply[Slice]:
         """Read a session, or a part of it: characters [start, stop) of its turns as text.
 
         At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
@@ -163,7 +176,7 @@ class Tools:
         ttl: int | str | None = None,
         if_absent: bool | None = None,
         if_match: str | None = None,
-    ) -> str:
+    ) -> Reply[MemoryReply]:
         """Keep and find what should outlive this session: keys and values, shared by all agents that have this tool.
 
         command: P <key> <value> [ttl seconds], G <key> [META], `L [start*] [META]`, D <key>, C (removes all),
@@ -181,11 +194,13 @@ class Tools:
         call = {"command": command} | {name: each for name, each in given.items() if each is not None}
         reply = MemoryTool(self._served.memory).execute(call)
         if not reply["success"]:
-            return json.dumps({**reply, "error": fit_error(str(reply["error"]))}, ensure_ascii=False)
-        return _fit_memory_reply(reply, parse(call).key)
+            reply = {**reply, "error": fit_error(str(reply["error"]))}
+        else:
+            reply = _fit_memory_reply(reply, parse(call).key)
+        return Reply(json.dumps(reply, ensure_ascii=False), MemoryReply(**reply))
 
     def upload_context(self, session_id: str | None = None, project_dir: str | None = None,
-                       thread_id: str | None = None) -> str:  # fmt: skip
+                       thread_id: str | None = None) -> Reply[Text]:  # fmt: skip
         """Add a session of a coding agent on this machine to the shared sessions, secrets taken out.
 
         session_id: its id, or how it begins; else the latest. project_dir: of a folder below ~/.claude/projects.
@@ -193,9 +208,10 @@ class Tools:
         """
         from monocontext.mcp.upload_latest import upload_latest
 
-        return upload_latest(self._sessions().store, session_id, project_dir, thread_id)
+        done = upload_latest(self._sessions().store, session_id, project_dir, thread_id)
+        return Reply(done, Text(done))
 
-    def _search_words(self, query: str, context: str, k: int) -> str:
+    def _search_words(self, query: str, context: str, k: int) -> Reply[Matches]:
         """Of the sessions of a project, and of the keys of a memory, the best passage of each."""
         name = context or self._served.only_name()
         memory = self._served.memory
@@ -204,15 +220,20 @@ class Tools:
                 return ranked_reply(memory.search_words(query, k))
             by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
             text = self._text(name, 0)
-            return passages_reply(text.search(query, k=k, max_seconds=SEARCH_SECONDS, per_document=by_session))
+            return passages_reply(
+                ranked.search(
+                    text.span, query, k, None, SEARCH_SECONDS, documents=text._own_documents,
+                    per_document=by_session, between=False,
+                )
+            )  # fmt: skip
         except ValueError as error:
             raise ToolRefusal(str(error)) from None
 
     # -- the served texts ----------------------------------------------------------------------------------------------
 
-    def _tools_by_name(self, *, uploads: bool) -> dict[str, Callable[..., str]]:
+    def _tools_by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
         """The tools by name, of which this server has something to offer."""
-        found: dict[str, Callable[..., str]] = {
+        found: dict[str, Callable[..., Reply[Any]]] = {
             each.__name__: each for each in (self.context_list, self.context_info, self.context_slice)
         }
         found["context_search"] = self.context_search
@@ -256,18 +277,17 @@ def _character_range(text: "Monocontext", start: int, stop: int | None, unit: st
     return text.span.line_start(first), text.span.line_start(max(first, last))
 
 
-def _fit_memory_reply(reply: dict[str, Any], key: str) -> str:
-    """A reply of the memory's protocol as JSON; a reply that is too long is cut, and `metadata` says how to go on."""
-    encoded = json.dumps(reply, ensure_ascii=False)
+def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
+    """A reply of the memory's protocol; a reply that is too long is cut, and `metadata` says how to go on."""
     output = reply["output"]
-    if len(encoded.encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
-        return encoded
+    if len(json.dumps(reply, ensure_ascii=False).encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
+        return reply
     if isinstance(output.get("value"), str):
         whole = output["value"]
         part = whole[: MAX_REPLY_BYTES // 8]  # a character takes at most 6 bytes of JSON here
         goes_on = {"context": f"{MEMORY}/{key}", "start": len(part), "stop": len(whole)}
         more = {"cut": True, "characters": len(whole), "next": {"tool": "context_slice", **goes_on}}
-        return json.dumps({**reply, "output": {**output, "value": part}, "metadata": more}, ensure_ascii=False)
+        return {**reply, "output": {**output, "value": part}, "metadata": more}
     keys, room = [], MAX_REPLY_BYTES - 500
     for each in output["keys"]:
         room -= len(json.dumps(each, ensure_ascii=False).encode()) + 2
@@ -275,4 +295,4 @@ def _fit_memory_reply(reply: dict[str, Any], key: str) -> str:
             break
         keys.append(each)
     more = {"cut": True, "keys": len(output["keys"]), "next": "L <start of the key>* lists those that begin so"}
-    return json.dumps({**reply, "output": {**output, "keys": keys}, "metadata": more}, ensure_ascii=False)
+    return {**reply, "output": {**output, "keys": keys}, "metadata": more}

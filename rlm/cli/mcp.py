@@ -8,6 +8,7 @@ from typing import Any
 
 from monocontext.errors import ToolRefusal
 from monocontext.mcp.catalog import Served
+from monocontext.mcp.outputs import Answer, Reply
 from monocontext.mcp.replies import MAX_REPLY_BYTES
 from monocontext.options import StoreOptions
 from rlm import __version__
@@ -20,10 +21,10 @@ ALIAS = "chat_rlm_query"
 """The name of the tool in DeepRecurse's server."""
 
 
-def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Callable[..., str]]:
+def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Callable[..., Reply[Answer]]]:
     """The tools that ask a model, by name; `options`: of `RLM`."""
 
-    def ask(query: str, context: str = "") -> str:
+    def ask(query: str, context: str = "") -> Reply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
 
         It reads and searches the text by code of its own, and asks another model about parts of it. Behind the answer
@@ -41,14 +42,15 @@ def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Call
         except RLMError as error:
             raise ToolRefusal(str(error)) from None
         answer = completion.answer
-        if not completion.finished:
-            if not answer:
-                raise ToolRefusal(why_unfinished(completion))
-            answer += f"\n\n[{why_unfinished(completion)}]"
+        unfinished = None if completion.finished else why_unfinished(completion)
+        if unfinished and not answer:
+            raise ToolRefusal(unfinished)
+        told = f"{answer}\n\n[{unfinished}]" if unfinished else answer
         sources = f"\n\n{format_sources(completion.sources)}" if completion.sources else ""
-        return _cut_to_reply(answer + sources)
+        fields = Answer(_cut_to_reply(answer), [each.reference for each in completion.sources], unfinished)
+        return Reply(_cut_to_reply(told + sources), fields)
 
-    def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> str:
+    def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> Reply[Answer]:
         """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""
         return ask(query, chat_file or thread_id)
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +27,38 @@ from monocontext import publish
 from monocontext.memory import Memory
 
 TEXT = "".join(f"line {n} of the log, with some words\n" for n in range(60_000)) + "the NEEDLE, ein Wörtchen\n"
+WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("context_slices", {"context": "logs"}, "Unknown tool: context_slices: did you mean context_slice?"),
+    ("", {}, "Unknown tool"),
+    ("context_list", {"afte": "x"}, "did you mean after?"),
+    ("context_list", {"after": 5}, "after is a string, not 5"),
+    ("context_list", {"after": "none"}, "after='none' is not in the list"),
+    ("context_info", {"name": "logs"}, "has no argument 'name': it takes context"),
+    ("context_info", {"context": None}, "context is a string, not null"),
+    ("context_info", {"context": ["logs"]}, 'context is a string, not ["logs"]'),
+    ("context_slice", {"context": "logs", "begin": 5}, "it takes context, start, stop, unit"),
+    ("context_slice", {"context": "logs", "start": "soon"}, 'start is an integer, not "soon"'),
+    ("context_slice", {"context": "logs", "start": "x\ny"}, "start is an integer"),
+    ("context_slice", {"context": "logs", "start": 1.5}, "start is an integer, not 1.5"),
+    ("context_slice", {"context": "logs", "start": True}, "start is an integer, not true"),
+    ("context_slice", {"context": "logs", "start": None}, "start is an integer, not null"),
+    ("context_slice", {"context": "logs", "stop": {}}, "stop is an integer or null, not {}"),
+    ("context_slice", {"context": "logs", "unit": "page"}, "unit is"),
+    ("context_slice", {"context": "logs", "Start": 5}, "did you mean start?"),
+    ("context_search", {"context": "logs"}, "needs the argument pattern"),
+    ("context_search", {"pattern": "x"}, "name a context"),
+    ("context_search", {"context": "logs", "query": "x"}, "has no argument 'query'"),
+    ("context_search", {"context": "logs", "pattern": 5}, "pattern is a string, not 5"),
+    ("context_search", {"context": "logs", "pattern": "x", "ignorecase": True}, "did you mean ignore_case?"),
+    ("context_search", {"context": "logs", "pattern": "x", "fixed": "maybe"}, "fixed is true or false"),
+    ("context_search", {"context": "logs", "pattern": "x", "max_hits": -1}, "max_hits is 1 to 1000"),
+    ("context_search", {"context": "logs", "pattern": "x", "max_hits": 10**30}, "max_hits is 1 to 1000"),
+    ("context_search", {"context": "logs", "pattern": "x", "words": True, "start": 5}, "leave"),
+    ("memory", {}, "needs the argument command"),
+    ("memory", {"command": 5}, "command is a string"),
+    ("memory", {"command": "G first", "ttl": 1.5}, "ttl is a string or an integer or null"),
+    ("memory", {"command": "G first", "etag": "x"}, "has no argument 'etag'"),
+]
 TOOLS = ["context_list", "context_info", "context_slice", "context_search", "memory"]
 
 
@@ -34,6 +67,8 @@ class Client:
 
     def __init__(self, session: Any) -> None:
         self.session = session
+        self.fields: Any = None
+        """The structured content of the last reply."""
 
     async def tools(self) -> dict[str, Any]:
         return {tool.name: tool for tool in (await self.session.list_tools()).tools}
@@ -46,11 +81,11 @@ class Client:
     async def call_tool(self, tool: str, **arguments: Any) -> tuple[bool, str]:
         reply = await self.session.call_tool(tool, arguments)
         assert len(reply.content) == 1
-        structured = getattr(reply, "structured_content", None) or getattr(reply, "structuredContent", None)
-        assert structured is None, "a text is sent once"
+        self.fields = _field(reply, "structured_content", "structuredContent")  # checked by the SDK, by the schema
         text = reply.content[0].text
         assert len(text.encode()) <= 20_000, len(text)
         failed = reply.is_error if hasattr(reply, "is_error") else reply.isError
+        assert failed == (self.fields is None), self.fields
         return bool(failed), text
 
     async def expect_refusal(self, tool: str, *words: str, **arguments: Any) -> None:
@@ -89,11 +124,14 @@ async def stdio(*arguments: str | Path, package: str = "monocontext") -> AsyncIt
 async def texts(client: Client) -> None:
     """Lists, descriptions, slices that are put together again, searches."""
     assert (await client.call("context_list")).split("\n") == ["all/deep/tiny", "all/logs", "logs", "memory"]
+    assert client.fields == {"names": ["all/deep/tiny", "all/logs", "logs", "memory"], "after": None}
     facts = json.loads(await client.call("context_info", context="logs"))
     assert (facts["characters"], facts["lines"]) == (len(TEXT), 60_001)
     assert (facts["head"], facts["tail"]) == (TEXT[:500], TEXT[-500:])
 
     assert await client.call("context_slice", context="logs", start=70, stop=200) == TEXT[70:200]
+    assert client.fields == {"text": TEXT[70:200], "start": 70, "stop": 200, "characters": len(TEXT), "next": None}
+    assert await client.call("context_slice", context="logs", start="70", stop=200.0) == TEXT[70:200]
     assert await client.call("context_slice", context="logs", start=-8) == TEXT[-8:]
     assert await client.call("context_slice", context="logs", start=9, stop=11, unit="lines") == "".join(
         TEXT.splitlines(keepends=True)[9:11]
@@ -103,6 +141,7 @@ async def texts(client: Client) -> None:
         reply = await client.call("context_slice", context="logs", start=start, stop=stop)
         piece, cut, note = reply.rpartition("\n[cut: ")
         pieces.append(piece if cut else reply)
+        assert client.fields["text"] == pieces[-1]
         if not cut:
             break
         start, stop = (int(note.split(f"{name}=")[1].split()[0].rstrip("]")) for name in ("start", "stop"))
@@ -111,7 +150,11 @@ async def texts(client: Client) -> None:
 
     reply = await client.call("context_search", context="logs", pattern="needle", ignore_case=True)
     assert reply.startswith(f"{TEXT.index('NEEDLE')}:60001:the NEEDLE, ein Wörtchen\n[1 line matches;")
+    hit = {"document": None, "line": 60_001, "offset": TEXT.index("NEEDLE"), "text": "the NEEDLE, ein Wörtchen"}
+    assert (client.fields["hits"], client.fields["next"]) == ([hit], None)
     reply = await client.call("context_search", context="logs", pattern=r"line \d+7 ", max_hits=3)
+    assert [each["line"] for each in client.fields["hits"]] == [18, 28, 38]
+    assert client.fields["next"] == {"start": TEXT.index("line 37 ") + 1, "stop": len(TEXT)}
     assert reply.split("\n")[0] == f"{TEXT.index('line 17 ')}:18:line 17 of the log, with some words"
     start = TEXT.index("line 37 ") + 1
     assert f"next range: start={start} stop={len(TEXT)}]" in reply
@@ -124,7 +167,10 @@ async def texts(client: Client) -> None:
 async def refusals(client: Client) -> None:
     await client.expect_refusal("context_slice", "no context 'nope' is served here", context="nope")
     await client.expect_refusal("context_slice", "no context", context="all/../../etc")
-    await client.expect_refusal("context_slice", "say which context")
+    await client.expect_refusal("context_slice", "name a context")
+    await client.expect_refusal("context_slice", "no argument 'contxt': did you mean context?", contxt="logs")
+    for tool, arguments, word in WRONG_CALLS:
+        await client.expect_refusal(tool, word, **arguments)
     for pattern in ("(", "a{99999999999}", "(" * 3000):
         await client.expect_refusal("context_search", "not a regular expression", context="logs", pattern=pattern)
     await client.expect_refusal("context_search", "max_hits is 1 to 1000", context="logs", pattern="x", max_hits=0)
@@ -133,8 +179,11 @@ async def refusals(client: Client) -> None:
     await client.expect_refusal("context_search", "at most 10,000 characters", context="logs", pattern=long)
     await client.expect_refusal("context_slice", "no context 'xxx", "characters ...]", context=long)
     await client.expect_refusal("context_slice", "unit is", context="logs", unit=long)
-    failed, text = await client.call_tool("context_slice", context="logs", start="soon")
-    assert failed, text
+    await client.expect_refusal(
+        "context_slice", "start is an integer, not", "characters ...]", context="logs", start=long
+    )
+    await client.expect_refusal(long, "Unknown tool: xxx", "characters ...]")
+    await client.expect_refusal("context_slice", "no argument 'xxx", "characters ...]", **{long: 1})
     reply = await client.call("context_slice", context="logs", start=10**12, stop=10**13)
     assert reply.startswith("[nothing there"), reply
 
@@ -156,7 +205,7 @@ async def memories(client: Client, memory: Memory) -> None:
     memory.delete("abs")
     memory.delete("/abs/")
     assert "to be kept" in await client.call("context_search", context="memory", pattern="kept")
-    assert "to be kept" in await client.call("context_search", context="memory", pattern="keeping", words=True)
+    assert "to be kept" in await client.call("context_search", context="memory", pattern="kept", words=True)
 
 
 async def resources(client: Client) -> None:
@@ -274,6 +323,98 @@ async def _http_client(url: str, token: str) -> AsyncIterator[Client]:
         yield Client(session)
 
 
+class Raw:
+    """A server whose lines are written and read as they are."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        command = [sys.executable, "-m", "monocontext", "mcp", *map(str, arguments)]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        self.ask(0, "initialize", about)
+        assert self.reply()["id"] == 0
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def ask(self, identity: int, method: str, params: dict[str, Any]) -> None:
+        self.send({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
+
+    def call(self, identity: int, tool: str, **arguments: Any) -> None:
+        self.ask(identity, "tools/call", {"name": tool, "arguments": arguments})
+
+    def send(self, message: Any) -> None:
+        self.write(json.dumps(message).encode())
+
+    def write(self, line: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def reply(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def leave(self) -> float:
+        """Close the pipes as a client does that ends; the seconds until the server ends."""
+        assert self.process.stdin
+        assert self.process.stdout
+        began = time.monotonic()
+        self.process.stdin.close()
+        assert self.process.wait(30) == 0
+        self.process.stdout.close()
+        return time.monotonic() - began
+
+
+def half_a_pair(place: Path) -> None:
+    """Each of these requests got no reply, or was answered as if it were another."""
+    raw = Raw(place / "logs")
+    raw.call(1, "context_search", pattern="\ud83e half")
+    raw.write(b'{"jsonrpc":"2.0","id":"two","method":"tools/call","params":{"name":"\xed\xa0\xbe","arguments":{}}}')
+    raw.write(b"no JSON")
+    raw.send({"jsonrpc": "2.0", "method": "notifications/none", "params": {"half": "\udc00"}})
+    raw.call(3, "context_slice", start=0, stop=4)
+    replies = [raw.reply() for _ in range(4)]
+    assert [each["id"] for each in replies] == [1, "two", None, 3], replies
+    assert ["error" in each for each in replies] == [True, True, True, False]
+    assert "half a surrogate pair" in replies[0]["error"]["message"]
+    assert raw.leave() < 2
+
+
+def leaving(place: Path) -> None:
+    """The server ends within 2 s of its client, whatever is under way."""
+    publish("a" * 60 + "b\n", place / "hard")
+    for is_cancelled in (False, True):
+        raw = Raw(place / "hard")
+        raw.call(1, "context_search", pattern="(a+)+$")
+        raw.call(2, "context_list")
+        assert raw.reply()["id"] == 2  # the other call is under way, or about to be
+        if is_cancelled:
+            raw.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        seconds = raw.leave()
+        assert seconds < 2, seconds
+
+
+async def documents(place: Path) -> None:
+    """Places that an editor opens; the lines between documents are in none of them."""
+    files = place.parent / "files"
+    files.mkdir()
+    for name, text in {"a.txt": "x\nFILE one\n", "b.txt": "y\nz FILE"}.items():
+        (files / name).write_text(text)
+    command = [sys.executable, "-m", "monocontext", "upload", files, place / "folder"]
+    subprocess.run(command, check=True, capture_output=True)
+    hits = [
+        {"document": "a.txt", "line": 2, "offset": 22, "text": "FILE one"},
+        {"document": "b.txt", "line": 2, "offset": 55, "text": "z FILE"},
+    ]
+    async with stdio(place / "folder") as client:
+        for pattern in ("FILE", "FIL[E]"):  # the second in a process of its own
+            reply = await client.call("context_search", pattern=pattern)
+            assert reply.startswith("a.txt:2:22:FILE one\nb.txt:2:55:z FILE\n[2 lines match;"), reply
+            assert client.fields["hits"] == hits
+        reply = await client.call("context_search", pattern="file", words=True)
+        assert reply.startswith(("[a.txt:1, characters 20 to", "[b.txt:1, characters 51 to")), reply
+        assert {(hit["document"], hit["line"]) for hit in client.fields["hits"]} == {("a.txt", 1), ("b.txt", 1)}
+
+
 async def script(place: Path) -> None:
     publish(TEXT, place / "logs")
     publish("tiny", place / "deep" / "tiny")
@@ -285,12 +426,19 @@ async def script(place: Path) -> None:
         assert list(tools) == TOOLS
         hints = {name: _field(tool.annotations, "read_only_hint", "readOnlyHint") for name, tool in tools.items()}
         assert [name for name, only_reads in hints.items() if not only_reads] == ["memory"]
+        for tool in tools.values():
+            assert tool.title
+            assert _field(tool, "input_schema", "inputSchema")["additionalProperties"] is False
+            assert _field(tool, "output_schema", "outputSchema")["type"] == "object"
         await texts(client)
         await refusals(client)
         await memories(client, memory)
         await resources(client)
     await answers(place)
     await over_http(place)
+    half_a_pair(place)
+    leaving(place)
+    await documents(place)
 
 
 def _field(record: Any, *names: str) -> Any:

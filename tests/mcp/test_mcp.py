@@ -47,9 +47,10 @@ def test_inspector(python: str, tmp_path: Path) -> None:
         "context_info",
         "context_slice",
         "context_search",
-        "context_passages",
     ]
     call = ("--method", "tools/call", "--tool-name", "context_slice", "--tool-arg", "start=5", "--tool-arg", "stop=25")
-    assert json.loads(run(*server, *call))["content"] == [{"type": "text", "text": "56789012345678901234"}]
+    reply = json.loads(run(*server, *call))
+    assert reply["content"] == [{"type": "text", "text": "56789012345678901234"}]
+    assert reply["structuredContent"]["text"] == "56789012345678901234"
     found = json.loads(run(*server, "--method", "resources/list"))["resources"]
     assert [each["uri"] for each in found] == ["monocontext://digits"]

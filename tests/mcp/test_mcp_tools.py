@@ -8,7 +8,7 @@ import json
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied, NotFound, ToolRefusal
 from monocontext.mcp import Served, Tools, search_process
 from monocontext.mcp.http import HttpListener, _require_token
+from monocontext.mcp.outputs import Range
 from monocontext.mcp.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_reply, slice_reply
 from monocontext.memory import Memory
 from monocontext.stores.protocol import Store
@@ -272,6 +273,7 @@ def test_ask(tmp_path: Path) -> None:
     found = ScriptedLM(["```repl\nprint(context.grep('answer'))\n```", "FINAL('It is 42.')"])
     shown = make_ask_tools(served, {"lm": found, "runner": "local"})["ask"]("What is it?")
     assert shown.startswith("It is 42.\n\nSources:\nline:1  read  0-16@1#")
+    assert (shown.data.answer, len(shown.data.sources), shown.data.unfinished) == ("It is 42.", 1, None)
 
 
 def test_ask_tells_of_a_run_that_did_not_finish(tmp_path: Path) -> None:
@@ -331,7 +333,7 @@ def test_passages_by_words(tmp_path: Path) -> None:
     publish({"a.txt": "Keys are rotated each month.\n", "b.txt": "Nothing here.\n"}, tmp_path)
     tools = Tools(Served({"t": str(tmp_path)}))
     reply = tools.context_search("rotate", words=True)
-    assert reply.startswith("[a.txt, line 1, characters 0 to ")
+    assert reply.startswith("[a.txt:1, characters 0 to ")
     assert "Keys are rotated" in reply
     for wrong in ("", "of the"):
         with pytest.raises(ToolRefusal):
@@ -339,6 +341,80 @@ def test_passages_by_words(tmp_path: Path) -> None:
     with pytest.raises(ToolRefusal, match="whole text"):
         tools.context_search("rotate", words=True, start=5)
     assert "[passages: 1;" in tools.context_search("keys nothing", words=True, max_hits=1)
+
+
+@pytest.mark.parametrize("pattern", ["FILE", "FIL[E]"])
+def test_lines_are_those_of_the_document(tmp_path: Path, pattern: str) -> None:
+    """The second pattern is searched for in a process of its own."""
+    files = {"a.txt": "x\nFILE one\n", "b/c.txt": "y\nz FILE", "d.txt": ""}
+    tools = Tools(Served({"t": write_folder(files, tmp_path)}))
+    reply = tools.context_search(pattern)
+    first, second = tools.context_slice().index("FILE one"), tools.context_slice().index("z FILE") + 2
+    assert reply.startswith(f"a.txt:2:{first}:FILE one\nb/c.txt:2:{second}:z FILE\n[2 lines match;")
+    assert asdict(reply.data)["hits"] == [
+        {"document": "a.txt", "line": 2, "offset": first, "text": "FILE one"},
+        {"document": "b/c.txt", "line": 2, "offset": second, "text": "z FILE"},
+    ]
+    cut = tools.context_search(pattern, max_hits=1)
+    assert cut.data.next is not None
+    again = tools.context_search(pattern, start=cut.data.next.start, stop=cut.data.next.stop)
+    assert [hit.document for hit in again.data.hits] == ["b/c.txt"]
+
+
+def test_lines_between_documents_are_not_searched(tmp_path: Path) -> None:
+    tools = Tools(Served({"t": write_folder({"a.txt": "x\n", "b.txt": "y"}, tmp_path)}))
+    for pattern in ("===", "^", "$", ""):
+        hits = tools.context_search(pattern).data.hits
+        assert [(hit.document, hit.line, hit.text) for hit in hits] == [
+            ("a.txt", 1, "x"), ("b.txt", 1, "y")
+        ][: 0 if pattern == "===" else 2]  # fmt: skip
+    assert tools.context_search("file", words=True).data.hits == []
+    [found] = tools.context_search("y", words=True).data.hits
+    assert (found.document, found.line, found.text) == ("b.txt", 1, "y")
+
+
+def write_folder(files: dict[str, str], place: Path) -> str:
+    """A folder of files, which is read as a text in which each stands after a header line."""
+    for name, text in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    return str(place)
+
+
+def test_a_name_is_needed_where_there_are_several(tmp_path: Path) -> None:
+    publish("one", tmp_path / "a")
+    publish("two", tmp_path / "folder" / "b")
+    memory = Memory.open("memory://several")
+    a, folder = str(tmp_path / "a"), str(tmp_path / "folder")
+    assert Tools(Served({"a": a})).context_slice() == "one"
+    assert Tools(Served({"folder": folder})).context_slice() == "two"
+    assert Tools(Served(sessions=FakeSessions(tmp_path / "s"))).context_slice(stop=7) == "[Turn 1"
+    several = [
+        Served({"a": a, "b": folder}),
+        Served({"a": a}, memory=memory),
+        Served({"a": a}, sessions=FakeSessions(tmp_path / "s2")),
+        Served(sessions=FakeSessions(tmp_path / "s3"), memory=memory),
+    ]
+    publish("three", tmp_path / "folder" / "c")
+    several.append(Served({"folder": folder}))
+    for served in several:
+        tools = Tools(served)
+        for call in (tools.context_slice, tools.context_info, lambda: tools.context_search("x")):  # noqa: B023
+            with pytest.raises(ToolRefusal, match=r"^name a context: context_list lists them$"):
+                call()
+
+
+def test_fields(tmp_path: Path) -> None:
+    publish("one two\n" * 5_000, tmp_path / "t")
+    tools = Tools(Served({"t": str(tmp_path / "t")}, sessions=FakeSessions(tmp_path / "s")))
+    assert asdict(tools.context_list().data) == {"names": ["t", "sessions/api"], "after": None}
+    info = tools.context_info("t")
+    assert json.loads(info) == asdict(info.data)
+    part = tools.context_slice("t", 8, 30_000).data
+    assert part.next == Range(8 + len(part.text), 30_000)
+    assert part.text + tools.context_slice("t", part.next.start, part.next.stop) == ("one two\n" * 5_000)[8:30_000]
+    assert asdict(tools.session_list().data)["sessions"][1]["id"] == "bbb-2"
+    assert tools.session_list("api", after="aaa-1").data.sessions[0].title == "A title of two lines"
 
 
 def test_keys_of_a_memory_by_words(tmp_path: Path) -> None:

@@ -113,6 +113,12 @@ class Documents(Mapping[str, Text]):
         found = self.table.document(number)
         return found if found.start <= character else None
 
+    def ending_at(self, character: int) -> Document | None:
+        """The document that ends there without a newline (at most 2 GETs)."""
+        found = self.at(character - 1) if character else None
+        is_end = found and found.stop == character and self.source.read(character - 1, character) != "\n"
+        return found if is_end else None
+
     def edges(self, start: int, stop: int) -> Iterator[int]:
         """The characters in [start, stop) at which documents begin, and at which they end before lines that are in
         none (1 GET for 4,096 documents)."""

@@ -45,6 +45,8 @@ class DocumentPlaces(Protocol):
 
     def at(self, character: int) -> Document | None: ...
 
+    def ending_at(self, character: int) -> Document | None: ...
+
 
 class _Line(NamedTuple):
     offset: int
@@ -77,11 +79,8 @@ class Hit(_Line):
     def _document(self) -> Document | None:
         if self._documents is None:
             return None
-        found = self._documents.at(self.offset)
-        if found is None and self.offset:  # a match of nothing at the end of a document's last line
-            found = self._documents.at(self.offset - 1)
-            return found if found and self.line_number == found.first_line + found.newlines + 1 else None
-        return found
+        # A match of nothing may stand at the end of a document's last line.
+        return self._documents.at(self.offset) or self._documents.ending_at(self.offset)
 
 
 SHOWN_HITS = 20

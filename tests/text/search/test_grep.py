@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -270,3 +271,14 @@ def test_statistics_count_frames_with_hits() -> None:
     assert (search.searches, search.hits) == (1, 2)
     assert search.looked_at >= 2
     forget("grep-statistics")
+
+
+def test_a_line_between_documents_is_in_none(tmp_path: Path) -> None:
+    """A match of nothing at its beginning stands where the document before it ends."""
+    for name, data in {"a.txt": "x\n", "b.txt": "", "c.txt": "y\n\nz"}.items():
+        (tmp_path / name).write_text(data)
+    with Monocontext.open(tmp_path) as text:
+        for pattern in ("^", "$", ""):
+            found = [(hit.line, hit.document, hit.document_line) for hit in text.grep(pattern) if "=" not in hit.line]
+            assert found == [("x", "a.txt", 1), ("y", "c.txt", 1), ("", "c.txt", 2), ("z", "c.txt", 3)]
+            assert [hit.document for hit in text.grep(pattern) if "=" in hit.line] == [None] * 3

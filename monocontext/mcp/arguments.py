@@ -1,0 +1,66 @@
+"""Check the arguments of a call against the signature of its tool; what is wrong is one line."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from types import NoneType
+from typing import Any, get_args
+
+from monocontext.errors import ToolRefusal
+from monocontext.options import nearest
+
+_WORDS = {str: "a string", int: "an integer", bool: "true or false", NoneType: "null"}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
+"""Python reads no more digits than 4,300."""
+_BOOLEANS: dict[Any, bool] = {"true": True, "yes": True, "on": True, "1": True, 1: True}
+_BOOLEANS |= {"false": False, "no": False, "off": False, "0": False, 0: False}
+_NEAR_NAME = 100
+"""Characters of a name for which a near one is looked for."""
+HALF_A_PAIR = "half a surrogate pair, which is no character"
+
+
+def check_arguments(tool: str, work: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the tool takes them. Raises `ToolRefusal` for the first that is wrong.
+
+    Numbers and booleans in strings count as such where nothing is lost: `"5"`, `5.0`, `"true"`.
+    """
+    parameters = inspect.signature(work).parameters
+    for name in given:
+        if name not in parameters:
+            near = nearest(name, parameters) if len(name) <= _NEAR_NAME else ""
+            takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
+            raise ToolRefusal(f"{tool} has no argument {name!r}{near or f': {takes}'}")
+    for name, parameter in parameters.items():
+        if name not in given and parameter.default is parameter.empty:
+            raise ToolRefusal(f"{tool} needs the argument {name}")
+    return {name: _convert(name, value, parameters[name].annotation) for name, value in given.items()}
+
+
+def _convert(name: str, value: Any, annotation: Any) -> Any:
+    kinds = get_args(annotation) or (annotation,)
+    if type(value) in kinds:
+        if isinstance(value, str) and not is_text(value):
+            raise ToolRefusal(f"{name} holds {HALF_A_PAIR}")
+        return value
+    if int in kinds and isinstance(value, str) and _INTEGER.match(value.strip()):
+        return int(value)
+    if int in kinds and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if bool in kinds and isinstance(value, str | int | float):
+        found = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
+        if found is not None:
+            return found
+    takes = " or ".join(word for kind, word in _WORDS.items() if kind in kinds)
+    raise ToolRefusal(f"{name} is {takes}, not {json.dumps(value)}")
+
+
+def is_text(value: str) -> bool:
+    """Whether a string can be written as UTF-8: it holds no half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

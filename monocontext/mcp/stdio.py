@@ -1,0 +1,128 @@
+"""Speak MCP over stdin and stdout: each request gets a reply, and the process ends soon after its client.
+
+The SDK drops a line that it cannot parse, and its client waits for ever. It also waits for threads that search when
+stdin ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from monocontext.mcp import search_process
+from monocontext.mcp.arguments import HALF_A_PAIR, is_text
+from monocontext.mcp.replies import fit_error
+
+GRACE_SECONDS = 1.0
+"""For calls that are under way when stdin ends."""
+_NOT_JSON, _NO_REQUEST = -32700, -32600
+
+
+async def serve(lowlevel: Any, parse: Callable[[str], Any]) -> None:
+    """Serve a low-level server of the SDK until stdin ends; ends the process where calls outlast `GRACE_SECONDS`.
+
+    `parse`: how the SDK reads a message.
+    """
+    from mcp.server.stdio import stdio_server
+
+    lines = _Lines(_take(0, os.open(os.devnull, os.O_RDONLY)), _take(1, os.dup(2)), parse)
+    try:
+        async with stdio_server(stdin=lines, stdout=lines) as (reading, writing):
+            await lowlevel.run(reading, writing, lowlevel.create_initialization_options())
+    finally:
+        _end_soon()  # an interrupt leaves the thread that reads
+
+
+def _take(standard: int, instead: int) -> int:
+    """A descriptor for stdin or stdout, in whose place others find `instead`: what they print reaches no client."""
+    own = os.dup(standard)
+    os.dup2(instead, standard)
+    os.close(instead)
+    return own
+
+
+class _Lines:
+    """What the SDK uses of text files: it iterates lines, and writes and flushes them."""
+
+    def __init__(self, reading: int, writing: int, parse: Callable[[str], Any]) -> None:
+        self._reading = os.fdopen(reading, "rb")
+        self._writing = writing
+        self._parse = parse
+        self._lock = threading.Lock()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        from anyio.to_thread import run_sync
+
+        while line := await run_sync(self._reading.readline, abandon_on_cancel=True):
+            if not line.strip():
+                continue
+            text = line.decode(errors="surrogateescape")
+            why = refusal_of(text, self._parse)
+            if why is None:
+                yield text
+            elif why:
+                await self.write(why + "\n")
+        _end_soon()
+
+    async def write(self, text: str) -> None:
+        from anyio.to_thread import run_sync
+
+        await run_sync(self._write, text.encode())
+
+    def _write(self, line: bytes) -> None:
+        left = memoryview(line)
+        try:
+            with self._lock:
+                while left:
+                    left = left[os.write(self._writing, left) :]
+        except BrokenPipeError:
+            _end_soon()  # the client is gone
+
+    async def flush(self) -> None:
+        """Lines are flushed as they are written."""
+
+
+def refusal_of(line: str, parse: Callable[[str], Any]) -> str | None:
+    """The error that answers a line which `parse` refuses; empty where none is due, None for a good line."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return _error_reply(None, _NOT_JSON, f"not JSON: {error}")
+    if not isinstance(message, dict):
+        return _error_reply(None, _NO_REQUEST, "a message is one JSON object")
+    is_request, identity = "method" in message and "id" in message, message.get("id")
+    if type(identity) not in (int, str) or not is_text(str(identity)):
+        identity = None
+    if is_request and identity is None:
+        return _error_reply(None, _NO_REQUEST, "the id of a request is a string or an integer")
+    if not is_text(line):
+        code, why = _NOT_JSON, "the line is not UTF-8"
+    else:
+        try:
+            parse(line)
+            return None
+        except (ValueError, RecursionError):
+            code, why = _NO_REQUEST, "not a message of JSON-RPC 2.0"
+        if not is_text(json.dumps(message, ensure_ascii=False)):
+            code, why = _NOT_JSON, f"the request holds {HALF_A_PAIR}"
+    is_answer_due = is_request or not {"method", "result", "error"} & message.keys()
+    return _error_reply(identity, code, why) if is_answer_due else ""
+
+
+def _error_reply(identity: int | str | None, code: int, why: str) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": fit_error(why)}})
+
+
+def _end_soon() -> None:
+    """End the process after `GRACE_SECONDS`, if it has not ended by then: a thread that searches cannot be ended."""
+
+    def end() -> None:
+        search_process.end_all()
+        os._exit(0)
+
+    clock = threading.Timer(GRACE_SECONDS, end)
+    clock.daemon = True
+    clock.start()
