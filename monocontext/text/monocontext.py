@@ -481,10 +481,10 @@ class Monocontext(StrLike, Sequence[str]):
             self._lines = LinesAtHand(self.span)
         return self._lines
 
-    def read(self, start: int = 0, stop: int | None = None) -> str:
+    def read(self, start: int, stop: int) -> str:
         """Characters [start, stop) as a `str`, with the type of one for type checkers (GETs: as `context[start:stop]`).
 
-        Raises `ContextTooLarge` above `materialize_limit`.
+        Both are required: the text is no file, whose `read(n)` goes on. `ContextTooLarge` above `materialize_limit`.
         """
         return str(self[start:stop])
 

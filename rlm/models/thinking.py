@@ -95,8 +95,8 @@ _GLUED_BEGUN = re.compile(r"\s*a(?:n(?:a(?:l(?:y(?:s(?:i(?:s|\Z)|\Z)|\Z)|\Z)|\Z)
 _HOLD = 80
 """Characters at the beginning of a reply that tell whether it is a channel whose tokens were left out."""
 _MARKS = (
-    "<|channel|>", "<|message|>", "assistantfinal", "[BEGIN FINAL RESPONSE]", "...done thinking.", "<|START_RESPONSE|>", "<|begin_of_box|>",
-    "<|begin_of_solution|>",
+    "<|channel|>", "<|message|>", "assistantfinal", "[BEGIN FINAL RESPONSE]", "...done thinking.", "<|START_RESPONSE|>",
+    "<|begin_of_box|>", "<|begin_of_solution|>",
 )  # fmt: skip
 _MOST_WORK = 2_000_000
 """Characters that are looked at again as a reply streams."""
