@@ -9,9 +9,9 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, options_of
+from monocontext.cli.options import S3, Allow, AsJson, check_order, options_of
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import escape_controls
+from monocontext.cli.printing import escape_controls, remark
 from monocontext.errors import MonocontextError
 
 
@@ -38,6 +38,7 @@ def search(
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.search.ranked import search as rank
 
+    check_order("search", [url, *query], url, query[-1], "first")
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
             found = rank(
@@ -55,6 +56,8 @@ def search(
             print(f"    {escape_controls(line)}")
     if found.note:
         print(f"monocontext: {found.note}", file=sys.stderr)
+    elif not found:
+        remark("note: no passage speaks of these words")
     if not found:
         raise click.exceptions.Exit(1)
 
