@@ -24,7 +24,7 @@ def cite(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a source of an answer names, and whether it still stands in the newest generation of URL."""
+    """Print what a source of an answer names, and whether it still stands in the newest version of URL."""
     from monocontext.text.monocontext import Monocontext
 
     found = _REFERENCE.fullmatch(source)

@@ -8,7 +8,7 @@ from monocontext.cli.help import make_program
 app = make_program("monocontext", __version__, "Texts that live in S3: put them there, look at them, check them.")
 for name, module, about in (
     ("upload", "writing", "Store texts as a new context at URL."),
-    ("append", "writing", "Add texts at the end of the context at URL, as a new generation."),
+    ("append", "writing", "Add texts at the end of the context at URL, as a new version of it."),
     ("index", "writing", "Make a context at DEST of plain text objects that already lie in S3 (or a directory), "
      "without copying them."),
     ("info", "reading", "Describe the context at URL (1 GET; of one above 150 GB 1 more for each directory, 1 TB of "
@@ -16,7 +16,7 @@ for name, module, about in (
     ("cat", "reading", "Print the text of the context at URL, or a part of it; streams."),
     ("ls-documents", "reading", "List the documents of the context at URL: characters, lines, name (1 GET for 4,096 "
      "documents)."),
-    ("cite", "citing", "Print what a source of an answer names, and whether it still stands in the newest generation "
+    ("cite", "citing", "Print what a source of an answer names, and whether it still stands in the newest version "
      "of URL."),
     ("grep", "searching", "Print the lines of the context at URL that match PATTERN, reading as little as search "
      "filters allow."),
@@ -26,9 +26,9 @@ for name, module, about in (
      "places of it."),
     ("verify", "reading", "Read the whole context at URL and check every checksum, length and count; exit 1 and a "
      "list on damage."),
-    ("compact", "upkeep", "Store the text of the context at URL in few full objects, as a new generation, if that "
+    ("compact", "upkeep", "Store the text of the context at URL in few full objects, as a new version, if that "
      "makes fewer."),
-    ("gc", "upkeep", "Remove earlier generations of the context at URL, and what no other one names, after a grace "
+    ("gc", "upkeep", "Remove earlier versions of the context at URL, and what no other one names, after a grace "
      "period."),
     ("ls", "volume", "List the objects below URL: size in bytes, time, name (1 LIST a thousand)."),
     ("put", "volume", "Store files below URL as they are."),

@@ -72,6 +72,8 @@ class Style:
     has_headings: bool
     """The name of a document stands above its lines, as on a terminal, and not in each of them."""
     has_numbers: bool
+    has_columns: bool
+    """The byte of a line where its first match begins, from 1, stands behind the number."""
     has_colour: bool
     escapes: bool
     """Control characters are escaped."""
@@ -86,14 +88,19 @@ class Style:
     def name(self, place: Place) -> str:
         return self.paint(_NAME, escape_controls(place.name))
 
-    def before(self, place: Place, number: int, mark: str) -> str:
-        """The name and the number in front of a line, each with its mark."""
+    def before(self, place: Place, number: int, mark: str, head: str | None = None) -> str:
+        """The name, the number and the column in front of a line, each with its mark. `head`: of the line, up to the
+        match."""
         name = f"{self.name(place)}{mark}" if self.has_names and not self.has_headings else ""
-        return name + (f"{self.paint(_NUMBER, str(number))}{mark}" if self.has_numbers else "")
+        column = f"{len(head.encode()) + 1}{mark}" if self.has_columns and head is not None else ""
+        return name + (f"{self.paint(_NUMBER, str(number))}{mark}" if self.has_numbers else "") + column
 
     def line(self, line: Line) -> str:
         text = self.with_colour(line.text) if line.hit and self.has_colour else self.shown(line.text)
-        return self.before(line.place, line.number, ":" if line.hit else "-") + text
+        if not line.hit:
+            return self.before(line.place, line.number, "-") + text
+        match = next(iter(self.pattern.finditer(line.text)), None) if self.has_columns else None
+        return self.before(line.place, line.number, ":", line.text[: match.start()] if match else None) + text
 
     def with_colour(self, text: str) -> str:
         parts, at = [], 0
@@ -126,7 +133,7 @@ def print_matches(found: Iterable[Found], style: Style) -> Iterator[str]:
         for each in hits:
             for match in style.pattern.finditer(each.hit.line):
                 text = style.paint(_MATCH, style.shown(match[0]))
-                yield style.before(place, each.line_number, ":") + text
+                yield style.before(place, each.line_number, ":", each.hit.line[: match.start()]) + text
 
 
 def print_names(found: Iterable[Found], as_json: bool) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
+import shlex
 from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Annotated, Any, cast
@@ -91,6 +93,33 @@ def options_of(url: str, s3: S3) -> StoreOptions:
     options = s3 if url.startswith("s3:") else StoreOptions()
     check_place(url, options)
     return options
+
+
+def check_order(command: str, words: list[str], url: str, other: str, where: str) -> None:
+    """Raise a usage error where another word stands in the place of the URL, and the URL in its place."""
+    if _is_place(other) and not _is_place(url):
+        turned = shlex.join([words[-1], *words[1:-1], words[0]])
+        raise click.BadParameter(f"nothing at {url!r}; the URL comes {where}: `monocontext {command} {turned}`")
+
+
+def _is_place(word: str) -> bool:
+    return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
+
+
+def check_stored(url: str) -> None:
+    """Raise `InvalidUrl` for a file of this machine where a command works on what is stored in a folder."""
+    if os.path.isfile(os.path.expanduser(url)):
+        raise InvalidUrl(
+            f"{url} is a file, and a text is stored in a folder: "
+            f"`monocontext upload {shlex.quote(url)} FOLDER` makes one of it"
+        )
+
+
+def plain_folder(url: str) -> str:
+    """What stands before the names of files in a plain folder, so that they open from here; empty for a stored text."""
+    path = os.path.expanduser(url)
+    is_plain = "://" not in url and os.path.isdir(path) and not os.path.isdir(os.path.join(path, "generations"))
+    return "" if not is_plain or path.rstrip("/") == "." else path.rstrip("/").removeprefix("./") + "/"
 
 
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)

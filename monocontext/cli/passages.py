@@ -9,9 +9,9 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, options_of
+from monocontext.cli.options import S3, Allow, AsJson, check_order, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import escape_controls
+from monocontext.cli.printing import escape_controls, remark
 from monocontext.errors import MonocontextError
 
 
@@ -38,6 +38,7 @@ def search(
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.search.ranked import search as rank
 
+    check_order("search", [url, *query], url, query[-1], "first")
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
             found = rank(
@@ -50,11 +51,14 @@ def search(
         if as_json:
             print(json.dumps(one._asdict() | {"document_line": one.document_line}))
             continue
-        print(escape_controls(f"{one.place} ({one.score:.1f}, characters {one.start} to {one.stop})"))
+        place = plain_folder(url) + one.place if one.document is not None else one.place
+        print(escape_controls(f"{place} ({one.score:.1f}, characters {one.start} to {one.stop})"))
         for line in one.text.rstrip("\n").split("\n"):
             print(f"    {escape_controls(line)}")
     if found.note:
         print(f"monocontext: {found.note}", file=sys.stderr)
+    elif not found:
+        remark("note: no passage speaks of these words")
     if not found:
         raise click.exceptions.Exit(1)
 

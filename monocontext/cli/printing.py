@@ -6,6 +6,8 @@ import os
 import re
 import sys
 
+from monocontext.errors import AccessDenied, StoreFailure
+
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 """Control characters but tab and line ends, marks that reverse the order of a line, and lone surrogates."""
 
@@ -51,8 +53,14 @@ def say_row(text: str) -> None:
 
 
 def fail(name: str, error: object) -> None:
-    """Print the error that ended the command `name`, in one line, with options in the form of flags."""
-    say(f"{name}: {as_flags(' '.join(str(error).split()))}", err=True)
+    """Print the error that ended the command `name`, in one line, with options in the form of flags.
+
+    Where the store does not answer, the first object of a text is named by its place, as the user knows it.
+    """
+    said = " ".join(str(error).split())
+    if isinstance(error, AccessDenied | StoreFailure):
+        said = said.replace("/manifest.json", "")
+    say(f"{name}: {as_flags(said)}", err=True)
 
 
 def remark(text: str) -> None:

@@ -11,18 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, Allow, AsJson, options_of, parse_range
+from monocontext.cli.options import S3, Allow, AsJson, check_stored, options_of, parse_range
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
 from monocontext.cli.progress import progress_bar
 from monocontext.errors import NotFound
+from monocontext.stores.address import parse
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
     from monocontext.text.monocontext import Monocontext
 
 Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
-Generation = Annotated[int | None, Option(help="This generation instead of the newest.")]
+Generation = Annotated[int | None, Option(help="This version of the text instead of the newest.")]
+
+
+_SHOWN_OF_PLAIN = ("url", "characters", "lines", "bytes", "documents")
+_SHOWN = (
+    *("url", "version", "created", "characters", "lines", "bytes", "stored_bytes", "filters", "documents", "sources"),
+)
+"""Facts for people; --json has those of the format too."""
 
 
 def info(
@@ -43,15 +51,15 @@ def info(
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, options))
         try:
-            found_root = find_root(store, generation).manifest
+            found_root, is_stored = find_root(store, generation).manifest, True
         except NotFound:
             plain = open_plain(url, options) if generation is None else None
             if plain is None:
                 raise
             store = stack.enter_context(closing(plain))
-            found_root = find_root(store).manifest
+            found_root, is_stored = find_root(store).manifest, False
         manifest = opened(found_root, lambda ref: store.get(ref.key).data)
-        place = store.url
+        place = store.url if is_stored else str(parse(url))
     facts: dict[str, Any] = {
         "url": place,
         "generation": manifest.generation,
@@ -75,9 +83,10 @@ def info(
     if as_json:
         print(json.dumps(facts))
         return
-    found = facts["filters"]
-    facts["filters"] = f"{found['groups']:,} groups, {found['frames']:,} frames covered, {found['bytes']:,} bytes"
-    for name, value in facts.items():
+    of_filters = facts["filters"]["bytes"]
+    facts |= {"version": facts["generation"], "filters": f"{of_filters:,} bytes" if of_filters else "none"}
+    for name in _SHOWN if is_stored else _SHOWN_OF_PLAIN:
+        value = facts[name]
         if value != []:
             say_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
 
@@ -108,7 +117,7 @@ def cat(
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
         view = context.view(part.start, part.stop)
         if document is not None:
-            found = _document(context, document)
+            found = _document(context, document, url)
             view = context.view(found.start, found.stop)
         if wanted is not None:
             first, last, _ = wanted.indices(len(view.lines))
@@ -132,11 +141,11 @@ def _line_range(lines: str | None) -> slice | None:
     return slice(*ends)
 
 
-def _document(context: Monocontext, name: str) -> Document:
+def _document(context: Monocontext, name: str, url: str) -> Document:
     try:
         return context.documents.record(name)
     except KeyError as error:
-        raise NotFound(f"{context.url}: {error}; ls-documents lists them") from None
+        raise NotFound(f"{url}: {error}; ls-documents lists them") from None
 
 
 def ls_documents(
@@ -175,6 +184,7 @@ def verify(
     from monocontext.writing.upkeep.verify import verify as check
 
     options = options_of(url, s3)
+    check_stored(url)
     with progress_bar("verify", None) as show, workers(dask) as executor:
         report = check(
             url,
@@ -191,7 +201,7 @@ def verify(
         for problem in report.problems:
             say_row(problem)
         state = "all as recorded" if report.ok else f"{len(report.problems)} problems"
-        read = f"{report.frames:,} frames, {report.text_bytes:,} bytes, {report.filters:,} filters"
-        say(f"{report.url}: generation {report.generation}, {read}: {state}")
+        read = f"{report.frames:,} pieces, {report.text_bytes:,} bytes, {report.filters:,} filters"
+        say(f"{report.url}: version {report.generation}, {read}: {state}")
     if not report.ok:
         raise click.exceptions.Exit(1)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 import sys
 import time
 import warnings
@@ -28,7 +26,7 @@ from monocontext.cli.grep_output import (
     print_matches,
     print_names,
 )
-from monocontext.cli.options import S3, Allow, AsJson, options_of
+from monocontext.cli.options import S3, Allow, AsJson, check_order, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, wants_colour
 from monocontext.cli.reading import Generation
@@ -52,6 +50,8 @@ Numbers = Annotated[
     bool | None,
     Option("--line-number/--no-line-number", "-n/-N", help="Line numbers; usual on a terminal, and with names."),
 ]
+Columns = Annotated[bool, Option("--column", help="The byte of the line where its match begins, from 1; with -n.")]
+Words = Annotated[bool, Option("--word-regexp", "-w", help="Matches that no letter, digit or _ stands beside.")]
 Names = Annotated[
     bool | None,
     Option("--with-filename/--no-filename", "-H/-I", help="Names of documents; usual where there are several."),
@@ -82,8 +82,10 @@ def grep(
     patterns: Patterns = None,
     ignore_case: IgnoreCase = False,
     fixed: Fixed = False,
+    words: Words = False,
     invert: Invert = False,
     numbers: Numbers = None,
+    columns: Columns = False,
     names: Names = None,
     heading: Headings = None,
     most: Most = None,
@@ -115,7 +117,7 @@ def grep(
     if "{path}" not in header:
         raise click.BadParameter(f"--header needs {{path}} where the name stands, as in {HEADER!r}; found {header!r}")
     expressions, url = _split_places(places, patterns)
-    pattern = _compile_patterns(expressions, ignore_case, fixed)
+    pattern = _compile_patterns(expressions, ignore_case, fixed, words)
     options = options_of(url, s3)
     with (
         workers(dask) as executor,
@@ -135,9 +137,9 @@ def grep(
         found = _Tally(_first_of_each(documents.locate(hits), most))
         is_terminal = sys.stdout.isatty()
         has_names = not documents.are_one if names is None else names
-        has_numbers = is_terminal or has_names if numbers is None else numbers
+        has_numbers = is_terminal or has_names or columns if numbers is None else numbers
         has_headings = is_terminal if heading is None else heading
-        style = Style(has_names, has_headings, has_numbers, wants_colour(), is_terminal, pattern)
+        style = Style(has_names, has_headings, has_numbers, columns, wants_colour(), is_terminal, pattern)
         near = around if before is None else before, around if after is None else after
         if files and not context.documents.count:
             printed = _file_names(found, SourceNames(context, header), url, as_json)
@@ -166,16 +168,12 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     if len(places) != expected:
         arguments = "the URL alone beside -e" if patterns else "PATTERN and URL"
         raise click.BadParameter(f"expected {arguments}, got {len(places)} arguments")
-    if not patterns and _is_place(places[0]) and not _is_place(places[1]):
-        raise click.BadParameter(f"the URL comes last: `monocontext grep {shlex.join(places[::-1])}`")
+    if not patterns:
+        check_order("grep", places, places[1], places[0], "last")
     return patterns or places[:1], places[-1]
 
 
-def _is_place(word: str) -> bool:
-    return "://" in word or os.path.isfile(f"{word}/manifest.json")  # a `Path` raises for a long pattern
-
-
-def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool) -> Linewise:
+def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool) -> Linewise:
     from monocontext.text.search.grep import compile_query
 
     for pattern in patterns:
@@ -191,7 +189,9 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool) -> Li
             for pattern in patterns if not fixed else ():
                 re.compile(pattern)  # errors speak of the pattern as it was typed
             given = patterns if fixed else [before_cr(pattern) for pattern in patterns]
-            return compile_query(given, ignore_case=ignore_case, fixed=fixed)
+            if words:
+                given = [rf"(?<!\w)(?:{re.escape(each) if fixed else each})(?!\w)" for each in given]
+            return compile_query(given, ignore_case=ignore_case, fixed=fixed and not words)
     except (OverflowError, RecursionError) as error:
         raise MonocontextError(f"not a regular expression: {error} (-F takes it as it is)") from None
     except re.error as error:
@@ -205,6 +205,7 @@ class _Documents:
         self._context = context
         self._documents = context.documents
         self._whole = Place(url, 0, len(context), 0, context.span.source.reader.describe().bytes)  # type: ignore[attr-defined]
+        self._folder = plain_folder(url)
         self._wanted = [glob for glob in globs if not glob.startswith("!")]
         self._unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
 
@@ -228,7 +229,7 @@ class _Documents:
         record = self._documents.at(character)
         if record is None:
             return None
-        return Place(record.name, record.start, record.stop, record.first_line, record.bytes)
+        return Place(self._folder + record.name, record.start, record.stop, record.first_line, record.bytes)
 
     def hits(self, pattern: Linewise) -> Iterator[Hit]:
         """The hits in documents whose names are wanted; neighbours are searched in one go."""

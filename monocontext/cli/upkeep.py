@@ -10,6 +10,7 @@ from monocontext.cli.options import (
     S3,
     Allow,
     AsJson,
+    check_stored,
     options_of,
     parse_bytes,
     parse_seconds,
@@ -35,10 +36,11 @@ def compact(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Store the text of the context at URL in few full objects, as a new generation, if that makes fewer."""
+    """Store the text of the context at URL in few full objects, as a new version, if that makes fewer."""
     from monocontext.writing.upkeep.compact import compact as compact_context
 
     options = options_of(url, s3)
+    check_stored(url)
     with progress_bar("compact", None) as show, usage_errors():
         manifest = compact_context(
             url,
@@ -62,11 +64,12 @@ def gc(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Remove earlier generations of the context at URL, and what no other one names, after a grace period."""
+    """Remove earlier versions of the context at URL, and what no other one names, after a grace period."""
     from monocontext.writing.upkeep.gc import SAFE_SECONDS
     from monocontext.writing.upkeep.gc import gc as collect
 
     options = options_of(url, s3)
+    check_stored(url)
     if older_than < SAFE_SECONDS and not dry_run:
         note("with less than two days uploads and compactions that are at work have to begin anew")
     with progress_bar("gc", None) as show:
@@ -75,7 +78,7 @@ def gc(
         print(json.dumps(asdict(found)))
         return
     verb = "would remove" if dry_run else "removed"
-    of = f"{found.generations:,} generations, {found.segments:,} segments, {found.pages:,} pages"
+    of = f"{found.generations:,} versions, {found.segments:,} segments, {found.pages:,} pages"
     left = f", {found.temporaries:,} unfinished files" if found.temporaries else ""
-    kept = f"{found.kept_generations:,} generations stay"
+    kept = f"{found.kept_generations:,} versions stay"
     say(f"{found.url}: {verb} {of}, {found.filters:,} filters{left}, {found.bytes:,} bytes; {kept}")

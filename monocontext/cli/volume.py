@@ -21,6 +21,7 @@ from monocontext.cli.settings import from_file
 from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.stores import open_store, split_object
+from monocontext.stores.address import parse
 from monocontext.stores.protocol import ObjectInfo, Store, list_telling, name_left_out
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
@@ -226,6 +227,8 @@ def rm(
         return
     root, key = split_object(url)
     with _open_store(root, s3) as store:
+        if parse(url).scheme == "file" and Path(parse(url).path).is_dir():
+            raise InvalidUrl(f"{url} is a folder: -r removes everything in it")
         store.head(key)  # raises `NotFound` where there is none
         store.delete(key)
 

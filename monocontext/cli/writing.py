@@ -17,6 +17,7 @@ from monocontext.cli.options import (
     S3,
     Allow,
     AsJson,
+    check_stored,
     one_of,
     options_of,
     parse_bytes,
@@ -157,7 +158,7 @@ def append(
         Option(
             parser=parse_seconds,
             metavar="DURATION",
-            help="Also remove some generations superseded so long ago, as 7d",
+            help="Also remove some versions superseded so long ago, as 7d",
         ),
     ] = None,
     dask: Dask = None,
@@ -166,7 +167,7 @@ def append(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Add texts at the end of the context at URL, as a new generation."""
+    """Add texts at the end of the context at URL, as a new version of it."""
     from monocontext.writing.publish import append as append_to
 
     sources, url, options = _split(places, s3)
@@ -237,7 +238,9 @@ def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, St
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
-    return sources, url, options_of(url, options)
+    given = options_of(url, options)
+    check_stored(url)
+    return sources, url, given
 
 
 def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:
@@ -286,8 +289,9 @@ def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
         return
     if not manifest.characters:
         remark(f"note: {url} is an empty text: its sources hold none")
+    version = f"version {manifest.generation}, " if manifest.generation > 1 else ""
     share = f", {100 * manifest.stored_bytes / manifest.text_bytes:.0f} % of the text" if manifest.text_bytes else ""
     say(
-        f"{url}: generation {manifest.generation}, {manifest.characters:,} characters in {manifest.lines:,} lines, "
+        f"{url}: {version}{manifest.characters:,} characters in {manifest.lines:,} lines, "
         f"{manifest.stored_bytes:,} bytes stored{share}"
     )

@@ -42,7 +42,12 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     read (2 more requests). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`.
     """
     if generation is not None:
-        return _read_root(store, generation_key(whole("generation", generation, 0)))
+        try:
+            return _read_root(store, generation_key(whole("generation", generation, 0)))
+        except NotAContext:
+            raise
+        except NotFound:
+            raise NotFound(f"no generation {generation} at {store.url}") from None
     try:
         return _read_root(store, ROOT_KEY)
     except NotAContext:

@@ -71,6 +71,8 @@ def parse(url: str | os.PathLike[str]) -> Address:
     is_fsspec = _FSSPEC.fullmatch(scheme) is not None
     name = _ALIASES.get(scheme, scheme)
     known: Scheme | None = scheme if is_fsspec else next((each for each in _PLACES if each == name), None)
+    if known is not None and not rest.startswith("//"):
+        raise InvalidUrl(f"not a place: {text!r}; did you mean {scheme}:/{rest}?")
     if known is None or not rest.startswith("//"):
         raise InvalidUrl(f"not a URL that a store can be opened on: {text!r}; expected {_FORMS}")
     place, _, path = rest[2:].partition("/")

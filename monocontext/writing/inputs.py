@@ -20,7 +20,7 @@ from monocontext.writing.documents import DocumentInputs, DocumentRows
 from monocontext.writing.folder import Folder, describe_left_out
 
 PIECE_BYTES = 1 << 20
-_HEAD_BYTES = 8_000
+HEAD_BYTES = 8_000
 """Bytes at the beginning of a file that tell whether it is binary, as git does."""
 _NAMED = 5
 """Binary files that a note names; it counts the others."""
@@ -314,7 +314,7 @@ def _read_path(
         if not _is_selected(name, reading):
             continue
         with folder.open(name) as file:
-            if _is_binary(file.peek()[:_HEAD_BYTES], reading.encoding):
+            if is_binary(file.peek()[:HEAD_BYTES], reading.encoding):
                 binaries.append(name)
                 continue
             if reading.errors == "skip" and not _decodes(file, reading):
@@ -354,7 +354,7 @@ def _displayable(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _is_binary(head: bytes, encoding: str) -> bool:
+def is_binary(head: bytes, encoding: str) -> bool:
     """Whether a file with this beginning is binary: it has a NUL, or control bytes and no valid encoding."""
     if "a".encode(encoding) != b"a" or not _CONTROL.search(head):
         return False

@@ -6,9 +6,11 @@ folder is stored. Both go into a cache folder of the user and serve again while 
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import stat
 import time
@@ -19,7 +21,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from monocontext.errors import InvalidUrl, MonocontextError, NotAContext, NotFound
+from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotAContext, NotFound
 from monocontext.format.deeprecurse import parse_manifest
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.options import StoreOptions
@@ -29,6 +31,7 @@ from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
+from monocontext.writing.inputs import HEAD_BYTES, is_binary
 from monocontext.writing.publish import publish
 
 SMALL_BYTES = 8 << 20
@@ -172,9 +175,26 @@ def _index(source: str, options: StoreOptions | None, note: Note, store: Store) 
 
 def _publish(path: Path, note: Note, store: Store) -> None:
     if path.is_file():
-        publish(path, store, note=note)
+        try:
+            publish(path, store, note=note)
+        except InvalidText as error:
+            raise InvalidText(_explain_no_text(path, error)) from None
     else:
         publish(path, store, filters=False, errors="skip", exclude=(".*", "*/.*"), note=note)
+
+
+def _explain_no_text(path: Path, error: InvalidText) -> str:
+    """Why a file is not read as it is, and which command stores it."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not is_utf_16 and is_binary(head, "utf-8"):
+        return f"{path} is a binary file, and no text"
+    what = "UTF-16" if is_utf_16 else str(error).removeprefix(f"{path}: ").partition(":")[0]
+    encoding = "utf-16" if is_utf_16 else "latin-1"
+    return (
+        f"{path} is {what}: `monocontext upload --encoding {encoding} {shlex.quote(str(path))} FOLDER` stores its text"
+    )
 
 
 def _files(path: Path) -> Iterator[tuple[str, int, int]]:

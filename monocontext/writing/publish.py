@@ -93,7 +93,7 @@ def publish_written(store: Store, write: Callable[[float], Written], layout: Seg
     before = read_newest(store)
     if before is not None and not replace:
         raise AlreadyExists(
-            f"{store.url} already holds a context (generation {before.generation}, {before.characters:,} characters): "
+            f"{store.url} already holds a context ({before.characters:,} characters): "
             f"add to it with `append`, or replace its text (replace=True)"
         )
     written = write(fence_seconds(store, before))

@@ -97,9 +97,10 @@ def run(
         else:
             place = context
             options |= choose_models(who)
-        click.echo(describe_rights(options["runner"]), err=True)
+        rights = describe_rights(options["runner"])
         with RLM(**options) as rlm, display:
             check_keys(rlm.lms)
+            click.echo(rights, err=True)
             if recording and resume:
                 if place is None or ("context_value" in recording.metadata and not context):
                     with _say_how_to_resume(Path(resume), s3, shape):
@@ -146,12 +147,13 @@ def chat(
     from rlm.trajectory.display import Display
 
     with _one_line_errors():
-        click.echo(describe_rights(limits["runner"]), err=True)
+        rights = describe_rights(limits["runner"])
         display = Display(shown=_shows_steps())
         rlm = RLM(
             **choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
         )  # fmt: skip
         check_keys(rlm.lms)
+        click.echo(rights, err=True)
         with rlm, open_argument(context, s3, shape) as text:
             is_whole = talk(rlm, text, display, source=absolute_place(context))
         if not is_whole and not sys.stdin.isatty():
@@ -317,7 +319,7 @@ def _one_line_errors() -> Iterator[None]:
     except (RLMError, MonocontextError, OSError) as exc:
         _fail(str(exc))
     except KeyboardInterrupt as exc:
-        click.echo(f"rlm: {exc or 'interrupted'}", err=True)
+        click.echo(f"rlm: {str(exc) or 'interrupted'}", err=True)
         raise click.exceptions.Exit(130) from None
 
 

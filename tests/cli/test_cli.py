@@ -111,7 +111,7 @@ def test_sizes_and_codec(cli: Cli, file: Path, tmp_path: Path) -> None:
     assert all(each.stat().st_size <= 64 << 10 for each in segments)
     assert len(segments) >= len(TEXT.encode()) >> 16
     by_time = sum(each.stat().st_size for each in segments)
-    assert by_time == found["stored_bytes"] == len(TEXT.encode())
+    assert by_time - 16 * len(segments) == found["stored_bytes"] == len(TEXT.encode())  # each ends in a line of its own
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_info(cli: Cli, context: Path) -> None:
     assert (found["generation"], found["characters"], found["lines"]) == (1, len(TEXT), 20_000)
     assert (found["bytes"], found["frame_bytes"], found["codec"]) == (len(TEXT.encode()), 64 << 10, "zstd")
     shown = cli("info", context).fine().out
-    for each in (f"{len(TEXT):,}", "20,000", "65,536", "zstd", context.resolve().as_uri()):
+    for each in (f"{len(TEXT):,}", "20,000", "filters", context.resolve().as_uri()):
         assert each in shown
 
 
@@ -240,7 +240,7 @@ def test_verify_lists_damage(cli: Cli, file: Path, tmp_path: Path) -> None:
     data = bytearray(flipped.read_bytes())
     data[len(data) // 2] ^= 1
     flipped.write_bytes(data)
-    short.write_bytes(short.read_bytes()[:-5])
+    short.write_bytes(short.read_bytes()[:-25])  # 16 of them are behind the text
     done = cli("verify", context)
     assert (done.code, done.err) == (1, "")
     for damaged in (flipped, short):
@@ -277,6 +277,18 @@ def test_nothing_there(cli: Cli, tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "file").write_text("text")
     said = cli(*command, tmp_path / "file")
     assert said.code == 0 if command != ["verify"] else said.refused("file")
+
+
+def test_a_generation_that_is_not_there(cli: Cli, context: Path) -> None:
+    cli("cat", context, "--generation", "99").refused("no generation 99 at ")
+
+
+def test_a_large_plain_file_has_its_own_name(cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of the cache folder where its index lies."""
+    monkeypatch.setattr("monocontext.writing.plain.SMALL_BYTES", 10)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file.parent / "cache"))
+    assert cli("info", file, "--json").fine().json["url"] == file.resolve().as_uri()
+    cli("cat", file, "--document", "none").refused(f"{file}: no document 'none'")
 
 
 @pytest.mark.parametrize("command", [["verify"], ["upload", "-"], ["append", "-"]])

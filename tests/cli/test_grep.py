@@ -57,6 +57,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
     [
         *("ERROR", "-n ERROR", "-i error", "-c ERROR", "-c nothing", "-v the", "-vn e", "-m 3 quick", "-m 0 quick"),
         *("-o fo[xX]", "-on o", "-F a.b", "-nF a.b", "-e ERROR -e axb", "-e a.b -e A -i -c", "-n ^$", "-c ^"),
+        *("-w fo[xX]", "-nwi err", "-w -F a.b"),
         *("-e -dash", "-n -C 2 timeout.*7$", "-A 3 1000", "-B 2 -n 17$", "-C 1 -n 0$", "-A 1 -B 3 99", "-C 9 -n brown"),
         *("-m 2 -C 1 a", "漢", "-n line$", "-io ERROR.*[0-9]", "-c .", "-v .", "-n nothing", "-vc ok", "(", "-c \\Bt"),
     ],

@@ -49,17 +49,17 @@ def test_compact_to_other_sizes(cli: Cli, context: Path) -> None:
 def test_gc(cli: Cli, context: Path) -> None:
     generations = cli("info", context, "--json").fine().json["generation"]
     cli("compact", context).fine()
-    assert "removed 0 generations" in cli("gc", context).fine().out
+    assert "removed 0 versions" in cli("gc", context).fine().out
     would = cli("gc", context, "--older-than", "0s", "--dry-run", "--json").fine().json
     assert (would["dry_run"], would["generations"]) == (True, generations)
     ran = cli("gc", context, "--older-than", "0s")
     assert ran.code == 0
     assert ran.err == "note: with less than two days uploads and compactions that are at work have to begin anew\n"
-    assert f"removed {generations:,} generations, {would['segments']:,} segments" in ran.out
-    assert "2 generations stay" in ran.out  # the newest, and the fence that has the same text
+    assert f"removed {generations:,} versions, {would['segments']:,} segments" in ran.out
+    assert "2 versions stay" in ran.out  # the newest, and the fence that has the same text
     assert len(list((context / "generations").glob("*.json"))) == 2
-    assert "removed 1 generations, 0 segments" in cli("gc", context, "--older-than", "0s").out
-    assert "removed 0 generations, 0 segments" in cli("gc", context, "--older-than", "0s").out
+    assert "removed 1 versions, 0 segments" in cli("gc", context, "--older-than", "0s").out
+    assert "removed 0 versions, 0 segments" in cli("gc", context, "--older-than", "0s").out
     assert cli("cat", context).fine().out == TEXT
     cli("verify", context).fine()
 
@@ -68,10 +68,13 @@ def test_index_filters(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text(TEXT)
     place = tmp_path / "ctx"
     cli("upload", tmp_path / "in.txt", place, "--frame-bytes", "4K", "--no-filters").fine()
-    assert "     filters  0 groups, 0 frames covered, 0 bytes\n" in cli("info", place).fine().out
-    assert f": generation 2, {len(TEXT):,} characters" in cli("index", "--filters", place).fine().out
-    frames = cli("info", place, "--json").fine().json["frames"]
-    assert f"     filters  1 groups, {frames:,} frames covered, " in cli("info", place).fine().out
+    assert "     filters  none\n" in cli("info", place).fine().out
+    assert f": version 2, {len(TEXT):,} characters" in cli("index", "--filters", place).fine().out
+    found = cli("info", place, "--json").fine().json
+    filters = found["filters"]
+    assert isinstance(filters, dict)
+    assert (filters["groups"], filters["frames"]) == (1, found["frames"])
+    assert f"     filters  {filters['bytes']:,} bytes\n" in cli("info", place).fine().out
     assert cli("index", "--filters", place, "--json").fine().json["generation"] == 2
     assert cli("cat", place).fine().out == TEXT
 

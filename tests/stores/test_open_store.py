@@ -79,7 +79,12 @@ def test_no_place(url: str) -> None:
     with pytest.raises(InvalidUrl) as caught:
         open_store(url)
     assert "\n" not in str(caught.value)
-    assert "bucket" in str(caught.value) or "file URL" in str(caught.value) or "key" in str(caught.value)
+    assert (
+        "did you mean memory://name?" in str(caught.value)
+        or "bucket" in str(caught.value)
+        or "file URL" in str(caught.value)
+        or "key" in str(caught.value)
+    )
 
 
 @pytest.mark.parametrize("url", ["memory://options", "/tmp/x", "s3://bucket"])

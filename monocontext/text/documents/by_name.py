@@ -184,5 +184,8 @@ class UnknownDocument(KeyError):
 
     def __str__(self) -> str:
         name = self.args[0]
-        near = nearest(name, self._documents) if isinstance(name, str) and self._documents.count <= _SEARCHED else ""
+        near = ""
+        if isinstance(name, str) and self._documents.count <= _SEARCHED:
+            in_folder = next((each for each in self._documents if each.endswith(f"/{name}")), None)
+            near = f": did you mean {in_folder}?" if in_folder else nearest(name, self._documents)
         return f"no document {name!r}{near}"

@@ -150,7 +150,7 @@ def _plan(
     roots = {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
     current = _read_current(store)
     if not current and not roots:
-        raise NotFound(f"no context at {store.url} (no {ROOT_KEY} there)")
+        raise NotFound(f"no context at {store.url}: nothing to remove")
     gone = _find_superseded(roots, cutoff) if superseded is None else superseded & roots.keys()
     gone = gone - {root.generation for root, _ in current}
     kept = list(threads.map(lambda number: _read_root(store, roots[number].key), sorted(roots.keys() - gone)))

@@ -96,7 +96,7 @@ def test_no_key_is_one_line(notes: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("OPENAI_ADMIN_KEY", raising=False)
     result = cli.invoke(app, ["run", str(notes), "q", "--runner", "local"])
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[1:] == ["rlm: no API key: set OPENAI_API_KEY, or give --base-url"]
+    assert result.stderr.splitlines() == ["rlm: no API key: set OPENAI_API_KEY, or give --base-url"]
 
 
 def test_an_empty_base_url_is_not_that_of_openai(notes: Path) -> None:

@@ -487,3 +487,25 @@ def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, mo
     assert cli.invoke(app, ["run", folder, "q", "--runner", "local"]).stdout == done.stdout
     refused = cli.invoke(app, ["run", "--sessions", folder, "q"])
     assert (refused.exit_code, "leave CONTEXT out" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", [["run", "--base-url", "http://127.0.0.1:9/v1", "--model", "x"], ["view"]])
+def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    """Also where the interrupt says nothing itself."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rlm.cli.questions.check_runner", interrupt)
+    monkeypatch.setattr("rlm.view.command.trajectory", interrupt)
+    words = [*command, str(tmp_path), *(["q"] if command[0] == "run" else [])]
+    ran = cli.invoke(app, words)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (130, "", "rlm: interrupted\n")
+
+
+def test_without_a_key_a_run_says_so_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    for words in (["run", str(tmp_path), "q"], ["chat", str(tmp_path)]):
+        ran = cli.invoke(app, words)
+        assert (ran.exit_code, ran.stderr) == (2, "rlm: no API key: set OPENAI_API_KEY, or give --base-url\n")

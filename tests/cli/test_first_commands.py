@@ -1,0 +1,164 @@
+"""What a newcomer types first, right and wrong: exit status, stdout and stderr of each, and words for people alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+from ran import Cli
+
+import rlm.cli.commands
+
+
+class Row(NamedTuple):
+    """A command, and what it leaves behind. An empty part of stdout or stderr: that stream stays empty."""
+
+    command: str
+    code: int
+    out: str = ""
+    err: str = ""
+
+
+ROWS = [
+    Row("monocontext", 2, "", "Usage: monocontext"),
+    Row("monocontext --help", 0, "Commands:"),
+    Row("monocontext --version", 0, "monocontext "),
+    Row("monocontext help", 0, "Commands:"),
+    Row("monocontext help stores", 0, "s3://bucket/prefix"),
+    Row("monocontext help nothing", 2, "", "topics are config, credentials, environment, stores"),
+    Row("monocontext read app.log", 2, "", "did you mean cat?"),
+    Row("monocontext serch src x", 2, "", "did you mean search?"),
+    Row("monocontext grep FATAL app.log", 0, "0005 FATAL disk\n"),
+    Row("monocontext grep -n FATAL app.log", 0, "6:0005 FATAL disk\n"),
+    Row("monocontext grep app.log FATAL", 2, "", "nothing at 'FATAL'; the URL comes last: `monocontext grep FATAL app"),
+    Row("monocontext grep clock", 2, "", "expected PATTERN and URL"),
+    Row("monocontext grep clock src", 0, "src/a.py:3:    return 'clock'\nsrc/sub/b.py:1:# clock\n"),
+    Row("monocontext grep -w cloc src", 1),
+    Row("monocontext grep --column -w clock src", 0, "src/a.py:3:13:    return 'clock'\nsrc/sub/b.py:1:3:# clock\n"),
+    Row("monocontext grep -l clock src", 0, "src/a.py\nsrc/sub/b.py\n"),
+    Row("monocontext grep -c clock src -g '*.py'", 0, "src/a.py:1\nsrc/sub/b.py:1\n"),
+    Row("monocontext grep --cout clock src", 2, "", "Did you mean one of"),
+    Row("monocontext grep [ src", 2, "", "(-F takes it as it is)"),
+    Row("monocontext grep nowhere src", 1),
+    Row("monocontext grep clock nosuch", 2, "", "`monocontext upload SOURCE... file:///"),
+    Row("monocontext grep clock empty", 2, "", "holds no file to read"),
+    Row("monocontext grep clock bin.dat", 2, "", "bin.dat is a binary file, and no text"),
+    Row(
+        "monocontext grep clock latin.txt",
+        2,
+        "",
+        "is not utf-8 at byte 2 (0xfc): `monocontext upload --encoding latin-1",
+    ),
+    Row("monocontext grep clock utf16.txt", 2, "", "is UTF-16: `monocontext upload --encoding utf-16"),
+    Row("monocontext grep x$ crlf.txt", 0, "one x\r\nthree x\r\n"),
+    Row("monocontext grep käse -i 'Übung ordner/Grüße an alle.txt'", 0, "Grüße, Käse\n"),
+    Row("monocontext grep clock s3:bkt/x", 2, "", "did you mean s3://bkt/x?"),
+    Row("monocontext grep clock s3:/bkt/x", 2, "", "did you mean s3://bkt/x?"),
+    Row("monocontext grep clock arn:aws:s3:::bkt/x", 2, "", "did you mean s3://bkt/x?"),
+    Row("monocontext grep clock s3://bkt/x", 2, "", "no credentials for s3://bkt/x: set AWS_ACCESS_KEY_ID"),
+    Row("monocontext search src 'timeout of a socket'", 0, "src/a.py:1 ("),
+    Row(
+        "monocontext search 'timeout of it' src", 2, "", "the URL comes first: `monocontext search src 'timeout of it'`"
+    ),
+    Row("monocontext search src nowhere", 1, "", "note: no passage speaks of these words\n"),
+    Row("monocontext cat src --document a.py --lines 1:2", 0, "import socket\n"),
+    Row("monocontext cat src --document b.py", 2, "", "src: no document 'b.py': did you mean sub/b.py?"),
+    Row("monocontext cat app.log --lines 2-4", 2, "", "write START:STOP"),
+    Row("monocontext cat nosuch", 2, "", "no context at"),
+    Row("monocontext info app.log", 0, "  characters  "),
+    Row("monocontext outline src", 0, "documents: a.py"),
+    Row("monocontext ls-documents src", 0, "sub/b.py"),
+    Row("monocontext verify app.log", 2, "", "`monocontext upload app.log FOLDER` makes one of it"),
+    Row("monocontext upload src", 2, "", "one or more sources and then a URL; only 'src' was given"),
+    Row("monocontext upload nosuch mine", 2, "", "nosuch: no such file"),
+    Row("monocontext upload src app.log", 2, "", "app.log is a file, and a text is stored in a folder"),
+    Row("monocontext upload mixed mine", 2, "", "(--errors skip)"),
+    Row("monocontext upload empty nothing", 0, "nothing: 0 characters", "nothing is an empty text"),
+    Row("monocontext upload src mine", 0, "mine: "),
+    Row("monocontext upload src mine", 2, "", "add to it with `append`, or replace its text (--replace)"),
+    Row("monocontext upload fa fb both", 0, "both: "),
+    Row("monocontext grep from both", 0, "fa/x.txt:1:one from fa\nfb/x.txt:1:two from fb\n"),
+    Row("monocontext append app.log mine", 0, "mine: version 2, "),
+    Row("monocontext append app.log nosuch", 2, "", "`upload` makes one"),
+    Row("monocontext verify mine", 0, "all as recorded"),
+    Row("monocontext info mine", 0, "version  2"),
+    Row("monocontext gc nosuch", 2, "", "no context at"),
+    Row("monocontext gc mine", 0, "2 versions stay"),
+    Row("monocontext index nosuch place", 2, "", "nothing there to index"),
+    Row("monocontext cite mine", 2, "", "Missing argument 'SOURCE'"),
+    Row("monocontext rm src", 2, "", "src is a folder: -r removes everything in it"),
+    Row("monocontext memory set mem k v", 2, "", "did you mean put?"),
+    Row("monocontext memory get k mem", 2, "", "no directory 'mem' to hold a memory"),
+    Row("monocontext sessions list", 2, "", "which archive?"),
+    Row("monocontext hooks install", 2, "", "which archive?"),
+    Row("monocontext config path", 0, "config.toml"),
+    Row("rlm --help", 0, "Commands:"),
+    Row("rlm run src", 2, "", "a run needs a CONTEXT and a QUESTION"),
+    Row("rlm run src/ q", 2, "", "rlm: no API key: set OPENAI_API_KEY, or give --base-url\n"),
+    Row("rlm run src/ q --runner none", 2, "", "rlm: no runner 'none'; there are "),
+    Row("rlm run src/ q --base-url 127.0.0.1:9/v1 --model x", 2, "", "a base URL is one such as http://"),
+    Row("rlm run nosuch q --base-url http://127.0.0.1:9/v1 --model x", 2, "", "nosuch: no such file or directory"),
+    Row("rlm batch nosuch.jsonl", 2, "", "Missing argument 'CONTEXT'"),
+    Row("rlm view nosuch", 2, "", "there is no trajectory at nosuch"),
+    Row("rlm view src", 2, "", "no file there ends in .jsonl"),
+]
+
+PRIVATE = re.compile(
+    r"Traceback|Exception ignored|(?<![-\w/])(manifest|roots?|generations?|kit|frames?|spans?)\b", re.IGNORECASE
+)
+"""What no newcomer can know. `--generation` and the like are flags, which the reference explains."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files as people have them, in the working directory, without keys or settings of this machine."""
+    files = {
+        "app.log": "".join(f"{number:04} {'FATAL disk' if number % 37 == 5 else 'ok'}\n" for number in range(100)),
+        "src/a.py": "import socket\ntimeout = 3  # timeout\n    return 'clock'\n",
+        "src/sub/b.py": "# clock\n",
+        "Übung ordner/Grüße an alle.txt": "Grüße, Käse\n",
+        "bin.dat": bytes(range(256)) * 10,
+        "latin.txt": "Grüße\nclock\n".encode("latin-1"),
+        "utf16.txt": "Grüße\nclock\n".encode("utf-16"),
+        "crlf.txt": b"one x\r\ntwo clock\r\nthree x\r\n",
+        "fa/x.txt": "one from fa\n",
+        "fb/x.txt": "two from fb\n",
+        "mixed/a.txt": "clock\n",
+        "mixed/l.txt": "Käse\n".encode("latin-1"),
+    }
+    here = tmp_path / "here"
+    for name, data in files.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    (here / "empty").mkdir()
+    for name in os.environ:
+        if name.startswith(("AWS_", "OPENAI_", "ANTHROPIC_", "MONOCONTEXT_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.chdir(here)
+    return here
+
+
+def test_first_commands(cli: Cli, folder: Path) -> None:
+    """In this order, since some store what others read."""
+    for row in ROWS:
+        program, *words = shlex.split(row.command)
+        if program == "monocontext":
+            ran = cli(*words)
+            code, out, err = ran.code, ran.out, ran.err
+        else:
+            done = CliRunner().invoke(rlm.cli.commands.app, words, prog_name="rlm")
+            code, out, err = done.exit_code, done.stdout, done.stderr
+            assert done.exception is None or isinstance(done.exception, SystemExit), row
+        assert code == row.code, (row, out, err)
+        for expected, found in (row.out, out), (row.err, err):
+            assert expected in found if expected else found == "", (row, out, err)
+        assert not PRIVATE.search(out + err), (row, out, err)
+        assert err.startswith("Usage: ") or err.count("\n") <= 1 or "runs confined" in err, (row, err)
+    assert len(ROWS) >= 60
