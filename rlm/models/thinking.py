@@ -45,6 +45,8 @@ _EVENT = re.compile(
     rf"|(?P<inline>(?<!`)`[^`\n]+`)|{_TAG.pattern}",
     re.MULTILINE | re.IGNORECASE,
 )
+_EVENT_BEHIND = re.compile(_EVENT.pattern.replace(r"^[ \t]*", r"[ \t]*"), _EVENT.flags)
+"""The same behind thinking, where a line of what is said begins."""
 _CODE_INFO = re.compile(r"[ \t{.]*(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?(?![\w-])", re.IGNORECASE)
 _TAGGED_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*[\w{][^`\n]*$", re.MULTILINE)
 _MENTION_BEFORE = re.compile(r"\w[ \t]+\Z")
@@ -64,16 +66,13 @@ _CHANNEL = re.compile(
 )
 _CHANNEL_OPEN = re.compile(r"(?:<\|start\|>[\w.]*[^<\n]*)?<\|channel\|>\s*(?:analysis|commentary)?\b[^<\n]*\Z")
 _CALL = re.compile(r"^[ \t]*(?:FINAL|SUBMIT)[ \t]*\(", re.MULTILINE)
-_END = (
-    r"<\|(?:end|return|call|im_end|eot_id|eom_id|endoftext|end_of_text|END_OF_TURN_TOKEN|user|observation)\|>"
-    r"|<end_of_turn>|<eos>|</s>|<｜end▁of▁sentence｜>"
-)
-_ENDS = re.compile(rf"(?<![ \t])(?:\n*(?:{_END}))+\s*\Z")
-_BOX = re.compile(
-    r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution|start\|>assistant<\|message)\|>(?P<said>.*?)"
-    r"(?:<\|(?:END_RESPONSE|end_of_box|end_of_solution)\|>)?\s*",
-    re.DOTALL,
-)
+_ENDS = (
+    "<|end|>", "<|return|>", "<|call|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>",
+    "<|END_OF_TURN_TOKEN|>", "<|user|>", "<|observation|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>",
+)  # fmt: skip
+"""Tokens that end a turn."""
+_BOX = re.compile(r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution|start\|>assistant<\|message)\|>")
+_BOX_END = re.compile(r"<\|(?:END_RESPONSE|end_of_box|end_of_solution)\|>\s*\Z")
 """Marks around all that is said."""
 _PREFACE = re.compile(
     r"\A\s*Thinking\.\.\.\n(?P<shown>.*?)^\.\.\.done thinking\.\s*"
@@ -116,24 +115,25 @@ def separate_thinking(reply: Reply) -> Reply:
     return replace(reply, text=text, thinking="\n\n".join(filter(None, (reply.thinking, thought))))
 
 
-def split_thinking(text: str) -> tuple[str, str]:
-    """What a reply says, and what it thinks. Linear but for replies of many broken blocks."""
+def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str]:
+    """What a reply says, and what it thinks; `thought_before`: the text stands behind thinking. Linear but for replies
+    of many broken blocks."""
     if not _may_think(text, text[:_HOLD]):
         return text, ""
     thought: list[str] = []
     if (preface := _PREFACE.match(text)) is not None:
         thought.append(preface["thought"] or preface["steps"] or preface["shown"] or "")
-        text = re.sub(r"\s*\[END FINAL RESPONSE\]\s*\Z", "", text[preface.end() :])
+        text = text[preface.end() :].rstrip().removesuffix("[END FINAL RESPONSE]").rstrip()
     channels = _split_channels(text)
     if channels is not None:
         text, first = channels
         thought.append(first)
     if _TAG.search(text) and not _is_python(text):
-        found = _scan(text)
+        found = _scan(text, thought_before=thought_before)
         text = found.said
         thought += found.thought
-    if (box := _BOX.fullmatch(text)) is not None:
-        text = box["said"]
+    if (box := _BOX.match(text)) is not None:
+        text = _BOX_END.sub("", text[box.end() :])
     return text, "\n\n".join(filter(None, (part.strip() for part in thought)))
 
 
@@ -173,7 +173,7 @@ class SaidText:
 
     def end(self) -> None:
         """The reply is complete."""
-        self._pass(split_thinking(self._text)[0], sure=True)
+        self._pass(split_thinking(self._text, thought_before=self._thought)[0], sure=True)
 
     def _look(self, text: str) -> None:
         channels = _split_channels(text)
@@ -225,7 +225,7 @@ def _may_think(text: str, start: str) -> bool:
     return bool(
         _TAG.search(text)
         or any(mark in text for mark in _MARKS)
-        or _ENDS.search(text)
+        or text.rstrip().endswith(_ENDS)
         or _GLUED_START.match(start)
         or _PREFACE.match(start)
     )
@@ -243,7 +243,9 @@ def _scan(text: str, *, whole: bool = True, thought_before: bool = False) -> _Sc
     thought: list[str] = []
     closings: dict[str, re.Match[str] | None] = {}
     calls = begin = at = 0  # begin: of what is not yet told apart; at: where to look
-    while event := _EVENT.search(text, at):
+    while event := (
+        _EVENT_BEHIND.match(text, at) if at == begin and len(thought) < _CALLS_TRIED else None
+    ) or _EVENT.search(text, at):
         at = event.end()
         if event["fence"] is not None:
             at = _end_of_fence(text, event, whole) or at
@@ -271,7 +273,8 @@ def _scan(text: str, *, whole: bool = True, thought_before: bool = False) -> _Sc
                 said.append(text[begin : event.start()])
             begin = at = _behind(text, at)
     said.append(text[begin:])
-    return _Scanned("".join(said).lstrip("\n") if thought else text, thought, begin, open_at)
+    joined = "".join(said)
+    return _Scanned(joined.lstrip("\n") if thought else joined, thought, begin, open_at)
 
 
 def _behind(text: str, at: int) -> int:
@@ -400,10 +403,13 @@ def _split_channels(text: str) -> tuple[str, str] | None:
 
 def _without_ends(text: str) -> str:
     """The text without the tokens that end a turn, which some servers leave there."""
-    ends = _ENDS.search(text)
-    if ends is None or ("</s>" in ends[0] and (ends.start() == 0 or "<s>" in text)):
+    kept = text.rstrip()
+    while (end := next((each for each in _ENDS if kept.endswith(each)), None)) is not None:
+        kept = kept.removesuffix(end).rstrip("\n")
+    ends = text[len(kept) :]
+    if not ends.strip() or kept[-1:] in (" ", "\t") or ("</s>" in ends and (not kept or "<s>" in kept)):
         return text
-    return text[: ends.start()]
+    return kept
 
 
 def _glued_marks(text: str) -> list[re.Match[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,10 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "think": ("<think>\nFINAL(41)\nNo.\n</think>\nFINAL(42)", "FINAL(42)", "FINAL(41)\nNo."),
     "a draft in a block": (f"<think>\n{DRAFT}\n</think>\n\n```repl\na\n```", "```repl\na\n```", DRAFT),
     "a draft in a block that never closes": ("<think>\n```python\nx\n</think>\nFINAL(42)", "FINAL(42)", "```python\nx"),
+    "a block behind it on its line": (
+        "<think>41</think>```repl\ns = '''\n<think>\n'''\n```", "```repl\ns = '''\n<think>\n'''\n```", "41",
+    ),
+    "an unclosed block behind it on its line": ("</think>```\n<think>", "```\n<think>", ""),
     "empty": ("<think>\n\n</think>\n\nFINAL(42)", "FINAL(42)", ""),
     "on one line": ("<think>41?</think>42", "42", "41?"),
     "upper case, attributes": ("<THINK mode='x'>41</Think> 42", "42", "41"),
@@ -245,3 +250,10 @@ def test_a_reply_that_repeats_a_tag_costs_little(text: str) -> None:
     started = time.process_time()
     split_thinking(text * 5_000 + "</think>")
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("text", ["\n" * 50_000 + "x", "<|im_end|>\n" * 5_000 + "x", "</think>```\n" * 4_000])
+def test_long_replies_of_marks_cost_little(text: str) -> None:
+    started = time.process_time()
+    split_thinking(text)
+    assert time.process_time() - started < 3

@@ -221,6 +221,12 @@ def test_a_reply_of_broken_blocks_costs_little() -> None:
     assert time.process_time() - started < 5
 
 
+def test_a_long_line_of_spaces_costs_little() -> None:
+    started = time.process_time()
+    parse_reply(" " * 50_000 + "x")
+    assert time.process_time() - started < 5
+
+
 def test_invalid_escapes_in_code_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
     parse_reply("```repl\nre.findall('\\d', context)\n```")
     assert not recwarn.list
