@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rlm import RLM, LLMError, ReplayLM, ScriptedLM
 from rlm.models.lm import Reply
 from rlm.models.thinking import SaidText, separate_thinking, split_thinking
+from rlm.prompts.examples import conversation
 from rlm.view.rows import detail
 
 DRAFT = "```python\nFINAL(41)\n```"
@@ -200,7 +201,7 @@ def test_neither_root_nor_sub_model_answers_by_thinking(tmp_path: Path) -> None:
             return "<think>FINAL(no)</think>\nParis"
         assert isinstance(messages, list)
         assert "41" not in messages[-2]["content"]  # thinking is no part of the history
-        if len(messages) == 3:
+        if len(conversation(messages)) == 2:
             return "<think>\n```repl\nFINAL(llm_query('paid for nothing'))\n```\n</think>\n```repl\nprint(1)\n```"
         return "<think>\nFINAL(41)\n</think>\n```repl\nFINAL(llm_query('where?'))\n```"
 
