@@ -201,7 +201,7 @@ def test_neither_root_nor_sub_model_answers_by_thinking(tmp_path: Path) -> None:
             return "<think>FINAL(no)</think>\nParis"
         assert isinstance(messages, list)
         assert "41" not in messages[-2]["content"]  # thinking is no part of the history
-        if len(conversation(messages)) == 2:
+        if len(conversation(messages)) == 1:
             return "<think>\n```repl\nFINAL(llm_query('paid for nothing'))\n```\n</think>\n```repl\nprint(1)\n```"
         return "<think>\nFINAL(41)\n</think>\n```repl\nFINAL(llm_query('where?'))\n```"
 
