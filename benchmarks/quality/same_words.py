@@ -33,8 +33,8 @@ class Reworded:
         return Reworded(self._lm.with_sampling(options), self._reword)  # type: ignore[attr-defined]
 
 
-class _Heard(Exception):
-    """The first messages are known."""
+class _Heard(BaseException):
+    """The first messages are known. No `Exception`: the loop would take it for a failure of the model."""
 
 
 def opening(lm: LM, query: str, context: object) -> list[Message]:

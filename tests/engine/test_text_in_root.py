@@ -105,8 +105,8 @@ def test_ranges_that_the_root_does_not_have_come_from_the_store(store: MemorySto
     root = find_root(store).manifest
     reader = TextInRoot(counting, root)
     [key] = {info.key for info in list(store.list("segments/"))[:1]}
-    size = store.head(key).size_bytes
-    whole = store.get(key).data
+    size = store.head(key).size_bytes - 16  # the last line of a segment is none of a frame
+    whole = store.get(key).data[:size]
     assert reader.get_range(key, 3, size - 5).data == whole[3 : size - 2]
     assert reader.get_range(key, 0, size).in_root
     assert counting.gets == 0

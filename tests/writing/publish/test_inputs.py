@@ -414,7 +414,7 @@ def test_latin_1(tmp_path: Path) -> None:
 def test_an_unknown_encoding(encoding: str) -> None:
     with pytest.raises(ValueError, match=f"unknown encoding '{encoding}'"):
         publish("x", memory(), encoding=encoding)
-    with pytest.raises(ValueError, match="errors is 'strict' or 'replace', not 'ignore'"):
+    with pytest.raises(ValueError, match="errors is 'strict', 'replace' or 'skip', not 'ignore'"):
         publish("x", memory(), errors="ignore")
 
 
