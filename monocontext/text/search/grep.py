@@ -62,6 +62,9 @@ class Hit(_Line):
 
     _documents: DocumentPlaces | None = None
 
+    def __getstate__(self) -> None:
+        """A pickle holds the tuple alone: the documents belong to a text that is open here."""
+
     @property
     def document(self) -> str | None:
         """The name of the document that holds the line; None between documents, and in a text without them (at most 1
