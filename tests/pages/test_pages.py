@@ -59,8 +59,7 @@ def model() -> Iterator[Endpoint]:
 
 
 def reply(body: dict[str, Any]) -> str:
-    said = [str(message["content"]) for message in body["messages"]]
-    if "```repl" not in said[0]:
+    if not any("```repl" in str(message["content"]) for message in body["messages"]):
         return "A"
     looked = len(conversation(body["messages"])) > 1
     return "```repl\nFINAL('A')\n```" if looked else "```repl\nprint(str(context)[:40])\n```"
