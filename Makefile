@@ -34,21 +34,21 @@ demo-local: $(VENV)/.dev  ## the same loop with a real small model on this machi
 
 test: $(VENV)/.dev  ## the quick suites
 	@echo "== the quick suites (a few minutes)"
-	$(BIN)/python -m pytest -n 2 -m "not slow and not local_llm"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not fuzz and not local_llm"
 
 test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
 	@echo "== the slow suites"
-	$(BIN)/python -m pytest -n 2 -m slow --timeout=1800
+	$(BIN)/python -m pytest -n 2 -m "slow and not fuzz" --timeout=1800
 
 test-wheels: $(VENV)/.dev  ## both wheels and sdists: what is in them, what they say, and what they do in an empty environment
 	$(BIN)/python -m pytest tests/packaging/test_wheels.py -m slow -rs
 
 test-lowest: $(LOWEST)/.ready  ## stores, texts and commands with the oldest dependencies that pyproject.toml admits
-	$(LOWEST)/bin/python -m pytest -n 2 -m "not slow and not local_llm" $(BOUNDS)
+	$(LOWEST)/bin/python -m pytest -n 2 -m "not slow and not fuzz and not local_llm" $(BOUNDS)
 
 test-newest: $(NEWEST)/.ready  ## the same with the newest, which users get; aioboto3 holds back the boto3 of the other suites
 	@echo "== $$($(NEWEST)/bin/python -c 'import boto3; print("boto3", boto3.__version__)')"
-	$(NEWEST)/bin/python -m pytest -n 2 -m "not slow and not local_llm" $(BOUNDS)
+	$(NEWEST)/bin/python -m pytest -n 2 -m "not slow and not fuzz and not local_llm" $(BOUNDS)
 
 test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
@@ -64,7 +64,7 @@ test-agents: $(VENV)/.dev  ## four coding agents from npm, newest (1.2 GB), each
 test-hosts: $(VENV)/.dev  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some
 	@echo "== building environments of hosts in .venv-hosts (up to 2 GB for all of them)"
 	$(BIN)/python -m tests.hosts.environments $(HOSTS)
-	$(BIN)/python -m pytest tests/hosts -m slow --timeout=400
+	$(BIN)/python -m pytest tests/hosts -m "slow and not fuzz" --timeout=400
 
 test-libraries: $(LIBRARIES)/.ready  ## 40 libraries from PyPI on a lazy text, six of them over fsspec, in an environment of their own (1 GB)
 	@echo "== the table of docs/semantics.md, each call run"
@@ -80,7 +80,7 @@ test-wasm: $(VENV)/.dev  ## the runner wasm, attacked; needs Node 20 and npm, br
 	MONOCONTEXT_PYODIDE="$(CURDIR)/.venv-wasm/node_modules/pyodide" $(BIN)/python -m pytest tests/rlm/runners/confine/test_wasm.py -rs
 
 test-portable: $(VENV)/.dev  ## the quick suites without POSIX's own modules and calls; what needs them is skipped by name
-	$(BIN)/python -m pytest -p tests.portable --basetemp "$$(mktemp -d)/tests" -m "not slow and not local_llm" -rs $(SUITES)
+	$(BIN)/python -m pytest -p tests.portable --basetemp "$$(mktemp -d)/tests" -m "not slow and not fuzz and not local_llm" -rs $(SUITES)
 
 test-docker: $(VENV)/.dev  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
 	MONOCONTEXT_CONTAINERS=$(ENGINE) $(BIN)/python -m pytest tests/rlm/runners/confine/test_sandbox_claims.py tests/rlm/runners/confine/test_sandbox_docker.py
@@ -118,7 +118,7 @@ contracts: $(VENV)/.dev  ## which package may import which, by import-linter
 check: test lint types contracts  ## what CI runs first
 
 coverage: $(VENV)/.dev  ## lines of code that the quick suites run, in percent; SUITES="tests/format tests/cli" for some
-	$(BIN)/python -m pytest $(SUITES) -n 2 -m "not slow and not local_llm" --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest $(SUITES) -n 2 -m "not slow and not fuzz and not local_llm" --cov --cov-report=term:skip-covered
 
 bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one slice in nine ways
 	$(BIN)/python -m benchmarks virtual

@@ -18,12 +18,19 @@ from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import SeaweedServer, find_weed
+from tests.budget import FUZZ, examples
 
 MOTO_BUCKET = "moto-bucket"
 
-# A busy machine makes examples slow, and slow examples are no fault.
-hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("busy")
+# A busy machine makes examples slow, and slow examples are no fault. `make test` tries the same ones each time.
+hypothesis.settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=not FUZZ,
+    max_examples=examples(100),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,6 +14,7 @@ from monocontext.engine.frame import MARK_EVERY, FrameText
 from monocontext.errors import DamagedData
 from monocontext.format.codec import describe
 from monocontext.format.index import Frame
+from tests.budget import examples
 
 from .counted import stored
 
@@ -26,7 +27,7 @@ def frame_of(text: str, **changes: int) -> FrameText:
     return FrameText(Frame(3, "segments/a.seg", 0, *record, "raw", None, 0, 0, 0), data)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(texts, st.sampled_from([8, 16, 24, 1024]), st.data())
 def test_all_ways(text: str, mark_every: int, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:

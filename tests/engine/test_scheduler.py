@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from monocontext.engine.fetch.requests import FetchItem
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
+from tests.budget import examples
 
 BUDGET = 1000
 CONNECTIONS = 3
@@ -331,4 +332,4 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
 
 
 TestAnyOrderOfEvents = AnyOrderOfEvents.TestCase
-TestAnyOrderOfEvents.settings = settings(max_examples=60, stateful_step_count=40)
+TestAnyOrderOfEvents.settings = settings(max_examples=examples(60), stateful_step_count=40)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from monocontext.testing import S3StandIn
+from tests.budget import FUZZ, examples
 
 from .stateful import Likeness
 from .worlds import BehindHttp, InMemory
@@ -24,12 +24,12 @@ def server() -> Iterator[S3StandIn]:
 
 
 def campaign(machine: type[Likeness], runs: int, steps: int) -> None:
-    """The same runs each time; with CAMPAIGN in the environment always others."""
+    """The same runs each time; with MONOCONTEXT_FUZZ in the environment always others."""
     profile = settings(
-        max_examples=runs,
+        max_examples=examples(10 * runs),
         stateful_step_count=steps,
         suppress_health_check=list(HealthCheck),
-        derandomize="CAMPAIGN" not in os.environ,
+        derandomize=not FUZZ,
         database=None,
     )
     run_state_machine_as_test(machine, settings=profile)  # type: ignore[no-untyped-call]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from monocontext.format.codec import Framer, describe
 from monocontext.format.index import ASCII, ENDS_LINE, HAS_CR, HAS_OTHER_BREAKS, HAS_SIGMA, LOWER_KEEPS_LENGTH
+from tests.budget import examples
 
 ALPHABET = ["a", "b", " ", "\n", "\r", "\r\n", "é", "e\u0301", "漢", "😀", "\u2028", "\x0b", "\x85"]
 texts = st.lists(st.sampled_from(ALPHABET), max_size=150).map("".join)
@@ -27,7 +28,7 @@ def frames_of(text: str, frame_bytes: int, cuts: list[int] | None = None) -> lis
     return [*frames, *framer.finish()]
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(texts, st.integers(1, 100), st.lists(st.integers(0, 150), max_size=5))
 @example("\r\n" * 20, 1, [1, 2, 3])
 @example("\r\n" * 20, 3, [5])

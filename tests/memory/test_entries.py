@@ -20,6 +20,7 @@ from monocontext.memory.names import FOLDER, key_of, name_of, prefix_of
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
+from tests.budget import examples
 
 HOSTILE = [
     *("../", "../../etc/passwd", "/etc/passwd", "..", ".", "a/../b", "a//b", "a/", "/", "./a", ".hidden", "C:\\x"),
@@ -162,7 +163,7 @@ def test_long_keys_up_to_the_last(any_store: Store) -> None:
 
 
 @given(st.text(min_size=1, max_size=80), st.text(min_size=1, max_size=80), st.integers(0, 80))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_names(key: str, other: str, cut: int) -> None:
     name = name_of(key, 10_000)
     assert key_of(name) == key

@@ -13,6 +13,7 @@ from monocontext import Monocontext
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.protocol import Store
 from monocontext.writing.publish import publish
+from tests.budget import examples
 
 from .alike import (
     ALPHABET,
@@ -30,7 +31,7 @@ from .alike import (
 
 Operation = Callable[[Any], Any]
 LIMITS = st.sampled_from([3, 3, 20, 1 << 20])
-everywhere = settings(max_examples=250)
+everywhere = settings(max_examples=examples(250))
 
 
 def call(name: str, *arguments: Any) -> Operation:
@@ -38,7 +39,7 @@ def call(name: str, *arguments: Any) -> Operation:
 
 
 @given(texts, frame_sizes, cache_sizes, st.lists(slices | offsets, min_size=1, max_size=8), LIMITS)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example("a\r\nb", 1, 0, [slice(None, None, -1), 1, slice(1, 3)], 3)
 @example("é" * 30, 7, 0, [slice(1, 29, 2), 5, 5, slice(2, 3)], 1 << 20)
 def test_items_and_slices(text: str, frame_bytes: int, cache: int, keys: list[Any], limit: int) -> None:
@@ -88,7 +89,7 @@ def searches(draw: st.DrawFn, text: str) -> Operation:
 
 
 @given(st.data(), texts, frame_sizes, cache_sizes, bounds, bounds, LIMITS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_search(
     data: st.DataObject, text: str, frame_bytes: int, cache: int, a: int | None, b: int | None, limit: int
 ) -> None:
@@ -102,7 +103,7 @@ def test_search(
 
 
 @given(st.text("ab", max_size=60), st.text("ab", min_size=1, max_size=7), frame_sizes, bounds, bounds)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example("aaaaaaa", "aa", 1, 1, None)
 @example("abaababaabaab", "abaab", 3, None, None)
 def test_needles_that_overlap_themselves(
@@ -119,7 +120,7 @@ def test_needles_that_overlap_themselves(
 
 
 @given(texts, frame_sizes, cache_sizes, st.booleans(), st.booleans(), bounds, bounds, slices)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example("a\r\nb\r", 2, 0, True, True, None, None, slice(None))
 @example("\r\n" * 5, 1, 0, True, False, 1, None, slice(None, None, -1))
 def test_lines_by_splitting(
@@ -157,7 +158,7 @@ def assert_alike_item(parts: Any, expected: list[str], i: int) -> None:
 
 
 @given(texts, frame_sizes, cache_sizes, bounds, bounds, slices, LIMITS)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example("a\n\nb", 1, 0, None, None, slice(None, None, -1), 3)
 def test_lines(text: str, frame_bytes: int, cache: int, a: int | None, b: int | None, key: slice, limit: int) -> None:
     with Stored(text, frame_bytes, cache_bytes=cache, materialize_limit=limit) as whole:
@@ -261,7 +262,7 @@ def methods(draw: st.DrawFn, text: str) -> Operation:
 
 
 @given(st.data(), texts, frame_sizes, cache_sizes, bounds, bounds, LIMITS)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_every_method(
     data: st.DataObject, text: str, frame_bytes: int, cache: int, a: int | None, b: int | None, limit: int
 ) -> None:
@@ -273,7 +274,7 @@ def test_every_method(
 
 
 @given(st.data(), texts, frame_sizes)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_methods_of_what_methods_gave(data: st.DataObject, text: str, frame_bytes: int) -> None:
     with Stored(text, frame_bytes, materialize_limit=3) as context:
         mine: Any = context
@@ -395,7 +396,7 @@ def test_on_every_store(any_store: Store, codec: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_texts_on_every_store(any_store: Store, data: st.DataObject) -> None:
     text, frame_bytes = data.draw(texts), data.draw(frame_sizes)
     codec = data.draw(st.sampled_from(["raw", "zstd"]))
@@ -412,7 +413,7 @@ def test_random_texts_on_every_store(any_store: Store, data: st.DataObject) -> N
 
 @pytest.mark.slow
 @given(st.data(), texts, frame_sizes, cache_sizes, bounds, bounds, LIMITS)
-@settings(max_examples=10_000)
+@settings(max_examples=examples(10_000))
 def test_every_method_at_length(
     data: st.DataObject, text: str, frame_bytes: int, cache: int, a: int | None, b: int | None, limit: int
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from monocontext.engine.hints import blocks
 from monocontext.engine.hints.trace import Trace
 from monocontext.hints import CodeHints, Ranges, read_block
+from tests.budget import examples
 
 N = 10**12
 
@@ -110,7 +111,7 @@ def test_known_values_are_taken_as_far_as_they_are_plain() -> None:
     assert stream.feed("context[at - 5:at]\n") == []
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     CodeHints(1000).feed(text)
@@ -125,7 +126,7 @@ TOKENS = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(TOKENS, max_size=80), st.integers(0, 10_000))
 def test_any_tokens(tokens: list[str], characters: int) -> None:
     source = " ".join(tokens)

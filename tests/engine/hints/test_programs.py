@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from monocontext.engine.hints import blocks, code_hints
 from monocontext.hints import CodeHints, read_block
+from tests.budget import examples
 from tests.engine.hints.recording import make_text, reads_of, told
 
 TEXT = make_text(60_011)
@@ -121,7 +122,7 @@ def while_loop(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(st.lists(st.one_of(straight(), loop(), while_loop()), min_size=1, max_size=4))
 def test_a_program_reads_what_was_told(parts: list[str]) -> None:
     source = "\n".join(parts)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Whole
+from tests.budget import examples
 from tests.engine.hints.model_blocks import DEPENDENT, EXACT
 
 N = 1_000_000
@@ -166,7 +167,7 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(st.lists(PIECES, max_size=12), st.data())
 def test_hints_do_not_depend_on_the_cuts(pieces: list[str], data: st.DataObject) -> None:
     reply = "".join(pieces)

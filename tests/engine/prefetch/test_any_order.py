@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from monocontext.engine.fetch.scheduler import Scheduler
 from monocontext.engine.prefetch import Kind
+from tests.budget import examples
 
 from .model import CHARACTERS, FRAME, LINE, Model, text
 
@@ -106,4 +107,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=20)
+TestAnyOrder.settings = settings(max_examples=examples(40), stateful_step_count=20)

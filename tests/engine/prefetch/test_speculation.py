@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from monocontext.engine.fetch.requests import FetchItem
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
 from monocontext.engine.stats import PrefetchStats
+from tests.budget import examples
 
 BUDGET = 1000
 CONNECTIONS = 4
@@ -238,4 +239,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=80, stateful_step_count=40)
+TestAnyOrder.settings = settings(max_examples=examples(80), stateful_step_count=40)

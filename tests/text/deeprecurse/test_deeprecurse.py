@@ -36,6 +36,7 @@ from monocontext.text.deeprecurse import open_deeprecurse_lines
 from monocontext.text.from_str import wrap_str
 from monocontext.text.lines import LineView
 from monocontext.writing.publish import publish
+from tests.budget import examples
 
 LINES = [
     "plain\n",
@@ -101,7 +102,7 @@ bounds = st.none() | st.integers(-25, 25) | st.sampled_from([10**30, -(10**30)])
 
 
 @given(contexts(), st.lists(st.tuples(bounds, bounds), min_size=1, max_size=6), st.sampled_from([0, 200, 1 << 20]))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example(
     (
         [

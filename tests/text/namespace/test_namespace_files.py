@@ -17,6 +17,7 @@ from namespace_hosts import run
 from monocontext import ContextTooLarge, Monocontext
 from monocontext.namespace import Kit
 from monocontext.text.namespace.string_io import LazyStringIO, StringIO
+from tests.budget import examples
 
 # -- StringIO --------------------------------------------------------------------------------------------------------
 
@@ -47,7 +48,7 @@ def apply(file: Any, operation: tuple[str, Any]) -> Any:
         return type(error), str(error)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from(["a", "bc", "\n", "\r\n", "é", "😀", "\x85", "\n\n", "long " * 5]), max_size=12),
     st.lists(OPERATIONS, max_size=12),
@@ -97,7 +98,7 @@ print(Mine(5).read(), isinstance(Mine(1), io.StringIO), issubclass(Mine, io.Stri
         StringIO(5)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text("ab\né😀", max_size=30),
     st.lists(

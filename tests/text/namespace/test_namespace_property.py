@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from monocontext.namespace import Kit
 from monocontext.text.namespace.rewrite import HELPER
+from tests.budget import examples
 
 NAMES = ["a", "b", "str", "type", "isinstance", "list", "map"]
 ATOMS = st.sampled_from(
@@ -153,7 +154,7 @@ def _plain(value: object) -> str:
     return re.sub(r"0x[0-9a-f]+", "0x", re.sub("'?, '?", "", value if type(value) is str else repr(value)))
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(PROGRAMS)
 @example("def a(c=1, b=2):\n    try:\n        a()\n    except RecursionError as b:\n        a()\na()\n")
 def test_programs_behave_as_before(code: str) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from regex_equality import Slow, alarm, context_of, differences, forced_marks, windows
 
 from monocontext import Monocontext
+from tests.budget import examples
 
 SIZES = [1, 2, 3, 5, 7, 16, 100, 1000]
 TEXTS = [(seed, pieces) for seed in range(6) for pieces in (40, 12)] + [(0, 0)]
@@ -52,7 +53,7 @@ def test_as_re(pattern: str, contexts: list[tuple[str, Monocontext]]) -> None:
             assert not refused  # the limit is above the text
 
 
-@settings(max_examples=120, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(120), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 1 << 30),
     pieces=st.lists(st.sampled_from(sorted(set(regex_cases.PIECES))), max_size=8),

@@ -22,6 +22,7 @@ from monocontext import ContextTooLarge, Monocontext, publish, regex
 from monocontext.text import lazy_lists as splits
 from monocontext.text.lazy_lists import LazyList
 from monocontext.text.regex import lazy
+from tests.budget import examples
 
 TEMPLATES = [r"<\g<0>>", "-", "", "long " * 5, r"\\"]
 
@@ -91,7 +92,7 @@ def test_as_re(pattern: str) -> None:
             compare(pattern, rng.choice(regex_cases.FLAGS), text, context, rng.randrange(1, 5))
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 1 << 30),
     pieces=st.lists(st.sampled_from(sorted(set(regex_cases.PIECES))), max_size=8),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from monocontext import Monocontext, publish
 from monocontext.text import windows as search
 from monocontext.text.windows import Window
+from tests.budget import examples
 
 WORDS = st.text("ab", max_size=60)
 
@@ -29,7 +30,7 @@ def every_needle_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "SHORT_NEEDLE", 1)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(WORDS, st.text("ab", min_size=1, max_size=30), st.integers(1, 9), st.booleans(), st.lists(st.integers(0, 60)))
 def test_as_str(text: str, needle: str, size: int, as_bytes: bool, cuts: list[int]) -> None:
     text = text + needle + text[: len(cuts)]
@@ -45,7 +46,7 @@ def test_as_str(text: str, needle: str, size: int, as_bytes: bool, cuts: list[in
     assert list(search.occurrences_from_right(given(True), needle)) == ends
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(WORDS, st.text("ab", min_size=1, max_size=30), st.integers(0, 3), st.booleans())
 def test_overlap(data: str, needle: str, few: int, as_bytes: bool) -> None:
     expected = next(size for size in range(len(needle) - 1, -1, -1) if data.endswith(needle[:size]))

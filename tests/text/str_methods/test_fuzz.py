@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.budget import examples
+
 from . import cases
 from .comparison import Counts, campaign, compare, run_case, run_chain
 from .subject import small_pieces, stored
@@ -21,7 +23,7 @@ NOT_OPERATIONS = {"__new__", "__doc__", "__getattribute__", "__init_subclass__",
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_chains_of_operations(random: Random) -> None:
     counts = Counts()
     run_case(random, counts)
