@@ -8,17 +8,19 @@ LOWEST := $(VENV)-lowest
 NEWEST := $(VENV)-newest
 LIBRARIES := $(VENV)-libraries
 PROJECTS := pyproject.toml rlm/pyproject.toml
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 HOSTS ?=
 RUNNER ?= confined
 MODEL ?= 0.5b
 ENGINE ?= podman
 SUITES ?= tests
+FUZZ ?= 20
+QUICK := "not slow and not fuzz and not local_llm"
 KEEP ?=
 BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
-.PHONY: help demo demo-local test test-slow test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage bench docs site clean
+.PHONY: help demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage bench docs site clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*  ## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '%-16s%s\n' "$$name" "$$text"; done
@@ -27,41 +29,47 @@ demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 proto
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
 	$(if $(wildcard .venv-wasm),MONOCONTEXT_PYODIDE=.venv-wasm/node_modules/pyodide )$(BIN)/rlm demo --runner $(RUNNER)
 
-demo-local: $(VENV)/.dev  ## the same loop with a real small model on this machine; downloads some 530 MB once, with MODEL=1.5b 1.2 GB
+demo-local: $(VENV)/.all  ## the same loop with a real small model on this machine; downloads some 530 MB once, with MODEL=1.5b 1.2 GB
 	@echo "== a small model (Qwen2.5-Coder) behind an endpoint here; optional, skips when the weights cannot be had"
-	$(PIP) install --only-binary :all: "xllamacpp==2026.10.11549"
+	$(PIP) install --quiet --only-binary :all: "xllamacpp==2026.10.11549"
 	$(BIN)/python -m benchmarks.local_model $(MODEL)
 
-test: $(VENV)/.dev  ## the quick suites
-	@echo "== the quick suites (a few minutes)"
-	$(BIN)/python -m pytest -n 2 -m "not slow and not fuzz and not local_llm"
+test: $(VENV)/.test  ## the quick suites: three minutes on two cores, SUITES=tests/text for some
+	@echo "== the quick suites: some three minutes on two idle cores"
+	$(BIN)/python -m pytest -n 2 -m $(QUICK) $(SUITES)
 
-test-slow: $(VENV)/.dev  ## what takes minutes: memory at 1 GB, kills in the middle, long fuzzing
-	@echo "== the slow suites"
-	$(BIN)/python -m pytest -n 2 -m "slow and not fuzz" --timeout=1800
+test-slow: $(VENV)/.all  ## real servers, sandboxes, kills, memory, the documentation's code: some twelve minutes
+	@echo "== the slow suites: some twelve minutes on two idle cores"
+	$(BIN)/python -m pytest -n 2 -m "slow and not fuzz" --timeout=1800 $(SUITES)
 
-test-wheels: $(VENV)/.dev  ## both wheels and sdists: what is in them, what they say, and what they do in an empty environment
+test-all: test test-slow  ## both
+
+fuzz: $(VENV)/.all  ## campaigns, and what only a quiet machine can promise: each property test at random, FUZZ=20 times its examples
+	@echo "== campaigns at random: an hour or more"
+	MONOCONTEXT_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n 2 -m "fuzz or hypothesis" --timeout=14400 $(SUITES)
+
+test-wheels: $(VENV)/.all  ## both wheels and sdists: what is in them, what they say, and what they do in an empty environment
 	$(BIN)/python -m pytest tests/packaging/test_wheels.py -m slow -rs
 
 test-lowest: $(LOWEST)/.ready  ## stores, texts and commands with the oldest dependencies that pyproject.toml admits
-	$(LOWEST)/bin/python -m pytest -n 2 -m "not slow and not fuzz and not local_llm" $(BOUNDS)
+	$(LOWEST)/bin/python -m pytest -n 2 -m $(QUICK) $(BOUNDS)
 
 test-newest: $(NEWEST)/.ready  ## the same with the newest, which users get; aioboto3 holds back the boto3 of the other suites
 	@echo "== $$($(NEWEST)/bin/python -c 'import boto3; print("boto3", boto3.__version__)')"
-	$(NEWEST)/bin/python -m pytest -n 2 -m "not slow and not fuzz and not local_llm" $(BOUNDS)
+	$(NEWEST)/bin/python -m pytest -n 2 -m $(QUICK) $(BOUNDS)
 
-test-sdk: $(VENV)/.dev $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
+test-sdk: $(VENV)/.all $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
 	for kind in memory directory moto seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
 
-test-agents: $(VENV)/.dev  ## four coding agents from npm, newest (1.2 GB), each against a stand-in model; KEEP=1 replaces the fixtures
+test-agents: $(VENV)/.all  ## four coding agents from npm, newest (1.2 GB), each against a stand-in model; KEEP=1 replaces the fixtures
 	npm install --silent --no-audit --no-fund --prefix .venv-agents \
 	  @anthropic-ai/claude-code@latest @openai/codex@latest @google/gemini-cli@latest opencode-ai@latest
 	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" MONOCONTEXT_KEEP_AGENTS=$(KEEP) \
 	  $(BIN)/python -m pytest tests/agents -rs --timeout=900
 
-test-hosts: $(VENV)/.dev  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some
+test-hosts: $(VENV)/.all  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some
 	@echo "== building environments of hosts in .venv-hosts (up to 2 GB for all of them)"
 	$(BIN)/python -m tests.hosts.environments $(HOSTS)
 	$(BIN)/python -m pytest tests/hosts -m "slow and not fuzz" --timeout=400
@@ -71,21 +79,21 @@ test-libraries: $(LIBRARIES)/.ready  ## 40 libraries from PyPI on a lazy text, s
 	MONOCONTEXT_REQUIRE_LIBRARIES=1 $(LIBRARIES)/bin/python -m pytest tests/text/namespace/test_libraries.py tests/text/documents/test_in_libraries.py \
 		tests/test_readers.py -q
 
-test-clouds: $(VENV)/.dev  ## gs:// and az:// against emulators; Azurite from npm (190 MB)
+test-clouds: $(VENV)/.all  ## gs:// and az:// against emulators; Azurite from npm (190 MB)
 	npm install --silent --no-audit --no-fund --prefix .venv-clouds azurite@3
 	PATH="$(CURDIR)/.venv-clouds/node_modules/.bin:$$PATH" $(BIN)/python -m pytest tests/stores/test_clouds.py tests/faults/test_clouds_matrix.py
 
-test-wasm: $(VENV)/.dev  ## the runner wasm, attacked; needs Node 20 and npm, brings Pyodide (14 MB) into .venv-wasm
+test-wasm: $(VENV)/.all  ## the runner wasm, attacked; needs Node 20 and npm, brings Pyodide (14 MB) into .venv-wasm
 	npm install --silent --no-audit --no-fund --prefix .venv-wasm pyodide@314
 	MONOCONTEXT_PYODIDE="$(CURDIR)/.venv-wasm/node_modules/pyodide" $(BIN)/python -m pytest tests/rlm/runners/confine/test_wasm.py -rs
 
-test-portable: $(VENV)/.dev  ## the quick suites without POSIX's own modules and calls; what needs them is skipped by name
-	$(BIN)/python -m pytest -p tests.portable --basetemp "$$(mktemp -d)/tests" -m "not slow and not fuzz and not local_llm" -rs $(SUITES)
+test-portable: $(VENV)/.all  ## the quick suites without POSIX's own modules and calls; what needs them is skipped by name
+	$(BIN)/python -m pytest -p tests.portable --basetemp "$$(mktemp -d)/tests" -m $(QUICK) -rs $(SUITES)
 
-test-docker: $(VENV)/.dev  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
+test-docker: $(VENV)/.all  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
 	MONOCONTEXT_CONTAINERS=$(ENGINE) $(BIN)/python -m pytest tests/rlm/runners/confine/test_sandbox_claims.py tests/rlm/runners/confine/test_sandbox_docker.py
 
-test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm, verifiers; environments in .venv-tools (1 GB)
+test-tools: $(VENV)/.all  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm, verifiers; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
 	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
 	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
@@ -97,30 +105,32 @@ test-tools: $(VENV)/.dev  ## MCP by both majors of its SDK and by the Inspector,
 	  MONOCONTEXT_DSPY_PYTHON=.venv-tools/dspy/bin/python \
 	  $(BIN)/python -m pytest tests/mcp tests/memory/dspy
 	$(PYTHON) -m venv .venv-tools/models  # any-llm holds anthropic below 1.0, which the tests of our own backend are above
-	.venv-tools/models/bin/python -m pip --disable-pip-version-check --quiet install -e ".[dev]" -e "./rlm[models]"
+	.venv-tools/models/bin/python -m pip install --quiet "pip>=25.1"
+	.venv-tools/models/bin/python -m pip --disable-pip-version-check --quiet install --group all -e . -e "./rlm[models]"
 	.venv-tools/models/bin/python -m pytest tests/rlm/models
 	$(PYTHON) -m venv .venv-tools/verifiers
-	.venv-tools/verifiers/bin/python -m pip --disable-pip-version-check --quiet install -e ".[dev]" -e ./rlm "verifiers>=0.4,<0.5"
+	.venv-tools/verifiers/bin/python -m pip install --quiet "pip>=25.1"
+	.venv-tools/verifiers/bin/python -m pip --disable-pip-version-check --quiet install --group all -e . -e ./rlm "verifiers>=0.4,<0.5"
 	.venv-tools/verifiers/bin/python -m pytest tests/rlm/compat/test_verifiers.py
 
-lint: $(VENV)/.dev  ## style of the code, by ruff
+lint: $(VENV)/.check  ## style of the code, by ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.dev  ## types, by mypy --strict
+types: $(VENV)/.check  ## types, by mypy --strict
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest tests/typing -m slow -q
 
-contracts: $(VENV)/.dev  ## which package may import which, by import-linter
+contracts: $(VENV)/.check  ## which package may import which, by import-linter
 	$(BIN)/lint-imports
 
 check: test lint types contracts  ## what CI runs first
 
-coverage: $(VENV)/.dev  ## lines of code that the quick suites run, in percent; SUITES="tests/format tests/cli" for some
-	$(BIN)/python -m pytest $(SUITES) -n 2 -m "not slow and not fuzz and not local_llm" --cov --cov-report=term:skip-covered
+coverage: $(VENV)/.all  ## lines of code that the quick suites run, in percent; SUITES="tests/format tests/cli" for some
+	$(BIN)/python -m pytest $(SUITES) -n 2 -m $(QUICK) --cov --cov-report=term:skip-covered
 
-bench: $(VENV)/.dev  ## what reading ahead hides, on a virtual clock, and one slice in nine ways
+bench: $(VENV)/.all  ## what reading ahead hides, on a virtual clock, and one slice in nine ways
 	$(BIN)/python -m benchmarks virtual
 	$(BIN)/python -m benchmarks latency
 
@@ -141,17 +151,17 @@ $(BIN)/python:
 
 $(VENV)/.demo: $(BIN)/python $(PROJECTS)
 	@echo "== installing monocontext, rlm and SeaweedFS into $(VENV) (about 150 MB the first time)"
-	$(PIP) install -e ".[demo]" -e ./rlm
+	$(PIP) install --quiet -e ".[demo]" -e ./rlm
 	@touch $@
 
-$(VENV)/.dev: $(BIN)/python $(PROJECTS)
-	@echo "== installing monocontext, rlm and what the tests need into $(VENV)"
-	$(PIP) install -e ".[dev]" -e ./rlm
-	@touch $@
-
-$(VENV)/.docs: $(BIN)/python $(PROJECTS)
-	@echo "== installing monocontext, rlm and MkDocs into $(VENV)"
-	$(PIP) install -e ".[docs]" -e ./rlm
+$(VENV)/.test: GROUP := test
+$(VENV)/.check: GROUP := check
+$(VENV)/.docs: GROUP := docs
+$(VENV)/.all: GROUP := all
+$(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.all: $(BIN)/python $(PROJECTS)
+	@echo "== installing monocontext, rlm and the group '$(GROUP)' of pyproject.toml into $(VENV)"
+	@$(PIP) install --quiet "pip>=25.1"
+	$(PIP) install -e . -e ./rlm --group $(GROUP)
 	@touch $@
 
 $(LOWEST)/.ready: RESOLUTION := lowest-direct
@@ -164,7 +174,7 @@ $(LOWEST)/.ready $(NEWEST)/.ready: $(BIN)/python $(PROJECTS)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install uv
 	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --resolution $(RESOLUTION) \
 	  -e ".[$(EXTRAS)]" -e "./rlm[anthropic,otel]" \
-	  "cryptography>=42" "greenlet>=3.1" "hypothesis>=6.100" "moto[s3]>=5.1.18" "pytest>=8.3" "pytest-rerunfailures>=16.7" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
+	  --group test
 	@touch $@
 
 $(VENV)/.sdk: pyproject.toml
@@ -176,6 +186,6 @@ $(VENV)/.sdk: pyproject.toml
 $(LIBRARIES)/.ready: pyproject.toml tests/text/namespace/libraries.txt
 	@echo "== installing libraries into $(LIBRARIES)"
 	$(PYTHON) -m venv $(LIBRARIES)
-	$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install -e . pytest pytest-rerunfailures pytest-timeout hypothesis \
+	$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install -e . pytest pytest-timeout hypothesis \
 	  -r tests/text/namespace/libraries.txt
 	@touch $@

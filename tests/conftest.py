@@ -116,7 +116,7 @@ def moto_s3() -> Iterator[str]:
         yield MOTO_BUCKET
 
 
-@pytest.fixture(params=["memory", "directory", "moto", "seaweedfs"])
+@pytest.fixture(params=["memory", "directory", "moto", pytest.param("seaweedfs", marks=pytest.mark.slow)])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An empty store at a fresh place, one of each kind."""
     fresh = f"test-{uuid.uuid4().hex[:12]}"
