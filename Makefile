@@ -20,7 +20,7 @@ QUICK := "not slow and not fuzz and not local_llm"
 KEEP ?=
 BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
-.PHONY: help demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage bench docs site clean
+.PHONY: help demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage mutants bench docs site clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*  ## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '%-16s%s\n' "$$name" "$$text"; done
@@ -42,7 +42,7 @@ test-slow: $(VENV)/.all  ## real servers, sandboxes, kills, memory, the document
 	@echo "== the slow suites: some twelve minutes on two idle cores"
 	$(BIN)/python -m pytest -n 2 -m "slow and not fuzz" --timeout=1800 $(SUITES)
 
-test-all: test test-slow  ## both
+test-all: test test-slow  ## the quick and the slow suites
 
 fuzz: $(VENV)/.all  ## campaigns, and what only a quiet machine can promise: each property test at random, FUZZ=20 times its examples
 	@echo "== campaigns at random: an hour or more"
@@ -129,6 +129,10 @@ check: test lint types contracts  ## what CI runs first
 
 coverage: $(VENV)/.all  ## lines of code that the quick suites run, in percent; SUITES="tests/format tests/cli" for some
 	$(BIN)/python -m pytest $(SUITES) -n 2 -m $(QUICK) --cov --cov-report=term:skip-covered
+
+mutants: $(VENV)/.all  ## break 200 single lines of the product, in a clone, and see whether a quick test fails
+	$(BIN)/python -m pytest $(SUITES) -q -n 2 -m $(QUICK) --cov --cov-context=test --cov-report=
+	$(BIN)/python -m tests.mutation
 
 bench: $(VENV)/.all  ## what reading ahead hides, on a virtual clock, and one slice in nine ways
 	$(BIN)/python -m benchmarks virtual
