@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 import signal
@@ -21,6 +22,10 @@ from monocontext.testing import SeaweedServer, find_weed
 from tests.budget import FUZZ, examples
 
 MOTO_BUCKET = "moto-bucket"
+
+# Slow tests whose imports only `make test-slow` installs.
+IMPORTS = {"rlm/trajectory/test_rlm_telemetry.py": "opentelemetry", "test_notebook.py": "nbclient"}
+collect_ignore = [path for path, module in IMPORTS.items() if importlib.util.find_spec(module) is None]
 
 # A busy machine makes examples slow, and slow examples are no fault. `make test` tries the same ones each time.
 hypothesis.settings.register_profile(

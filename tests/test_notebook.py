@@ -18,6 +18,8 @@ from monocontext.writing.segments import Progress
 from rlm import RLM, Completion, ScriptedLM, Usage
 from rlm.trajectory.source import Source
 
+pytestmark = pytest.mark.slow  # needs packages that `make test` does not install
+
 CHECKOUT = Path(__file__).parents[1]
 LINES = [f"line {i:06d}\n" for i in range(20_000)]
 TEXT = "".join(LINES)

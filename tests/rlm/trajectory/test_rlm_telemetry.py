@@ -38,6 +38,8 @@ from rlm import RLM, Completion, LLMError, RateLimited, ScriptedLM
 from rlm.prompts.examples import conversation
 from rlm.trajectory import telemetry
 
+pytestmark = pytest.mark.slow  # needs packages that `make test` does not install
+
 TURNS = 20
 SECRET = "sk-what-an-endpoint-said"
 CELLS = {
