@@ -13,12 +13,10 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks import first_second_client as client
-from benchmarks import first_second_cpu
 from benchmarks.logs import Logs
 from benchmarks.machine import describe_machine
 from monocontext import Monocontext, publish
@@ -159,11 +157,8 @@ def main(samples: int, sizes: Sequence[int] = SIZES, json_path: Path | None = No
                 f"| {size / 1e6:g} MB | {way} | {found['cold']:.3f} | {found['warm']:.3f} | {found['cpu']:.3f} | "
                 f"{times['cold_times']:.2f} | {times['warm_times']:.2f} |"
             )
-    print()
-    beginnings = [asdict(row) for row in first_second_cpu.main(samples, sys.executable)]
     if json_path:
         result = {"benchmark": "first_second", "version": 1, "machine": machine, "rounds": counted, "rows": rows}
-        result["beginnings"] = beginnings
         json_path.write_text(json.dumps(result, indent=1) + "\n")
     return rows
 

@@ -1,4 +1,4 @@
-"""Write the tables of docs/benchmarks.md from results: only the text between two markers is replaced.
+"""Write the tables of benchmarks/tables.md from results: only the text between two markers is replaced.
 
 <!-- harness: virtual-0.2GB-far_150 --> ... <!-- harness: end -->
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import results
 
-DOCUMENT = Path("docs/benchmarks.md")
+DOCUMENT = Path("benchmarks/tables.md")
 _MARKED = re.compile(r"(<!-- harness: (?!end)(\S+) -->\n).*?(<!-- harness: end -->)", re.DOTALL)
 _SECONDS = (
     "off",
