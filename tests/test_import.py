@@ -155,6 +155,7 @@ def test_importing_prints_nothing() -> None:
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

@@ -151,6 +151,7 @@ def test_progress_on_a_terminal(
     assert "work" in printed.err
 
 
+@pytest.mark.slow
 def test_the_notebook_of_the_examples(tmp_path: Path) -> None:
     """In the kernel that readers have, since a progress bar asks it where it is; one kernel, some 2 s of processor."""
     notebook = nbformat.read(CHECKOUT / "examples" / "notebook.ipynb", as_version=4)

@@ -82,6 +82,7 @@ def test_a_public_path_holds_its_names(path: str) -> None:
     assert [name for name in PUBLIC[path] if not hasattr(module, name)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["monocontext.dspy", "monocontext.adapters.dspy", "monocontext.sessions"])
 def test_a_fresh_process_imports_it(path: str) -> None:
     subprocess.run([sys.executable, "-c", f"import {path}"], check=True, timeout=60)
@@ -105,6 +106,7 @@ def test_names_that_other_processes_are_started_with() -> None:
     assert (files("rlm.view") / "page" / "page.html").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICKLES)
 def test_a_pickle_of_release_0_1_opens(name: str, tmp_path: Path) -> None:
     """In a process that has imported nothing of ours before."""

@@ -336,6 +336,7 @@ LARGE: list[str] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", [True, False])
 @pytest.mark.parametrize("operation", LARGE)
 def test_the_proxy_of_dspy_has_every_method(

@@ -63,6 +63,7 @@ def in_sandbox(context: Any, small: int = 1 << 20) -> tuple[dict[str, Any], list
     return names, asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["list", "dict"])
 @pytest.mark.parametrize("seed", range(6))
 def test_programs_give_what_they_give_on_real_ones(store: MemoryStore, seed: int, shape: str) -> None:

@@ -43,6 +43,7 @@ def open_text(server: S3StandIn, **options: Any) -> AsyncOpening:
     return AsyncMonocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True, **options)
 
 
+@pytest.mark.slow
 def test_every_method_equals_that_of_the_synchronous_text(server: S3StandIn) -> None:
     chance = random.Random(8)
     with Monocontext.open(server.url("ctx"), endpoint=server.endpoint, anonymous=True) as sync:
@@ -180,6 +181,7 @@ def test_others_keep_what_a_cancelled_task_also_waited_for() -> None:
     run(work)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("server")
 def test_a_storm_of_cancelled_readers_leaves_nothing_behind() -> None:
     chance = random.Random(3)
@@ -342,6 +344,7 @@ def test_damaged_bytes_are_an_error(tmp_path: Path) -> None:
     run(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [cut(7), reset(7)], ids=["cut", "reset"])
 def test_a_body_that_is_cut_is_asked_for_again(server: S3StandIn, fault: HttpFault) -> None:
     async def work() -> None:
@@ -434,6 +437,7 @@ UNAWAITABLE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNAWAITABLE)
 def test_what_cannot_be_awaited_raises_at_once_and_names_what_can(server: S3StandIn, name: str) -> None:
     async def work() -> None:

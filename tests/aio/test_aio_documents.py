@@ -120,6 +120,7 @@ def test_code_over_documents_runs_as_written_for_the_same_requests(shape: Any, s
         assert requests[0] == requests[1], number
 
 
+@pytest.mark.slow
 def test_other_tasks_go_on_while_code_waits(store: Any) -> None:
     async def work() -> None:
         async with AsyncMonocontext.open(SlowStore(store, 0.02), shape="list", prefetch="off") as context:

@@ -19,6 +19,7 @@ from monocontext.testing import CountingStore, virtual_context
 CI = Plan(size_bytes=20_000_000)
 
 
+@pytest.mark.slow
 def test_every_gate_holds() -> None:
     """At 0.2 GB; smaller texts are made whole by `splitlines()`, and denser than a filter can narrow.
 
@@ -33,6 +34,7 @@ def test_every_gate_holds() -> None:
 QUICK = ("grep", "bisection", "multi-hop", "tail first", "outline", "re-read", "symbol", "CJK", "session", "misuse")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stores_are_measured")
 def test_a_fast_model_waits_half_as_long_as_without_reading_ahead() -> None:
     """1 s of thinking, 300 tokens a second, no words after the address; the others are run by the slow suite."""

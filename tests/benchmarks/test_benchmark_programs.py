@@ -22,6 +22,7 @@ from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 SMALL = Plan(size_bytes=20_000_000, seeds=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program) -> None:
     setting = SMALL.setting(0)
@@ -37,6 +38,7 @@ def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_every_turn_prints_what_it_prints_on_a_str(program: Program) -> None:
     setting = replace(SMALL, size_bytes=4_000_000).setting(0)
@@ -56,6 +58,7 @@ def test_every_turn_prints_what_it_prints_on_a_str(program: Program) -> None:
         assert "".join(printed).replace("<class 'str'>", "") == re.sub("<class '.*Traced'>", "", expected)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_figures_and_another_one_others() -> None:
     plan = Plan(size_bytes=4_000_000, seeds=1, programs=("grep", "sampling"), policies=("off", "all"))
     once, again = (suite.run(plan, told=lambda line: None)["rows"] for _ in range(2))
@@ -104,6 +107,7 @@ def test_ten_gigabytes_take_no_longer_where_little_is_read() -> None:
     assert ("tail first", "no index") not in rows  # nobody waits for that here
 
 
+@pytest.mark.slow
 def test_a_pass_over_a_terabyte_is_replayed() -> None:
     plan = Plan(size_bytes=10**12, seeds=1, programs=("full pass",), nic_bytes_per_second=600e6)
     rows = {row["policy"]: row for row in suite.run(plan, told=lambda line: None)["rows"]}

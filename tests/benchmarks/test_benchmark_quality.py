@@ -78,6 +78,7 @@ def test_evidence_stands_where_it_belongs(sources: Sources) -> None:
     assert abs(text.index("middle\n") / len(text) - 0.5) < 0.05
 
 
+@pytest.mark.slow
 def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: Any) -> None:
     _, outcome = ran
     by_arm = {arm: {row["question"]: row for row in outcome.rows if row["arm"] == arm} for arm in arms.ARMS}

@@ -50,6 +50,7 @@ def test_needles_are_what_they_say(haystack: Haystack) -> None:
             assert needle.places <= 5
 
 
+@pytest.mark.slow
 def test_a_run_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("MONOCONTEXT_CORPORA", str(tmp_path))
     monkeypatch.setenv("MONOCONTEXT_PEERS", str(tmp_path / "none"))

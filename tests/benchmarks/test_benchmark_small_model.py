@@ -27,6 +27,7 @@ def said_in(query: str) -> str:
     return query.removeprefix("How often does the log say ").rstrip("?")
 
 
+@pytest.mark.slow
 def test_the_facts_of_each_question_stand_in_the_text(place: Path) -> None:
     facts = make_facts(2, 0)
     assert facts == make_facts(2, 0)

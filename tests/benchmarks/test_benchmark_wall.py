@@ -24,6 +24,7 @@ def test_a_session_knows_its_answers() -> None:
     assert json.loads(played.to_json())["size_bytes"] == 6_000_000
 
 
+@pytest.mark.slow
 def test_ways_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MONOCONTEXT_PEERS", str(tmp_path / "none"))
     ways = ("str in memory", "monocontext, prefetch off", "monocontext, prefetch all", "obstore")
@@ -68,6 +69,7 @@ def test_a_look_over_its_budget_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     assert not client.play("slow", 100, turns, budget_seconds=60.0)["gave_up"]
 
 
+@pytest.mark.slow
 def test_a_scripted_rlm(tmp_path: Path) -> None:
     plan = rlm_run.Plan(size_bytes=4_000_000, profile="s3_express", programs=("tail first",), think_seconds=0.1)
     result = rlm_run.run(plan, told=lambda line: None)

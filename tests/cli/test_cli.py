@@ -360,11 +360,13 @@ def test_no_permission(cli: Cli, tmp_path: Path) -> None:
     cli("upload", "-", tmp_path / "closed" / "ctx", stdin=b"text").refused("permission")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*READING, ["upload", "-"], ["append", "-"]])
 def test_no_such_bucket(cli: Cli, moto_s3: str, command: list[str]) -> None:
     cli(*command, "s3://no-such-bucket/ctx", stdin=b"text").refused("no bucket", "no-such-bucket")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*READING, ["upload", "-"], ["append", "-"]])
 def test_no_credentials(cli: Cli, moto_s3: str, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -388,6 +390,7 @@ def test_an_endpoint_that_does_not_answer(cli: Cli) -> None:
 # -- the real server ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_everything_on_s3(cli: Cli, seaweed: SeaweedServer, file: Path, request: pytest.FixtureRequest) -> None:
     url, endpoint = seaweed.url(f"cli-{os.getpid()}"), ("--endpoint", seaweed.endpoint)
     cli("upload", file, f"{url}/a", "--frame-bytes", "64K", *endpoint).fine()
@@ -456,6 +459,7 @@ def test_the_endpoint_from_the_environment(cli: Cli, seaweed: SeaweedServer, mon
 # -- processes and terminals -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_as_a_module_and_as_a_script(context: Path) -> None:
     script = Path(sys.executable).parent / "monocontext"
     for command in (process(), [str(script)]) if script.exists() else (process(),):
@@ -539,6 +543,7 @@ def on_a_terminal(command: list[str]) -> tuple[int, str]:
         os.close(master)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "label"), [("upload", "upload"), ("append", "append"), ("verify", "verify")])
 def test_a_bar_on_a_terminal(context: Path, file: Path, tmp_path: Path, command: str, label: str) -> None:
     arguments: dict[str, list[str | Path]] = {

@@ -25,6 +25,7 @@ def address() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
+@pytest.mark.slow
 def test_the_commands_do_the_same_by_a_cluster(cli: Cli, address: str, tmp_path: Path) -> None:
     source, context = tmp_path / "log.txt", tmp_path / "context"
     source.write_text("".join(f"{i:08d} request {i * 7919 % 99991:05d} straße\n" for i in range(60_000)))

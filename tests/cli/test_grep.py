@@ -51,6 +51,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 # -- as grep does ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("grep"), reason="no grep here")
 @pytest.mark.parametrize(
     "arguments",
@@ -117,6 +118,7 @@ def test_json_is_that_of_ripgrep(cli: Cli, context: Path) -> None:
     assert cli("grep", "--json", "-c", "ERROR", context).fine().json == {"path": "in.txt", "count": TEXT.count("ERROR")}
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_text_steers_nothing(cli: Cli, tmp_path: Path) -> None:
     place = str(tmp_path / "hostile")
     cli("upload", "-", place, stdin="a \x1b]0;title\x07 needle\x9b2J\n".encode()).fine()

@@ -47,6 +47,7 @@ def test_keys_that_no_verb_takes_are_named(bucket: str, cli: Cli, tmp_path: Path
     assert (again.code, again.out) == (1, f"{place}: removed 0\n")
 
 
+@pytest.mark.slow
 def test_a_single_one_and_an_empty_place(bucket: str, cli: Cli) -> None:
     assert "left out 1 object whose key has an empty part, '.' or '..': '../e'" in cli("ls", f"s3://{bucket}/p/d").err
     cli("rm", "-r", f"s3://{bucket}/nothing").fine()

@@ -47,6 +47,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> Crew:
     return made
 
 
+@pytest.mark.slow
 def test_contexts_share_threads_which_end_after_the_last_close(
     two_cores: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +66,7 @@ def test_contexts_share_threads_which_end_after_the_last_close(
     wait_for(lambda: not any(thread.is_alive() for thread in threads))
 
 
+@pytest.mark.slow
 def test_a_thread_without_jobs_ends_by_itself() -> None:
     with Monocontext.open(stored(TEXT, frame_bytes=1000)) as context:
         assert context.count("plain") == 3000
@@ -165,6 +167,7 @@ def test_contexts_that_fetched_long_ago_give_their_text_up(monkeypatch: pytest.M
     assert not warm._warm
 
 
+@pytest.mark.slow
 def test_a_thousand_contexts() -> None:
     """In a process of their own: few threads, little memory each, and it is given back."""
     code = """
@@ -236,6 +239,7 @@ def test_work_in_threads_comes_in_order_and_ends_at_the_first_error() -> None:
     assert 3 in done  # it had begun, so it was waited for
 
 
+@pytest.mark.slow
 def test_a_job_that_never_came_keeps_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt between the count of a job and the queue; and what is submitted afterwards is done."""
     monkeypatch.setattr(daemon_threads, "_IDLE_SECONDS", 0.01)

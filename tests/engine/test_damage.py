@@ -295,6 +295,7 @@ def test_a_crafted_context_that_is_sound(reading: str, codec: str) -> None:
         assert reading != "chunks" or "".join(result) == TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("what", DAMAGED)
 def test_damage(what: str, reading: str) -> None:
@@ -400,6 +401,7 @@ BAD_ANSWERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("fault", BAD_ANSWERS)
 def test_one_bad_answer_is_asked_for_again(fault: str, reading: str) -> None:
@@ -432,6 +434,7 @@ def test_one_bad_answer_to_the_root_is_asked_for_again(fault: str) -> None:
     assert str(context) == TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
 @pytest.mark.parametrize("slim", [True, False], ids=["page apart", "page in the root"])
 def test_any_byte_that_is_damaged_once_on_its_way(codec: str, slim: bool) -> None:
@@ -538,6 +541,7 @@ class Changing(WrappedStore):
         return self._changed(key, start, super().get_range(key, start, length, etag=etag))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
 @pytest.mark.parametrize("inline", [True, False])
 def test_any_byte_of_any_object(codec: str, inline: bool) -> None:

@@ -175,6 +175,7 @@ def slices(hedge: Hedge | None) -> tuple[float, float, float]:
     return sum(took) / 1000, sorted(took)[990], 100 * stats.hedges / 50_000
 
 
+@pytest.mark.slow
 def test_slices_of_50_segments_from_afar() -> None:
     plain_mean, plain_p99, none = slices(None)
     assert (plain_mean, none) == (pytest.approx(0.427, rel=0.03), 0.0)

@@ -45,6 +45,7 @@ READS: dict[str, Callable[[Monocontext], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("cache_bytes", [0, 1 << 20])
 def test_everything_is_done_by_the_caller(name: str, cache_bytes: int) -> None:

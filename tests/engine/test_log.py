@@ -129,6 +129,7 @@ def test_a_handler_may_read_the_text_that_it_prints(caplog: pytest.LogCaptureFix
     assert "INFO from a thread that carries requests" in lines(caplog)
 
 
+@pytest.mark.slow
 def test_no_secret_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAmine")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secretmine")

@@ -28,6 +28,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a matter of glibc")
 def test_kept_memory_comes_without_page_faults() -> None:
     def faults(way: str) -> int:

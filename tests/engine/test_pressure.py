@@ -159,6 +159,7 @@ def test_a_refusal_that_lasts_counts_as_well() -> None:
 # -- over HTTP ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["own", "boto3", "given client"])
 def test_requests_in_flight_fall_and_recover(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first wave meets 503s that retries outlast: nobody sees an error, and the next wave is smaller."""

@@ -58,6 +58,7 @@ def test_5_megabytes_take_one_round_where_they_were_written_at_once(texts_in_roo
     assert rounds(store, head, find, window, seconds=seconds) == ([1, 0, 0, 0], 1)
 
 
+@pytest.mark.slow
 @LATENCIES
 @pytest.mark.parametrize(("size", "gets"), [(5_000_000, 3), (20_000_000, 9)])
 def test_5_and_20_megabytes_apart_from_their_root_take_two(size: int, gets: int, seconds: float) -> None:
@@ -92,6 +93,7 @@ def test_a_search_asks_for_index_pages_beside_its_rows(look: Look, most: int) ->
     assert taken[1] <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [0.1, 1, 5, 15, 18, 20])
 def test_no_text_is_read_whole_any_quicker(texts_in_roots: None, megabytes: float) -> None:
     """At 150 ms and 90 MB/s, from opening to the window around what `find` found."""

@@ -15,6 +15,7 @@ from monocontext.engine import frame_table, scan
 from monocontext.engine.scan import FAR, NEAR, find, find_apart
 from monocontext.text import windows
 from monocontext.text.regex import stream
+from tests.budget import examples
 
 from .counted import stored
 
@@ -55,6 +56,7 @@ PASSES: dict[str, Callable[[object], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("frame_bytes", [100, 1000, 30_000])
 def test_a_pass_over_frames_that_were_searched_where_they_were_decoded(name: str, frame_bytes: int) -> None:
@@ -111,7 +113,8 @@ PATTERNS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(examples(12)))
 def test_patterns_over_frames_that_were_searched(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "FIRST_WINDOW", 64)
     monkeypatch.setattr(stream, "WINDOW", 256)

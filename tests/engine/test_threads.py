@@ -86,6 +86,7 @@ def test_eight_threads_that_read_a_cold_page() -> None:
     assert context.asked() == ["page", "segment"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache_bytes", [0, 700, 5000, 1 << 20])
 def test_sixteen_threads_of_random_reads(cache_bytes: int) -> None:
     store = stored(TEXT, frame_bytes=97, frames_per_segment=3, codec="zstd")

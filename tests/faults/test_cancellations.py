@@ -168,12 +168,13 @@ def cancelled(place: AbstractContextManager[Place], cancellations: int, seed: in
     assert_nothing_left(*before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "directory", "http"])
 def test_what_comes_after_a_cancellation_is_right(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     cancelled(placed(kind, tmp_path, request), 30, seed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", ["memory", "directory", "http"])
 def test_a_thousand_cancellations(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:

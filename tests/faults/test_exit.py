@@ -26,6 +26,7 @@ print(context._reader.under_way()[0] > 0, time.monotonic())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [stall(0), stall_before_head()], ids=lambda fault: fault.name)
 def test_nobody_waits_for_what_is_read_ahead_from_a_silent_server(fault: HttpFault) -> None:
     """Its GETs fail after 17 s; threads that are joined at the end would keep the process as long."""

@@ -22,6 +22,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "way"), CASES)
 def test_forked(state: str, way: str) -> None:
     """The server is at some distance where a fork is to find requests under way, and cuts some bodies."""

@@ -128,12 +128,13 @@ def storm(store: Store, appends: int, seed: int) -> None:
     print(len(acknowledged), len(unknown), errors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_storm_without_grace(seed: int) -> None:
     storm(MemoryStore(uuid.uuid4().hex, "prefix"), 12, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(600)
 def test_a_long_storm_without_grace() -> None:
     storm(MemoryStore(uuid.uuid4().hex, "prefix"), 200, 7)

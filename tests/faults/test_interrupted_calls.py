@@ -55,12 +55,13 @@ def interrupted(way: str, interrupts: int, seed: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_an_interrupted_call_leaves_nothing_behind(way: str) -> None:
     interrupted(way, 25, seed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_thousand_interrupted_calls_leave_nothing_behind(way: str) -> None:

@@ -153,6 +153,7 @@ def interrupted(kind: str, way: str, threads: bool, interrupts: int, seed: int, 
     assert_nothing_left(*before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +161,7 @@ def test_the_next_read_is_right(kind: str, way: str, threads: bool, tmp_path: Pa
     interrupted(kind, way, threads, 15, 1, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)

@@ -195,6 +195,7 @@ def interrupted(place: AbstractContextManager[Place], way: str, threads: bool, i
     assert_nothing_left(*before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["memory", "directory", "http"])
@@ -204,7 +205,7 @@ def test_what_comes_after_an_interrupt_is_right(
     interrupted(placed(kind, tmp_path, request), way, threads, 10, seed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)

@@ -95,6 +95,7 @@ def test_a_context(losing: tuple[Store, Store]) -> None:
         assert str(context) == "first\nsecond\n"
 
 
+@pytest.mark.slow
 def test_an_upload_of_a_session(losing: tuple[Store, Store], tmp_path: Path) -> None:
     store, way = losing
     session = small(1)
@@ -108,6 +109,7 @@ def test_an_upload_of_a_session(losing: tuple[Store, Store], tmp_path: Path) -> 
     assert info.records == 5
 
 
+@pytest.mark.slow
 def test_entries_of_a_session_store(losing: tuple[Store, Store]) -> None:
     store, way = losing
     key = {"project_key": "p", "session_id": "s"}
@@ -124,6 +126,7 @@ def test_entries_of_a_session_store(losing: tuple[Store, Store]) -> None:
     assert summary["data"] == {"count": 3}
 
 
+@pytest.mark.slow
 def test_a_lease(losing: tuple[Store, Store]) -> None:
     store, way = losing
     with Lease(way, "lease.json", "me") as mine:
@@ -135,6 +138,7 @@ def test_a_lease(losing: tuple[Store, Store]) -> None:
         assert next_one.is_held, "it was not given back"
 
 
+@pytest.mark.slow
 def test_a_compiled_project(losing: tuple[Store, Store], tmp_path: Path) -> None:
     store, way = losing
     upload_session(store, recognize_session(small(1).write(tmp_path)), project="proj")

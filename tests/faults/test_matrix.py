@@ -187,6 +187,7 @@ def open_it(case: Case, way: str) -> Outcome:
     return outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "case"), MATRIX, indirect=["way"])
 def test_each_fault_on_each_way_of_reading(way: str, case: Case) -> None:
     also = (case.by_boto3, case.opens_by_boto3) if way == "boto3" else (frozenset(), frozenset())
@@ -267,6 +268,7 @@ def recovered(fault: HttpFault) -> Outcome:
     return outcome
 
 
+@pytest.mark.slow
 def test_one_stalled_body_is_recovered_long_before_silence_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     faults = (stall_before_head(), stall_in_head(), stall(0), stall(INSIDE))
     with ThreadPoolExecutor(len(faults)) as pool:
@@ -277,6 +279,7 @@ def test_one_stalled_body_is_recovered_long_before_silence_is_an_error(capsys: p
     assert max(outcome.seconds for outcome in outcomes) < 6, "1.0 s where the machine has time; without a watchdog ten"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bytes_per_second", [50, 1000, 100_000])
 def test_a_body_that_drips_is_resumed_elsewhere(bytes_per_second: int) -> None:
     """There is never silence: by the deadline of a minute the slowest of these would have brought 3 KB."""
@@ -293,6 +296,7 @@ def test_a_body_that_drips_is_resumed_elsewhere(bytes_per_second: int) -> None:
         assert_idle(context)
 
 
+@pytest.mark.slow
 def test_a_root_that_drips() -> None:
     with serve() as server:
         server.faults.add(drip(100), key="*/manifest.json")
@@ -300,6 +304,7 @@ def test_a_root_that_drips() -> None:
         assert (outcome.kind, server.faults.struck) == ("right", 1)
 
 
+@pytest.mark.slow
 def test_a_drip_ends_at_the_deadline() -> None:
     """Where all drips there is nowhere to go: the deadline of the call ends it, a minute by default, here 0.5 s."""
     with serve() as server, opened(server) as context:

@@ -26,7 +26,7 @@ def server() -> Iterator[S3StandIn]:
 def campaign(machine: type[Likeness], runs: int, steps: int) -> None:
     """The same runs each time; with MONOCONTEXT_FUZZ in the environment always others."""
     profile = settings(
-        max_examples=examples(10 * runs),
+        max_examples=examples(runs),
         stateful_step_count=steps,
         suppress_health_check=list(HealthCheck),
         derandomize=not FUZZ,
@@ -59,13 +59,13 @@ def test_a_text_behind_s3(server: S3StandIn) -> None:
     campaign(behind(server), 12, 20)
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1800)
 def test_a_text_in_memory_for_long() -> None:
     campaign(in_memory(), 400, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1800)
 def test_a_text_behind_s3_for_long(server: S3StandIn) -> None:
     campaign(behind(server, rare=frozenset()), 40, 40)

@@ -12,6 +12,7 @@ from monocontext.format.filters.building import set_column
 from monocontext.format.filters.fold import fold
 from monocontext.format.filters.grams import MAX_BITS, MAX_ROWS, height, rows_to_read, shrink_rows
 from monocontext.format.refs import FILTER_KIND, FILTER_KINDS
+from tests.budget import examples
 
 PARTS = [
     *("dead", "beef", "0", "12", "12:34:56", "99-", "a1 b2", " ", "\n", ", ", "::", "_", "x", "the ", "İ", "ß", "é"),
@@ -76,7 +77,7 @@ def test_rows_are_as_ever(text: str, rows: list[int]) -> None:
     assert set(rows) <= set(rows_to_read(text, MAX_BITS, 4096))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_a_text_has_the_rows_of_its_grams(seed: int) -> None:
     dice = random.Random(seed)
     for most in (2, 4, 8, 30, 300, 100_000 if seed == 0 else 3_000):
@@ -98,9 +99,10 @@ def test_rows_of_earlier_kinds() -> None:
         assert set(found) == rows[kind], kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FILTER_KINDS)
 @pytest.mark.parametrize("ascii_only", [False, True])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(examples(10)))
 def test_a_needle_has_its_rows_wherever_it_stands(seed: int, ascii_only: bool, kind: str) -> None:
     """In a frame or from it into the text behind, of which the column covers a part; in any case."""
     dice = random.Random(seed)

@@ -13,6 +13,7 @@ from monocontext.format.filters.building import set_column
 from monocontext.format.filters.fold import fold
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
 from monocontext.format.filters.words import LEVELS, strip, word_rows
+from tests.budget import examples
 
 from .test_grams import rows_of_grams
 
@@ -27,7 +28,7 @@ def words_of(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("bits", [8, 13, MAX_BITS])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_a_word_that_stands_often_has_its_rows(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     text = "".join(rng.choices(PARTS, k=3_000))
@@ -89,7 +90,8 @@ def hash_of(stem: bytes) -> int:
     return mixed * 0xC2B2AE3D27D4EB4F % (1 << 64) >> 48
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_rows_are_those_of_each_gram_and_word(seed: int) -> None:
     rng = random.Random(seed)
     signs = [chr(code) for code in range(128)] if seed % 2 else list("seding or_")
@@ -107,6 +109,7 @@ def test_words_of_a_frame_that_the_text_behind_it_goes_on_with() -> None:
         assert np.count_nonzero(column) == 2
 
 
+@pytest.mark.slow
 def test_a_text_hashed_in_several_steps() -> None:
     text = "".join(random.Random(3).choices(PARTS, k=400_000))
     assert np.flatnonzero(set_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)

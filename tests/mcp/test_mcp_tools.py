@@ -134,6 +134,7 @@ def test_an_error_quotes_a_part_of_what_it_refuses() -> None:
     assert len(long) < 900
 
 
+@pytest.mark.slow
 def test_a_pattern_that_backtracks_for_ever_is_ended_and_others_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_pattern_that_backtracks_for_ever_is_ended_and_others_are_answered(
     assert tools.context_search("^pl.in$").startswith("0:1:plain\n")
 
 
+@pytest.mark.slow
 def test_what_was_found_before_a_search_is_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "aa\n" + ("x" * 99 + "\n") * 180_000 + "a" * 60 + "b\n"
     publish(text, tmp_path, filters=False)

@@ -94,6 +94,7 @@ def test_expired_and_odd_keys() -> None:
         pickle.dumps(memory.context())
 
 
+@pytest.mark.slow
 def test_many_entries_are_several_pages() -> None:
     memory = Memory.open("memory://many")
     values = {f"{number:05}": f"value {number}" for number in range(3000)}

@@ -234,6 +234,7 @@ def test_a_value_comes_back_exactly(any_store: Store) -> None:
     assert (sizes.keys_bytes, sizes.values_bytes) == (2 * len(values), sum(len(v.encode()) for v in values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["directory", "seaweedfs"], indirect=True)
 def test_100_mb(any_store: Store) -> None:
     value = "0123456789abcdef" * (100_000_000 // 16)

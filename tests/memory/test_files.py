@@ -154,6 +154,7 @@ def test_calls_that_make_no_sense(files: MemoryFiles) -> None:
     assert "`insert_line`" in refusal_of(files, command="insert", path="/memories/a", insert_line="1", insert_text="x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["memory", "directory", "seaweedfs"], indirect=True)
 def test_no_edit_of_several_agents_is_lost(any_store: Store) -> None:
     MemoryFiles(Memory(any_store)).create("/memories/log", "")

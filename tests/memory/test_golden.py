@@ -84,6 +84,7 @@ def test_every_vector(letter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     play(MemoryTool(memory), letter, wait)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", sorted(set(LETTERS) - WAITING))
 def test_on_every_store(letter: str, any_store: Store) -> None:
     play(MemoryTool(Memory(any_store)), letter, None)

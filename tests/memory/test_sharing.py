@@ -87,6 +87,7 @@ def test_one_of_many_swappers_wins_and_none_is_lost(any_store: Store) -> None:
         memory.put("n", "later", if_match=etag)
 
 
+@pytest.mark.slow
 def test_the_end_of_an_old_life_ends_no_new_one(any_store: Store) -> None:
     """Overwritten with no lifetime, with a longer one, deleted and put again: four times the old one's time passes."""
     memory = Memory(any_store)
@@ -107,6 +108,7 @@ def test_the_end_of_an_old_life_ends_no_new_one(any_store: Store) -> None:
     assert not memory.delete("gone")
 
 
+@pytest.mark.slow
 def test_what_has_expired_is_free_to_claim_once(any_store: Store) -> None:
     memory = Memory(any_store)
     etag = memory.put("task", "first", 0.5)
@@ -118,6 +120,7 @@ def test_what_has_expired_is_free_to_claim_once(any_store: Store) -> None:
     assert memory.get("task") == "second"
 
 
+@pytest.mark.slow
 def test_purge_spares_what_was_put_since(any_store: Store) -> None:
     """The same value again, which on S3 would have the same ETag but for the token."""
 
@@ -134,6 +137,7 @@ def test_purge_spares_what_was_put_since(any_store: Store) -> None:
     assert Memory(any_store).get("k") == "value"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours", [-5, 5])
 @pytest.mark.parametrize("any_store", ["directory", "moto", "seaweedfs"], indirect=True)
 def test_a_client_whose_clock_is_wrong(any_store: Store, hours: int) -> None:
@@ -163,6 +167,7 @@ def test_a_client_whose_clock_is_wrong(any_store: Store, hours: int) -> None:
     assert askew(lambda: wrong.get("short")) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landed", [False, True])
 def test_killed_between_put_and_reply(any_store: Store, landed: bool) -> None:
     memory = Memory(any_store)

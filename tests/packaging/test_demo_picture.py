@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "docs" / "demo_picture.py"
 
 
@@ -15,6 +17,7 @@ def words(svg: str) -> list[str]:
     return [re.sub(r"[\d.]+ (requests|MB|s)\b", r"some \1", text) for text in texts]
 
 
+@pytest.mark.slow
 def test_the_picture_is_drawn_by_its_script() -> None:
     spec = importlib.util.spec_from_file_location("demo_picture", SCRIPT)
     assert spec

@@ -49,6 +49,7 @@ def test_the_block_blocks() -> None:
     ) == ["False"]
 
 
+@pytest.mark.slow
 def test_every_module_imports() -> None:
     """All but those whose extra is not installed."""
     lines = run(

@@ -111,6 +111,7 @@ def cases() -> list[Any]:
     return [pytest.param(page, marks=pytest.mark.slow if count > 1 else ()) for page, count in commands.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", cases())
 def test_the_code_of_a_page_runs(page: str, tmp_path: Path, world: dict[str, str]) -> None:
     code = run(page)

@@ -27,6 +27,7 @@ def run(name: str, *arguments: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_question_over_a_log(tmp_path: Path) -> None:
     answer, took = run("ask_a_log.py", tmp_path, "--lines", 12_000)
     assert answer == (
@@ -93,6 +94,7 @@ def test_a_hundred_documents_compared(tmp_path: Path) -> None:
     assert int(tokens.partition(" ")[0].replace(",", "")) * 4 < characters / 20, "no model reads the contracts"
 
 
+@pytest.mark.slow
 def test_a_team_memory(tmp_path: Path) -> None:
     ana, ben = run("team_memory.py", tmp_path)
     assert ana.startswith("Ana: 1.212.0, after 2 turns; ")

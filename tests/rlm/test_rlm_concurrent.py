@@ -75,6 +75,7 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["one RLM, threads", "an RLM each, threads", "one RLM, async"])
 def test_100_runs_at_once(model: Any, tmp_path: Path, way: str) -> None:
     options: dict[str, Any] = {"base_url": model.url, "api_key": "sk-of-the-test", "trajectory": tmp_path}
@@ -109,6 +110,7 @@ def test_100_runs_at_once(model: Any, tmp_path: Path, way: str) -> None:
     assert not list(tmp_path.glob("*.partial"))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_runs(model: Any) -> None:
     rlm = RLM("m", base_url=model.url, api_key="sk-of-the-test")
     threads = len(ours())

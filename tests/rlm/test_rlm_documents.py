@@ -72,6 +72,7 @@ CELLS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["local", "subprocess"])
 @pytest.mark.parametrize("shape", ["list", "dict"])
 def test_cells_take_it_for_a_real_one(store: MemoryStore, shape: str, runner: str) -> None:
@@ -164,6 +165,7 @@ def differences_in_a_worker(store: Store, shape: str, seed: int, count: int) -> 
             runner.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["list", "dict"])
 def test_programs_in_the_confined_worker(any_store: Store, shape: str) -> None:
     assert differences_in_a_worker(any_store, shape, 4, 40) == []

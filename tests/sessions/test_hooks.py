@@ -78,6 +78,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["150 ms away", "dead"])
 def test_session_end_returns_at_once(store: str, tmp_path: Path) -> None:
     """A transcript of 50 MB; 20 runs; no request, and hardly more processor time than Python takes to start."""
@@ -121,6 +122,7 @@ def test_the_hook_imports_next_to_nothing() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_upload_is_done_although_the_group_is_killed(tmp_path: Path) -> None:
     path = small().write(tmp_path)
     with S3StandIn(latency="const_150") as server:
@@ -142,6 +144,7 @@ def test_the_upload_is_done_although_the_group_is_killed(tmp_path: Path) -> None
     assert "4 records, 4 turns to proj" in log()
 
 
+@pytest.mark.slow
 def test_a_dead_store_keeps_it_for_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = small().write(tmp_path / "transcripts")
     blocked = tmp_path / "archive"
@@ -182,6 +185,7 @@ def test_a_session_that_goes_on_has_one_job_and_a_cooldown(tmp_path: Path) -> No
     assert len([line for line in said if "4 records" in line]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["session-start", "session-end", "stop", "pre-compact"])
 def test_stdin_that_stays_open_is_not_waited_for(event: str, tmp_path: Path) -> None:
     """An agent that never closes it, and that writes in pieces, each of which may end in a brace."""
@@ -276,6 +280,7 @@ def start(*words: str) -> tuple[str, subprocess.CompletedProcess[bytes]]:
     return str(found["additionalContext"]), done
 
 
+@pytest.mark.slow
 def test_session_start_prints_the_brief_after_one_get() -> None:
     with S3StandIn({"a/compiled/proj/brief.md": BRIEF.encode()}, latency="const_150") as server:
         words = ["--url", server.url("a"), "--endpoint", server.endpoint]
@@ -296,6 +301,7 @@ def test_session_start_prints_the_brief_after_one_get() -> None:
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.slow
 def test_a_silent_store_does_not_hold_the_session_up() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -51,6 +51,7 @@ def test_fields_of_a_tool_call() -> None:
     assert [each["value"] for each in out["har"]] == ["[REDACTED:cookie]", "a=b; x=[REDACTED:cookie]", SESSION]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -19,6 +19,7 @@ from tests.sessions.secret_shapes import PLACES, shapes
 SEED = 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_each_shape_in_a_place(place: str) -> None:
     missed = []
@@ -146,6 +147,7 @@ def test_code_stays(code: str) -> None:
         assert Redactor().text(text) == text
 
 
+@pytest.mark.slow
 def test_the_standard_library_stays() -> None:
     """At most one finding for each MB of what is no secret."""
     files = [path for path in Path(json.__file__).parents[1].rglob("*.py") if "site-packages" not in path.parts]
@@ -158,6 +160,7 @@ def test_the_standard_library_stays() -> None:
     assert findings <= size / 1e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [
@@ -216,6 +219,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plugin", sorted(PLUGINS))
 def test_what_detect_secrets_finds(plugin: str) -> None:
     """Each value that a detector of detect-secrets finds among our shapes is gone from what we send."""

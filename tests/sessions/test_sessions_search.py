@@ -227,6 +227,7 @@ def test_grep_over_a_project_asks_the_filters(archive: Store) -> None:
         assert not any("/turns-" in request.key for request in store.log), store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [NEEDLE, NEEDLE.lower(), f"(?i){NEEDLE.upper()}", f"see {NEEDLE}|SESSION: \\S+-00000000000[12]", "bug|refund",

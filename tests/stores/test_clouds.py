@@ -82,6 +82,7 @@ def any_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     store.close()
 
 
+@pytest.mark.slow
 def test_a_context_lives_there(any_store: Store) -> None:
     publish(TEXT, any_store, segment_bytes=200_000)
     with Monocontext.open(any_store) as context:
@@ -94,6 +95,7 @@ def test_a_context_lives_there(any_store: Store) -> None:
     assert verify(any_store).problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landed", [False, True])
 def test_a_commit_that_dies_at_any_put_leaves_the_old_text_or_the_new(any_store: Store, landed: bool) -> None:
     publish("old\n" * 20, any_store, frame_bytes=20, segment_bytes=40)

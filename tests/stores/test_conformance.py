@@ -48,6 +48,7 @@ def race(write: Callable[[int], str]) -> tuple[list[int], list[str]]:
     return [number for number, etag in enumerate(etags) if etag], [etag for etag in etags if etag]
 
 
+@pytest.mark.slow
 def test_what_is_put_comes_back(any_store: Store) -> None:
     etag = any_store.put("segments/a.seg", b"0123456789")
     blob = any_store.get("segments/a.seg")
@@ -106,6 +107,7 @@ def test_nothing_there(any_store: Store) -> None:
     assert any_store.get("folder/inside").data == b"x"
 
 
+@pytest.mark.slow
 def test_head_agrees_with_put_and_list(any_store: Store) -> None:
     before = time.time()
     etag = any_store.put("a/b", b"12345")
@@ -140,6 +142,7 @@ def test_list_is_in_key_order_and_by_prefix(any_store: Store) -> None:
         assert [info.key for info in any_store.list(prefix)] == expected, prefix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["memory", "directory", "moto"], indirect=True)
 def test_list_of_more_than_a_page(any_store: Store) -> None:
     keys = [f"generations/{number:020}.json" for number in range(1003)]
@@ -166,6 +169,7 @@ def test_backslash_is_a_letter(any_store: Store) -> None:
     assert [info.key for info in any_store.list()] == ["back\\slash"]
 
 
+@pytest.mark.slow
 def test_hostile_keys(any_store: Store) -> None:
     asks = (
         any_store.get,
@@ -207,6 +211,7 @@ def test_two_conditions_exclude_each_other(any_store: Store) -> None:
         any_store.put("m", b"", if_absent=True, if_match="x")
 
 
+@pytest.mark.slow
 @real_threads
 def test_one_creator_wins(any_store: Store) -> None:
     for number in range(ROUNDS):
@@ -221,6 +226,7 @@ def create(store: Store, key: str, writer: int) -> str:
     return store.put(key, b"writer %d" % writer, if_absent=True)
 
 
+@pytest.mark.slow
 @real_threads
 def test_one_swapper_wins(any_store: Store) -> None:
     etag = any_store.put("m", b"start")
@@ -257,6 +263,7 @@ def test_a_counter_loses_no_increment(any_store: Store) -> None:
     assert any_store.get("n").data == b"12"
 
 
+@pytest.mark.slow
 def test_large_object(any_store: Store) -> None:
     """Above the size from which S3 gets it in parts."""
     data = random.Random(5).randbytes(20 << 20)

@@ -413,6 +413,7 @@ print(context.stats.disk_hits)
 """
 
 
+@pytest.mark.slow
 def test_several_processes_at_once(place: CountingStore, tmp_path: Path) -> None:
     running = [
         subprocess.Popen(

@@ -198,6 +198,7 @@ def test_crash_comes_after_exactly_that_many(memory: MemoryStore) -> None:
     assert len(list(memory.list())) == 50
 
 
+@pytest.mark.slow
 def test_seaweed_stops_its_own_process_and_cleans_up(seaweed: SeaweedServer) -> None:
     """Beside another one that keeps running."""
     with SeaweedServer(bucket="second-bucket") as server:

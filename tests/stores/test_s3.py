@@ -165,6 +165,7 @@ def test_the_error_of_a_wrong_region_names_the_right_one(transport: str, status:
                 ask("a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["own", "boto3"])
 def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
     """Without the name of a region botocore asks for it, is led elsewhere, asks for it: until Python's stack ends."""
@@ -248,6 +249,7 @@ def test_one_client_for_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made) == 1
 
 
+@pytest.mark.slow
 def test_pickle_carries_how_to_connect_and_no_client(seaweed: SeaweedServer) -> None:
     store = open_store(seaweed.url("pickled"), endpoint=seaweed.endpoint, path_style=True)
     store.put("a", b"x")

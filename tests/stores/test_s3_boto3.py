@@ -35,6 +35,7 @@ def by_boto3(server: S3StandIn) -> Store:
     return open_store(server.url(), endpoint=server.endpoint, transport="boto3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [None, refuse(404, "NoSuchKey"), refuse(403, "AccessDenied"), cut(10)], ids=repr)
 def test_close_closes_all_sockets_at_once(server: S3StandIn, fault: HttpFault | None) -> None:
     """The traceback of an error refers to botocore's pools: left to themselves they live until the collector runs."""
@@ -111,6 +112,7 @@ def test_models_are_read_once_a_process(server: S3StandIn, monkeypatch: pytest.M
     assert client._request_signer._credentials.access_key == "another"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["own", "boto3"])
 def test_refusals_that_retries_outlast_are_told(server: S3StandIn, transport: str) -> None:
     store = open_store(server.url(), endpoint=server.endpoint, transport=transport)

@@ -97,6 +97,7 @@ def test_keys_of_every_type(make: Callable[[Any], Any], key: Any) -> None:
         assert items[key] == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", ["aa", "aba", "ab", "a"])
 def test_index_of_every_item_between_separators_that_may_overlap(separator: str) -> None:
     dice = random.Random(separator)

@@ -370,6 +370,7 @@ def test_it_is_a_sequence_and_no_str() -> None:
 DATA = "".join(c + ("\n" if i % 5 == 0 else "") for i, c in enumerate(ALPHABET * 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
 def test_on_every_store(any_store: Store, codec: str) -> None:
     publish(DATA, any_store, frame_bytes=60, segment_bytes=200, codec=codec)
@@ -395,6 +396,7 @@ def test_on_every_store(any_store: Store, codec: str) -> None:
             assert "".join(context.lines) == DATA
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_texts_on_every_store(any_store: Store, data: st.DataObject) -> None:

@@ -85,6 +85,7 @@ def same(store: Store, text: str, random: Random) -> None:
     assert verify(store).problems == []
 
 
+@pytest.mark.slow
 def test_publish_and_read() -> None:
     store, text = memory(), lines(8000)
     root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
@@ -138,6 +139,7 @@ def test_other_features_are_refused_by_name() -> None:
         Manifest.from_bytes(data)
 
 
+@pytest.mark.slow
 def test_appends_fill_directories_up() -> None:
     store, random = memory(), Random(2)
     text = lines(5000)
@@ -158,6 +160,7 @@ def test_appends_fill_directories_up() -> None:
     same(store, text, random)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_upkeep(seed: int) -> None:
     store, random = memory(), Random(seed)
@@ -218,6 +221,7 @@ def test_damage_is_named() -> None:
     assert first.key in problem
 
 
+@pytest.mark.slow
 def test_documents() -> None:
     store, random = memory(), Random(3)
     texts: dict[str, str] = {}

@@ -102,6 +102,7 @@ def test_appends_to_a_small_text_ride_along_until_they_are_too_much() -> None:
     assert verify(store).problems == []
 
 
+@pytest.mark.slow
 def test_the_ends_of_a_larger_text_take_no_request_and_no_page() -> None:
     text = "".join(f"{n:07d} line of a log\n" for n in range(400_000))
     store = memory()
@@ -203,6 +204,7 @@ def test_a_copy_that_does_not_fit_its_page_is_not_used() -> None:
     assert any("root" in problem for problem in verify(store).problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["head", "tail"])
 def test_an_end_that_does_not_fit_is_an_error(field: str) -> None:
     store = memory()

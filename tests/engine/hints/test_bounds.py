@@ -76,6 +76,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_nothing_is_worked_out_that_is_large(name: str) -> None:
     source = BOMBS[name]
@@ -184,6 +185,7 @@ def _reply_of(kind: str, size: int) -> str:
 KINDS = ["statements", "one loop", "one expression", "one string", "one line", "brackets", "headers", "blocks", "prose"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_grows_with_the_reply_not_with_its_square(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = nodes = 0

@@ -160,6 +160,7 @@ def test_thinking_is_entered_again_and_by_many_threads() -> None:
     assert context[200:300] == TEXT[200:300]
 
 
+@pytest.mark.slow
 def test_closing_drops_what_is_queued_and_leaves_no_thread() -> None:
     slow = SlowStore(stored(TEXT, frame_bytes=FRAME), 0.05)
     with begun_threads() as begun:

@@ -148,6 +148,7 @@ def jumping(filters: bool) -> MemoryStore:
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filters", [True, False])
 @pytest.mark.parametrize("name", JUMPS)
 def test_a_search_that_jumps_moves_at_most_twice_what_it_uses(name: str, filters: bool) -> None:

@@ -96,6 +96,7 @@ def test_the_price_table() -> None:
     assert (usage.dollars, usage.unpriced) == (None, ("x",))
 
 
+@pytest.mark.slow
 def test_seconds_end_a_run_between_calls_in_a_cell_and_in_mid_stream() -> None:
     def slow(prompt: str) -> str:
         time.sleep(0.05)
@@ -215,6 +216,7 @@ def test_an_interrupted_question_asks_nothing_more(runner: str) -> None:
     assert count < 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["local", "subprocess"])
 def test_a_process_does_not_wait_at_its_end_for_calls_that_nobody_waits_for(runner: str) -> None:
     """A model may take minutes to answer what was interrupted."""

@@ -112,6 +112,7 @@ def test_a_failed_call_goes_back_to_the_model_which_can_catch_it(runner_of: Call
     )
 
 
+@pytest.mark.slow
 def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
     """They cost nothing that a budget counts, and a cell may make them without end."""
     calls = SubCalls(ScriptedLM(["a"]), Usage(), gate=Gateway(Usage(), Budget(calls=1)))

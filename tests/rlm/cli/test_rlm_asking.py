@@ -38,6 +38,7 @@ def run(notes: str, *args: str) -> Any:
     return cli.invoke(app, ["run", notes, "q", "--runner", "local", *args])
 
 
+@pytest.mark.slow
 def test_options_are_on_the_wire_for_root_and_sub_calls(endpoint: Any, notes: str) -> None:
     endpoint.reply = lambda body: ASKS_SUB if len(body["messages"]) > 1 else "yes"
     result = run(

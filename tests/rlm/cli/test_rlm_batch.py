@@ -189,6 +189,7 @@ def test_what_fails_for_a_while_is_tried_again_and_what_fails_is_said(tmp_path: 
     assert len(rows(out)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 4, 16])
 def test_the_budget_is_for_all_and_is_kept(tmp_path: Path, at_once: int) -> None:
     """Each question takes two calls; 41 are allowed."""
@@ -290,7 +291,7 @@ def test_two_workers_have_a_question_in_each_of_their_threads(tmp_path: Path, en
     assert model.most == 16
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 def test_a_thousand_questions_killed_twice_on_two_workers(tmp_path: Path, endpoint: Any, cluster: str) -> None:
     publish("needle in a text\n" * 5_000, tmp_path / "context")
     asked, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"

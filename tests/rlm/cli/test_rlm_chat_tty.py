@@ -113,6 +113,7 @@ def question_of(body: dict[str, Any]) -> str:
     return str(re.findall(r'query: "(.*?)"', asked[-1])[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_ctrl_c_stops_a_question_and_the_variables_are_kept(
     endpoint: Any, chat: Callable[..., Terminal], runner: str
@@ -165,6 +166,7 @@ def test_ctrl_c_stops_a_question_and_the_variables_are_kept(
     assert terminal.ended() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_ctrl_c_at_the_prompt_empties_the_line_and_twice_ends_the_chat(
     endpoint: Any, chat: Callable[..., Terminal], runner: str

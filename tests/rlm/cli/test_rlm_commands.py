@@ -174,6 +174,7 @@ def test_what_a_command_tells_is_in_its_flags(endpoint: Any, notes: Path) -> Non
     assert in_flags(theirs) == theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "chat", "summarize"])
 def test_a_context_behind_another_endpoint_is_reached_by_flags(
     endpoint: Any, monkeypatch: pytest.MonkeyPatch, command: str, tmp_path: Path

@@ -31,6 +31,7 @@ RECIPES = Path(__file__).parents[3] / "examples" / "compile_away"
 # -- a hook with a limit -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_hook_keeps_to_its_limit_of_a_day(endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four sessions end, each calls `rlm compile`; a call costs $0.02 by what the endpoint says."""
     monkeypatch.setattr(spool, "start_worker", lambda: None)
@@ -109,6 +110,7 @@ def command_of(recipe: str) -> str:
     raise AssertionError(recipe)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["Containerfile", "rlm-watch.service", "crontab", "github-workflow.yml"])
 def test_the_command_of_a_recipe_compiles(recipe: str, tmp_path: Path) -> None:
     upload(open_store(tmp_path / "a"), tmp_path, 1)

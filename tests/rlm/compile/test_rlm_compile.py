@@ -59,6 +59,7 @@ def read(store: Store, name: str) -> str:
     return store.get(f"compiled/proj/{name}").data.decode()
 
 
+@pytest.mark.slow
 def test_one_session_more_costs_one_session(tmp_path: Path) -> None:
     store = CountingStore(open_store(tmp_path / "a"))
     put(store, tmp_path, range(1, 51))

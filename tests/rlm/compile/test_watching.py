@@ -209,6 +209,7 @@ def watchers(store: Store, folder: Path, lease: str, *place: str) -> Iterator[Wa
             process.wait(60)
 
 
+@pytest.mark.slow
 def test_of_three_watchers_one_compiles_and_the_next_takes_over(tmp_path: Path) -> None:
     store, digests = open_store(tmp_path / "a"), tmp_path / "a" / "compiled" / "proj" / "digests"
     with watchers(store, tmp_path, "2s", str(tmp_path / "a")) as watching:

@@ -33,6 +33,7 @@ SAID = {
 }
 
 
+@pytest.mark.slow
 def test_the_published_patterns(tmp_path: Path) -> None:
     volume = open_store(tmp_path / "rlm-volume-dspy")
     volume.put("memory/old_result.json", b'"error 5"')
@@ -46,6 +47,7 @@ def test_the_published_patterns(tmp_path: Path) -> None:
     assert [info.key for info in volume.list()] == kept
 
 
+@pytest.mark.slow
 def test_a_volume_persists_on_every_store(any_store: Store) -> None:
     with Interpreter(volume_name=any_store, timeout=30) as interp:
         assert interp.execute("print(save_to_volume('a/ä b.txt', 'Grüße\\r\\n'))") == "/data/a/ä b.txt"
@@ -147,6 +149,7 @@ def test_without_a_volume_and_a_model() -> None:
             interp.upload_to_volume(local_files={})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -170,6 +173,7 @@ def test_helpers_of_the_volume(call: str, said: str, tmp_path: Path) -> None:
         assert str(interp.execute(f"print({call})")).splitlines()[-1] == said
 
 
+@pytest.mark.slow
 def test_code_that_is_ended_loses_only_what_it_had_not_saved(tmp_path: Path) -> None:
     with Interpreter(volume_name=str(tmp_path / "v"), timeout=1) as interp:
         interp.execute("save_to_volume('before', 'x')")
@@ -278,6 +282,7 @@ def test_functions_over_text() -> None:
         chunk_by_json_keys("{")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mount_path", ["/data", "/mnt/of/team"])
 @pytest.mark.parametrize("way", ["namespaces", "bubblewrap"])
 def test_code_in_c_opens_files_of_the_volume(any_store: Store, way: str, mount_path: str) -> None:

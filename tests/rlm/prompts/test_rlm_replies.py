@@ -232,6 +232,7 @@ def test_invalid_escapes_in_code_warn_nobody(recwarn: pytest.WarningsRecorder) -
     assert not recwarn.list
 
 
+@pytest.mark.slow
 def test_a_reply_that_repeats_itself_costs_little() -> None:
     """20,000 of them took minutes: each was looked for to the end of the reply."""
     started = time.process_time()

@@ -108,6 +108,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:coroutine")
 @pytest.mark.parametrize(("value", "told"), REFUSED)
 @pytest.mark.parametrize(

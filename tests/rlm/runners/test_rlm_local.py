@@ -241,6 +241,7 @@ def test_an_endless_loop_that_catches_everything_is_stopped(runner_of: Make) -> 
     assert runner_of(cell_timeout=0.1).run(bare + "print('left')").stdout == "left\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["while True: pass", "import time; time.sleep(3)"])
 def test_a_traced_call_ends_after_a_stopped_cell(cell: str) -> None:
     """CPython 3.11 runs a traced call for ever while it believes that an exception is pending."""
@@ -257,6 +258,7 @@ print("ended")
     assert done.stdout == "ended\n", done.stderr
 
 
+@pytest.mark.slow
 def test_cell_timeout_covers_blocked_io(runner_of: Make) -> None:
     runner = runner_of(cell_timeout=0.1)
     result = runner.run("answer['content'] = 'kept'; answer['ready'] = True\nimport time; time.sleep(3)")

@@ -14,6 +14,7 @@ from rlm.runners.local import LocalRunner
 TEXT = "".join(f"line {number}\n" for number in range(20_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 def test_cells_after_one_whose_time_was_up_in_a_read(runner_of: Callable[..., LocalRunner], threads: bool) -> None:
     store = MemoryStore("local-reads", "ctx")

@@ -39,6 +39,7 @@ def test_the_traceback_survives_a_flood_of_output(runner_of: Make) -> None:
     assert len(result.stdout) + len(result.stderr) < 1100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 30_000, "line\n" * 6_000, "'\\\u0001" * 10_000, "\u20ac\U0001f600" * 15_000])
 @pytest.mark.parametrize("before", [0, 100, 9_000, 15_000, 25_000])
 def test_a_bare_slice_is_cut_once_and_its_note_says_how_much(runner_of: Make, text: str, before: int) -> None:
@@ -145,6 +146,7 @@ def test_no_working_directory_is_changed_and_no_file_written(runner_of: Make, tm
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_cell_left_behind_keeps_no_stream_and_prints_nowhere(
     runner_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:

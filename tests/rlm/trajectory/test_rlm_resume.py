@@ -54,6 +54,7 @@ def recorded(path: Path) -> int:
     return done + sum(record["type"] != "child" and record["iteration"] == len(lines) for record in ahead)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill_at", range(1, resumable.CALLS + 1))
 def test_kill_9_at_any_call_then_resume(tmp_path: Path, kill_at: int) -> None:
     answer, calls = whole(tmp_path)
@@ -74,6 +75,7 @@ def test_kill_9_at_any_call_then_resume(tmp_path: Path, kill_at: int) -> None:
     assert completion.notes == ("no price is known for noted: the cost is not known; pass prices=",)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(tmp_path: Path) -> None:
     answer, _ = whole(tmp_path)
     path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"

@@ -37,6 +37,7 @@ def test_no_copy(length: int) -> None:
     assert bytes(1) == b"\0"  # the one that Python keeps was not written to
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "turn",
     [

@@ -81,6 +81,7 @@ def test_a_connection_that_the_server_says_will_close() -> None:
         assert server.connections == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stall_at", [-1, 0, 1, 100_000, LENGTH - 1], ids=lambda at: f"at {at}")
 def test_a_stalled_body_is_recovered_long_before_silence_is_an_error(
     stall_at: int, monkeypatch: pytest.MonkeyPatch
@@ -108,6 +109,7 @@ def test_a_seeded_sequence_is_not_disturbed(transport: str) -> None:
         assert random.getstate() == state
 
 
+@pytest.mark.slow
 def test_silence_again_and_again_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
     monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 1.2)
@@ -149,6 +151,7 @@ def test_a_body_that_is_always_cut() -> None:
         assert len(server.asked) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [{"cut_at": 20_000}, {"cut_at": 20_000, "chunk_bytes": 1000}, {"stall_at": 20_000}])
 def test_a_line_that_breaks_again_and_again_is_used_as_long_as_it_brings_bytes(
     cut: dict[str, int], monkeypatch: pytest.MonkeyPatch
@@ -223,6 +226,7 @@ def test_an_empty_object() -> None:
         assert [(blob.data, blob.total_bytes) for blob in (store.get("a"), store.get("a"))] == [(b"", 0)] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "turn",
     [error(503, "SlowDown"), error(500, "InternalError"), Turn(503, b"<html>"), Turn(502, b""), error(200, "SlowDown")],

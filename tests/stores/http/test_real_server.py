@@ -185,6 +185,7 @@ def test_sixty_four_threads(filled: SeaweedServer) -> None:
     assert (pool.lent, pool.idle) == (0, pool.opened)
 
 
+@pytest.mark.slow
 def test_close_leaves_nothing_behind_and_may_be_repeated(filled: SeaweedServer) -> None:
     gc.collect()  # stores of other tests
     before = sockets()
@@ -216,6 +217,7 @@ def test_nothing_is_alive_between_calls_where_that_is_asked(filled: SeaweedServe
     assert transport_of(store).pool.idle == 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_children_read_by_connections_of_their_own(filled: SeaweedServer) -> None:
     """Forked while other threads are reading and hold whatever they hold."""

@@ -148,6 +148,7 @@ WRITES: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "status"), [*product(READS, STATUS), *product(WRITES, [307])])
 def test_nothing_goes_to_another_server(verb: str, status: int) -> None:
     with leading(status) as (here, there):
@@ -161,6 +162,7 @@ def test_nothing_goes_to_another_server(verb: str, status: int) -> None:
         assert f"http://127.0.0.1:{here.port} leads to http://127.0.0.1:{there.port}: no cred" in str(raised.value)
 
 
+@pytest.mark.slow
 def test_nothing_goes_there_by_the_asynchronous_way() -> None:
     async def read(endpoint: str) -> None:
         async with await AsyncMonocontext.open("s3://bucket/ctx", endpoint=endpoint):
@@ -173,6 +175,7 @@ def test_nothing_goes_there_by_the_asynchronous_way() -> None:
         assert there.connections == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", READS)
 def test_nothing_goes_there_by_boto3(verb: str) -> None:
     with leading(302) as (here, there):

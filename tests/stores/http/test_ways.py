@@ -84,6 +84,7 @@ def test_nobody_signs_nothing() -> None:
         assert not {"authorization", "x-amz-date"} & set(server.asked[0].headers)
 
 
+@pytest.mark.slow
 def test_tls_with_an_authority_of_ones_own(
     authority: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -242,6 +242,7 @@ def by_us(options: S3Options, bucket: str) -> tuple[tuple[Any, ...] | str, str]:
         return f"NoIdentity: {error}", ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_as_botocore(name: str, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES[name]

@@ -77,6 +77,7 @@ def test_a_file_that_may_not_be_read(write: Write, monkeypatch: pytest.MonkeyPat
     assert "could not be found; unreadable: " in refusal(profile="work")
 
 
+@pytest.mark.slow
 def test_metadata_that_hangs(sources: SourceServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounded by a clock of its own: the request for the role is what is left of two seconds, not two more."""
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
@@ -88,6 +89,7 @@ def test_metadata_that_hangs(sources: SourceServer, home: Path, monkeypatch: pyt
     assert sources.asked == ["PUT /latest/api/token", f"GET {ROLES}"]
 
 
+@pytest.mark.slow
 def test_a_container_that_hangs(sources: SourceServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{sources.url}/container?token=hunter2")
     sources.hanging.add("")

@@ -53,6 +53,7 @@ def rows_of(root: Manifest, place: Path) -> list[bytes]:
     ]
 
 
+@pytest.mark.slow
 def test_publish_and_append(executor: Executor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH_BYTES", 100_000)
     layout = {"frame_bytes": 4096, "segment_bytes": 16 << 10}
@@ -104,6 +105,7 @@ def test_in_order_takes_few_at_once_and_cancels_the_rest() -> None:
     assert SegmentLayout().columns() is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filters", [True, False])
 def test_grep_and_verify(executor: Executor, tmp_path: Path, filters: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep_parts, "PART_FRAMES", 3)

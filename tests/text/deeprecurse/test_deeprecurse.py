@@ -401,6 +401,7 @@ def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, 
         Monocontext(moto_s3, "old/options/", cache_dir="unused")
 
 
+@pytest.mark.slow
 def test_names_that_have_the_prefix(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put_context(put, "logs/", names="logs/{}", manifest="index.json")
     assert Monocontext(moto_s3, "logs/", "index.json")[2:7] == "".join(WHOLE[2:7])
@@ -421,6 +422,7 @@ def test_no_prefix(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     assert context[2:7] == "".join(WHOLE[2:7])
 
 
+@pytest.mark.slow
 def test_encodings(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put("l/a", "café\nü\n".encode("latin-1"))
     put("l/manifest.json", json.dumps([{"segment": "a", "start_line": 0, "line_count": 2}]).encode())
@@ -453,6 +455,7 @@ def test_nothing_there(moto_s3: str) -> None:
         Monocontext("no-such-bucket-at-all", "x/")
 
 
+@pytest.mark.slow
 def test_open_by_url_in_lines(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put_context(put, "deep/logs/")
     put_context(put, "full/logs/", names="full/logs/{}")

@@ -15,6 +15,7 @@ from monocontext.stores.protocol import Store
 from monocontext.text import served_text
 from monocontext.writing.documents import documents
 from monocontext.writing.upkeep.compact import compact
+from tests.budget import examples
 from tests.text.documents.programs import differences, pairs, texts
 
 CACHES = (0, 1000, 20_000, 1 << 20, 64 << 20)
@@ -50,8 +51,9 @@ def opened(store: Store, seed: int, shape: str) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["list", "dict"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(examples(10)))
 def test_programs_give_what_they_give_on_real_ones(store: MemoryStore, seed: int, shape: str) -> None:
     real = grow(store, seed, shape)
     with opened(store, seed, shape) as xs:

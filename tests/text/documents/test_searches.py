@@ -53,6 +53,7 @@ LOOPS: dict[str, tuple[str, Callable[[Any], object], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", list(LOOPS))
 def test_a_loop_reads_what_filters_cannot_rule_out(store: CountingStore, loop: str) -> None:
     shape, run, expected = LOOPS[loop]

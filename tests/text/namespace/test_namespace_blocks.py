@@ -12,6 +12,7 @@ HOSTS = {"plain": run, "rlm": run_in_rlm}
 _expected: dict[tuple[str, str], Ran] = {}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kitted")
 @pytest.mark.parametrize("limit", ["default", "small"])
 @pytest.mark.parametrize("host", HOSTS)

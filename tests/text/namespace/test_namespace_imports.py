@@ -195,6 +195,7 @@ def test_dumps_above_the_limit(contexts: dict[str, Monocontext]) -> None:
 # -- csv -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_csv_of_a_lazy_text(open_text: Callable[..., Monocontext]) -> None:
     table = "name;age\n" + "".join(f"n{i};{i}\n" for i in range(9000))
     code = """

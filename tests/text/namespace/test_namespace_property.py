@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +155,7 @@ def _plain(value: object) -> str:
     return re.sub(r"0x[0-9a-f]+", "0x", re.sub("'?, '?", "", value if type(value) is str else repr(value)))
 
 
+@pytest.mark.fuzz  # some programs take minutes to fail: their exceptions hold each other
 @settings(max_examples=examples(400))
 @given(PROGRAMS)
 @example("def a(c=1, b=2):\n    try:\n        a()\n    except RecursionError as b:\n        a()\na()\n")

@@ -79,6 +79,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy, "PIECE_CHARACTERS", 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", regex_cases.PATTERNS)
 def test_as_re(pattern: str) -> None:
     rng = random.Random(zlib.crc32(pattern.encode()))

@@ -48,6 +48,7 @@ PATTERNS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_matches_are_those_of_re(context: Monocontext, pattern: str) -> None:
     expected = [(found.span(), found.groups()) for found in re.finditer(pattern, TEXT)]

@@ -60,6 +60,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     return watch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "slack"),
     [
@@ -158,6 +159,7 @@ def test_literals_fold_as_re_does(pattern: str, text: str) -> None:
     assert may_match(required_literals(pattern, re.I), text) == bool(re.search(pattern, text, re.I))
 
 
+@pytest.mark.slow
 def test_literals_are_never_false_negative() -> None:
     rng = random.Random(3)
     tried = 0

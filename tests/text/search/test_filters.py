@@ -32,16 +32,17 @@ from monocontext.writing.publish import append
 from monocontext.writing.tail import FULL_FRAMES
 from monocontext.writing.upkeep.add_filters import add_filters
 from monocontext.writing.upkeep.verify import verify
+from tests.budget import examples
 
 from .cases import FRAME_BYTES, run
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_random_searches(seed: int) -> None:
     run(seed, 50, Counter())
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1800)
 def test_a_hundred_thousand_random_searches() -> None:
     counts: Counter[str] = Counter()
@@ -113,6 +114,7 @@ def test_text_without_filters_may_hold_anything(store: Store) -> None:
     assert context.stats.search.pruned > 0
 
 
+@pytest.mark.slow
 def test_the_temporary_file_of_filters_in_the_making_is_closed(store: Store) -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -219,6 +221,7 @@ def test_needles_across_filters_of_two_kinds(store: Store) -> None:
         assert context.stats.search.pruned > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["grams-1", "grams-2", "grams-3"])
 def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> None:
     """Of contexts written before, with grams of 5 bytes; the first two without rows of words, and in `grams-1` blocks
@@ -328,6 +331,7 @@ def test_needles_across_appends_with_frames_of_other_sizes(
     assert context.stats.search.pruned > 0
 
 
+@pytest.mark.slow
 def test_a_line_of_many_frames_is_planned_in_one_walk(store: Store) -> None:
     parts = [f"{i:08x} " * 56 for i in range(2000)]
     parts[::20] = ["NEEDLE@host " + part[12:] for part in parts[::20]]

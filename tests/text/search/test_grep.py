@@ -16,6 +16,7 @@ from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
 from monocontext.text.search.grep import Hit
+from tests.budget import examples
 
 from . import grep_cases
 from .cases import FRAME_BYTES, make_text
@@ -23,12 +24,12 @@ from .cases import FRAME_BYTES, make_text
 ID = "3f0c1d4e-7a52"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_random_greps(seed: int) -> None:
     grep_cases.run(seed, 40, Counter())
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(10_000, 13_500, 700))
 def test_a_hundred_thousand_random_greps(first: int) -> None:

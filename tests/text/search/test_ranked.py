@@ -21,6 +21,7 @@ from monocontext.text.search.scoring import Scorer
 from monocontext.text.search.terms import parse
 from monocontext.writing.publish import publish
 from rlm import RLM, ScriptedLM
+from tests.budget import examples
 
 WORDS = ["river", "falcon", "copper", "maple", "harbor", "violet", "quartz", "meadow", "rocket", "lantern", "cedar"]
 
@@ -67,6 +68,7 @@ def large() -> str:
     return planted(6_000_000, LINES)
 
 
+@pytest.mark.slow
 def test_the_best_passage_comes_first_and_little_is_read(large: str) -> None:
     store, context = opened(large)
     found = context.search("rotate credentials of a breach", k=3)
@@ -85,6 +87,7 @@ def test_the_best_passage_comes_first_and_little_is_read(large: str) -> None:
         assert large.count("\n", 0, one.start) == one.line - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_equal_to_a_scan_of_everything(seed: int) -> None:
     """Random texts of few words, so that many passages compete."""
@@ -100,6 +103,7 @@ def test_equal_to_a_scan_of_everything(seed: int) -> None:
         assert context.search(query, max_bytes=1 << 40) == expected, query
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
     """A text of more than one wave. Some words stand in every frame, some in few, and many passages score the same."""
@@ -117,7 +121,7 @@ def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
             assert cold.stats.search.searches
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(12)))
 def test_words_are_found_where_their_patterns_find_them(seed: int) -> None:
     """Letters in any case and with any mark, and characters that match others, in words side by side."""
     rng = random.Random(seed)
@@ -157,7 +161,7 @@ def test_words_are_found_where_their_patterns_find_them(seed: int) -> None:
             assert most is None or all(most[n] >= sum(one[2] == n for one in inside) for n in range(len(most)))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(12)))
 def test_passages_are_cut_at_lines_and_documents(seed: int) -> None:
     """Every passage of a text, by a loop over its characters, and those that a scorer gives."""
     rng = random.Random(seed)
@@ -179,7 +183,8 @@ def test_passages_are_cut_at_lines_and_documents(seed: int) -> None:
     assert given == expected
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(examples(12)))
 def test_no_passage_that_scores_enough_is_left_out(seed: int) -> None:
     """Words in others, with marks, across cuts and beside each other, and every passage without a least score."""
     rng = random.Random(seed)
@@ -232,6 +237,7 @@ def test_a_word_across_the_end_of_a_frame_is_found() -> None:
     assert not context.search(text[1 << 18 : cut + 10])  # the end of the word is no word
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frame_bytes", "filters"), [(1 << 12, True), (1 << 12, False), (1 << 15, True)])
 def test_what_lies_across_ends_of_frames_is_found_as_elsewhere(frame_bytes: int, filters: bool) -> None:
     text = "".join(f"Zebra{i:04} quick\n  fox{i:04}é über{i:04} 明{chr(0x4E00 + i)}月 " for i in range(3_000))
@@ -246,6 +252,7 @@ def test_what_lies_across_ends_of_frames_is_found_as_elsewhere(frame_bytes: int,
         assert not context.search(f"{i:04} -nothing")
 
 
+@pytest.mark.slow
 def test_a_common_word_ends_where_no_passage_can_score_more() -> None:
     """Filters leave too much to name; the rarer word's frames come first, then the text in its order."""
     rng = random.Random(5)
@@ -295,6 +302,7 @@ def test_words_in_all_frames_are_read_no_further_than_the_budget() -> None:
     assert store.bytes_read < 1_200_000
 
 
+@pytest.mark.slow
 def test_frames_that_hold_words_often_come_first() -> None:
     everywhere = {share / 400: "the falcon saw it" if share % 2 else "the river ran" for share in range(400)}
     text = planted(6_000_000, {**everywhere, 0.9001: "a river of falcons, a falcon at the river, rivers and falcons"})
@@ -405,6 +413,7 @@ def test_terms() -> None:
     assert terms.documents == ("src/*.py",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["local", "subprocess"])
 def test_the_code_of_a_model_searches(tmp_path: Path, large: str, runner: str) -> None:
     """In a confined worker it asks through a channel, and gets what a direct search gives."""

@@ -96,6 +96,7 @@ def test_planted_text_is_where_it_is(big: Big) -> None:
     assert big.context.replace("INFO", "x", 3)[:60].count("x") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", [str, hash, lambda t: t.encode(), lambda t: f"{t}", lambda t: t * 2])
 def test_a_text_of_unknown_length_is_refused_without_a_pass(operation: Operation, big: Big) -> None:
     """It is read as far as the limit: only that tells that it is too large."""

@@ -281,6 +281,7 @@ QUICK = [(suite, name) for suite, name in TESTS if name not in MANY_LONG_TEXTS]
 SLOW = [(suite, name) for suite, name in TESTS if name in MANY_LONG_TEXTS or (suite == "string" and name in ALL_PAIRS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suite", "name"), QUICK, ids=[f"{suite}-{name}" for suite, name in QUICK])
 def test_of_cpython(suite: str, name: str, awkward: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     run(suite, name, monkeypatch)

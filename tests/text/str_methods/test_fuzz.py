@@ -22,6 +22,7 @@ COMPARED = 200_000
 NOT_OPERATIONS = {"__new__", "__doc__", "__getattribute__", "__init_subclass__", "__subclasshook__"}
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=examples(200))
 def test_chains_of_operations(random: Random) -> None:
@@ -31,16 +32,16 @@ def test_chains_of_operations(random: Random) -> None:
 
 
 def test_seeded_chains_of_operations() -> None:
-    counts = campaign(seed=1, compared=3000)
+    counts = campaign(seed=1, compared=examples(10_000))
     assert not counts.wrong, counts.wrong[0]
-    assert counts.same > 2700, counts
+    assert counts.same > 0.9 * counts.compared, counts
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
 def test_each_operation(name: str) -> None:
     """None is left out by chance: each by itself, on texts of its own."""
     counts = Counts()
-    for number in range(12):
+    for number in range(3):
         random = Random(f"{name} {number}")
         text = cases.text(random)
         frame_bytes, limit = random.choice((1, 2, 3, 5, 100)), random.choice((3, 10))
@@ -61,6 +62,7 @@ def test_every_attribute_of_str_is_compared() -> None:
     assert not set(cases.LOUD) - set(cases.FORMS)
 
 
+@pytest.mark.slow
 def test_a_rope_and_a_derived_text_are_texts_too() -> None:
     """Chains that begin with one: what `+` and `lower` give is asked everything that the stored text is."""
     counts = Counts()
@@ -78,7 +80,7 @@ def test_a_rope_and_a_derived_text_are_texts_too() -> None:
     assert not counts.wrong, counts.wrong[0]
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_a_long_campaign(seed: int) -> None:

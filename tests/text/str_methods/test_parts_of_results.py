@@ -48,6 +48,7 @@ def evaluate(code: str, text: object) -> object:
     return names["found"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [*PARTS, *WHOLE])
 def test_it_is_what_the_str_gives(store: CountingStore, code: str) -> None:
     expected = evaluate(code, TEXT)

@@ -57,6 +57,7 @@ def test_a_copy_is_the_text_itself(name: str, context: Monocontext) -> None:
     assert copy.deepcopy({"context": [text]})["context"][0] is text
 
 
+@pytest.mark.slow
 def test_pickles_open_in_another_process(context: Monocontext) -> None:
     for name, make in MAKERS.items():
         text, expected = make(context), make(TEXT)
@@ -66,6 +67,7 @@ def test_pickles_open_in_another_process(context: Monocontext) -> None:
         assert pickle.loads(done.stdout) == ("Monocontext", len(expected), expected), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles_of_every_protocol(name: str, protocol: int, context: Monocontext) -> None:

@@ -262,6 +262,7 @@ def test_rsplit_at_a_separator_that_overlaps_itself() -> None:
     assert parts == SMALL.rsplit("aa") != SMALL.split("aa")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", ["a", "aa", "aba", "abab", "é", "éaé", "ab" * 8])
 def test_rsplit_goes_through_the_text_once(separator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many separators there are, and however frames cut them."""

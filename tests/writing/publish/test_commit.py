@@ -253,6 +253,7 @@ def test_two_first_writers() -> None:
     assert text_of(store) == OLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["memory", "directory", "seaweedfs"], indirect=True)
 def test_eight_appenders_at_once(any_store: Store) -> None:
     publish("begin\n", any_store, frame_bytes=40)

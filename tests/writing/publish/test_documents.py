@@ -237,6 +237,7 @@ def test_appending_little_costs_little(store: MemoryStore) -> None:
     assert not [one for one in counted.log if one.verb == "put" and one.key.startswith("documents/")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [400, 4000], ids=["short", "long"])
 def test_an_append_whose_pages_were_collected_changes_nothing(store: MemoryStore, size: int) -> None:
     """A page of 4,096 documents is stored while the rest is read: `gc` without a grace period takes it for garbage."""

@@ -310,6 +310,7 @@ def test_links_out_of_a_source(tmp_path: Path) -> None:
 # -- together with other contexts ----------------------------------------------------
 
 
+@pytest.mark.slow
 @everywhere
 def test_append_onto_a_virtual_context(place: Place) -> None:
     index(place.url("texts"), place.url("context"), frame_bytes=50)

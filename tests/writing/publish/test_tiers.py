@@ -86,6 +86,7 @@ def test_three_hundred_appends_stay_cheap() -> None:
     assert verify(store).problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merged_bytes", [0, 100_000])
 def test_filters_are_joined_and_miss_nothing(merged_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", merged_bytes)
@@ -105,6 +106,7 @@ def test_filters_are_joined_and_miss_nothing(merged_bytes: int, monkeypatch: pyt
         assert context.stats.search.pruned > 0
 
 
+@pytest.mark.slow
 def test_every_generation_keeps_its_text_and_finds_in_it() -> None:
     random, store = Random(2), memory()
     pieces = [LINE.format(n) * random.choice([1, 1, 1, 5, 60]) for n in range(120)]
@@ -125,6 +127,7 @@ def test_every_generation_keeps_its_text_and_finds_in_it() -> None:
     assert verify(store).problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
 @pytest.mark.parametrize("history", [20, 63, 200])
 def test_a_crash_at_every_put_of_an_append_that_merges(history: int, landed: bool) -> None:
@@ -205,6 +208,7 @@ def test_generations_within_the_grace_period_stay() -> None:
             assert str(context) == "begin\n" + "".join(map(LINE.format, range(generation - 1)))
 
 
+@pytest.mark.slow
 def test_a_crash_while_generations_are_dropped_loses_nothing() -> None:
     class Dying(WrappedStore):
         deletes = 0

@@ -25,6 +25,7 @@ from monocontext.writing.upkeep.add_filters import add_filters
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
+from tests.budget import examples
 
 from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, Overtaken, check, grow_context, memory, text_of, words
 
@@ -230,6 +231,7 @@ def test_damage_stops_it_before_anything_is_removed(damage: Callable[[Store], st
 # -- beside others -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_beside_an_appender(random: Random) -> None:
     """What it stored, and what it found there and took for its own, stays until it commits."""
     piece = words(random, 1000)
@@ -344,7 +346,7 @@ def test_the_requests_it_takes(random: Random) -> None:
     }
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_random_histories(seed: int) -> None:
     """Generations of the grace period stay as they were, whatever was published, added, compacted or collected."""
     random = Random(seed)

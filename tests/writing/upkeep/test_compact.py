@@ -25,6 +25,7 @@ from monocontext.writing.upkeep.add_filters import add_filters
 from monocontext.writing.upkeep.compact import Stretch, compact, plan
 from monocontext.writing.upkeep.rewrite import gaps
 from monocontext.writing.upkeep.verify import verify
+from tests.budget import examples
 
 from .upkept import (
     FRAME_BYTES,
@@ -60,6 +61,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch, frames: int) -> None:
 # -- what becomes of a text --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [0, 40, 2000])
 def test_three_hundred_appends(lines: int, random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
     small_pages(monkeypatch, 50)
@@ -184,7 +186,8 @@ def test_bad_sizes() -> None:
         compact(store, frame_bytes=1 << 30)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(examples(25)))
 def test_of_segments_that_a_writer_filled_none_is_loose(seed: int) -> None:
     """So that a second compaction finds nothing, whatever the sizes."""
     random = Random(seed)
@@ -323,6 +326,7 @@ def test_filters_that_are_added_meanwhile(random: Random) -> None:
     check(store, text, random)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["memory", "directory"], indirect=True)
 def test_readers_and_appenders_in_threads(any_store: Store, random: Random) -> None:
     begin = grow_context(any_store, random, 100, 30)
@@ -365,6 +369,7 @@ def test_readers_and_appenders_in_threads(any_store: Store, random: Random) -> N
     check(any_store, result, random)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
 def test_a_crash_at_every_put(landed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     small_pages(monkeypatch, 8)
@@ -397,7 +402,7 @@ def test_progress_counts_what_is_read(random: Random) -> None:
     assert len(text.encode()) <= seen[-1] <= 2 * len(text.encode())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Publish, append, compact and add filters, with appends in between and filters and pages of every size."""
     random = Random(seed)

@@ -52,6 +52,7 @@ def test_a_text_without_filters_gets_them(random: Random) -> None:
     assert store.puts == 0
 
 
+@pytest.mark.slow
 def test_holes_are_filled(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever lies around them: filters that merge, that do not, of groups of a full size, an end of the text."""
     for merged_bytes, group_frames in [(4 << 20, 1 << 16), (0, 1 << 16), (0, 8)]:

@@ -102,6 +102,7 @@ def is_text(store: Store, text: str) -> None:
     assert text_of(store) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grace", GRACES)
 @pytest.mark.parametrize("point", POINTS)
 def test_published_again(any_store: Store, point: str, grace: str) -> None:
@@ -130,6 +131,7 @@ def test_two_collectors_at_once(any_store: Store) -> None:
     is_text(store, "".join(DOCUMENTS.values()))
 
 
+@pytest.mark.slow
 def test_compact_and_collect_at_once(any_store: Store) -> None:
     """What compact stored once before, it stores again while its first objects go."""
     store = Aging(any_store)
@@ -166,6 +168,7 @@ ACTS: dict[str, Callable[[Store], object]] = {
 THREADS = ThreadPoolExecutor(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grace", GRACES)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("act", ACTS)

@@ -72,6 +72,7 @@ def test_each_part_is_read_once() -> None:
     assert sum(request.key.startswith("filters/") for request in store.log) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("frame", [0, 7, 8, 40, -1])
 def test_a_bit_that_is_missing(store: Store, number: int, frame: int) -> None:
@@ -95,6 +96,7 @@ def test_more_than_a_tile_of_frames(store: Store) -> None:
     assert f"lacks grams or words of {frames} frames, the first of them frame 0" in problem(store)
 
 
+@pytest.mark.slow
 def test_a_border_that_lacks_a_gram(store: Store) -> None:
     def clear(bits: np.ndarray, ref: FilterRef) -> None:
         bits[:, ref.frames] = 0
@@ -111,6 +113,7 @@ def test_bits_too_many_are_no_problem(store: Store) -> None:
     assert verify(store).ok
 
 
+@pytest.mark.slow
 def test_records_that_promise_too_much(store: Store) -> None:
     manifest = root(store)
     rewrite(store, manifest, 0, tail_frames=0)
@@ -166,6 +169,7 @@ def test_filters_of_other_tables_are_not_compared(store: Store) -> None:
     assert verify(store).ok
 
 
+@pytest.mark.slow
 def test_frames_that_cannot_be_read_say_nothing_of_filters(store: Store) -> None:
     for info in list(store.list("segments/")):
         data = store.get(info.key).data
@@ -193,6 +197,7 @@ def test_filters_of_several_objects_and_groups(monkeypatch: pytest.MonkeyPatch) 
     assert f"expected {len(ref.parts)} objects, found {len(ref.parts) - 1}" in problem(store)
 
 
+@pytest.mark.slow
 def test_a_stream_that_ends_shortly_behind_a_full_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns of the group before the last one end where the stream does, too: a match may go on behind it."""
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 10)

@@ -102,6 +102,7 @@ def check(lm: Any, row: Row, streamed: bool) -> None:
         assert all(pieces)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}: {row.name}")
 def test_what_comes_out(server: Server, models: dict[str, Any], row: Row) -> None:
     for piece in PIECES:

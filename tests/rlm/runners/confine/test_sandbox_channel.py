@@ -295,6 +295,7 @@ def test_a_result_that_is_too_long_is_cut_by_the_host() -> None:
     assert len(result.stdout) < 1000 + NOTES_CHARACTERS + 2 * SLACK + 100
 
 
+@pytest.mark.slow
 def test_a_silent_worker_is_given_up_after_the_cells_time() -> None:
     result = run_with(lambda enemy: time.sleep(8), cell_timeout=0.2)
     assert "CellTimeout" in result.stderr

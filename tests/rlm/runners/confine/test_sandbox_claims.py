@@ -33,6 +33,7 @@ def called(*words):
 )
 
 
+@pytest.mark.slow
 def test_it_says_in_which_way_it_is_confined(probe: Any) -> None:
     assert probe.facts["confinement"] == probe.way
     assert (probe.facts["uid"] == 0) == (probe.who == "root")
@@ -52,6 +53,7 @@ def test_files_of_the_host_are_out_of_reach(probe: Any) -> None:
     assert probe.outcome("import os\n" + code) == "[]"
 
 
+@pytest.mark.slow
 def test_no_walk_finds_a_secret(probe: Any) -> None:
     code = (
         "import os\nnames = [os.path.join(d, f) for top in ('/', '/tmp', '/home', '/root', '/dev', '/proc', '/sys')"
@@ -263,6 +265,7 @@ def test_no_process_can_be_started(probe: Any) -> None:
     assert probe.outcome("1 + 1") == "2"
 
 
+@pytest.mark.slow
 def test_threads_and_asyncio_still_work(probe: Any) -> None:
     code = (
         "import asyncio, concurrent.futures as cf\n"
@@ -288,6 +291,7 @@ def test_threads_without_end_are_refused(probe: Any) -> None:
     assert probe.outcome("import threading\nthreading.Thread(target=print).start()") == ""
 
 
+@pytest.mark.slow
 def test_a_memory_bomb_is_a_memory_error_and_variables_stay(probe: Any) -> None:
     probe.outcome("kept = 5")
     bombs = ["bytearray(8 << 30)", "[bytearray(1 << 24) for _ in range(1000)]", "__import__('mmap').mmap(-1, 4 << 30)"]
@@ -409,6 +413,7 @@ def test_thousands_of_variables_are_no_flood_either(probe: Any) -> None:
     probe.run("for i in range(20_000): del globals()[f'v{i}']")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [

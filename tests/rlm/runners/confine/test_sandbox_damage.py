@@ -49,6 +49,7 @@ def test_what_can_be_repaired_keeps_the_variables(sandbox: ProcessRunner, cell: 
     assert sandbox.run("kept").stdout == "5\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", REPLACED)
 def test_what_cannot_is_replaced_and_the_lost_names_are_told(sandbox: ProcessRunner, cell: str) -> None:
     sandbox.run("lost_one = 5\nlost_two = 6")

@@ -48,6 +48,7 @@ def calls() -> SubCalls:
     return SubCalls(ScriptedLM(str.upper), Usage())
 
 
+@pytest.mark.slow
 def test_a_container_runs_cells_and_is_killed_by_name(tmp_path: Path) -> None:
     runner = DockerRunner("the context", calls(), image="the-image", program=docker_at(tmp_path), cell_timeout=2)
     assert runner.confinement == "docker"

@@ -47,6 +47,7 @@ def interrupted_in(runner: Any, code: str) -> None:
     thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["while True: pass", "import time; time.sleep(1000)", "import re; re.match('(a+)+$', 'a' * 40 + 'b')",
@@ -68,6 +69,7 @@ def test_an_interrupt_that_comes_too_late_is_not_for_the_next_cell(sandbox: Make
         assert runner.run(f"for i in range(200_000): pass\nprint({n})").stdout == f"{n}\n"
 
 
+@pytest.mark.slow
 def test_a_cell_that_does_not_end_takes_its_variables_and_the_next_cell_is_told(
     sandbox: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

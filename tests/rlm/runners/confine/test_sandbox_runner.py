@@ -101,12 +101,14 @@ def test_a_failed_call_is_an_error_that_the_model_can_catch(sandbox: Make) -> No
     assert "TypeError: a prompt is a str, not int" in runner.run("llm_query(5)").stderr
 
 
+@pytest.mark.slow
 def test_a_batch_of_many_short_prompts_is_no_abuse(sandbox: Make) -> None:
     code = "answers = llm_query_batched([f'{i}: is this line about x? {\"y\" * 60}' for i in range(20_000)])"
     result = sandbox().run(f"{code}\nprint(len(answers), answers[19_999][:6])")
     assert result.stdout == "20000 19999:\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "told"),
     [
@@ -171,6 +173,7 @@ def test_the_context_itself_reaches_a_function_by_name(sandbox: Make, context: o
     assert seen[1:] == [[context], "x"]
 
 
+@pytest.mark.slow
 def test_what_is_left_of_the_runs_time_bounds_a_cell() -> None:
     calls = SubCalls(ScriptedLM(str.upper), Usage())
     calls.seconds_left = lambda: 0.2  # type: ignore[attr-defined]
@@ -206,6 +209,7 @@ def test_a_variable_is_an_answer_and_context_is_none(sandbox: Make) -> None:
         runner.variable("context")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stuck",
     [
@@ -224,6 +228,7 @@ def test_what_a_signal_interrupts_keeps_the_variables(sandbox: Make, stuck: str)
     assert runner.run("print(kept, also)").stdout == "1 2\n"
 
 
+@pytest.mark.slow
 def test_what_nothing_interrupts_costs_the_worker_and_the_model_is_told_what(sandbox: Make) -> None:
     runner = sandbox(cell_timeout=0.5)
     runner.run("table, rows = {}, []")
@@ -236,6 +241,7 @@ def test_what_nothing_interrupts_costs_the_worker_and_the_model_is_told_what(san
         runner.variable("table")
 
 
+@pytest.mark.slow
 def test_waiting_for_calls_is_not_the_cells_own_time(sandbox: Make) -> None:
     runner = sandbox(script=lambda prompt: time.sleep(1.5) or prompt.upper(), cell_timeout=0.6)
     assert runner.run("print(llm_query('slow'))").stdout == "SLOW\n"
@@ -273,6 +279,7 @@ def test_a_batch_of_a_worker_that_is_gone_is_not_asked_to_its_end(sandbox: Make)
     assert runner.run("print(llm_query('again'))").stdout == "again\n"
 
 
+@pytest.mark.slow
 def test_cpu_time_is_bounded(sandbox: Make) -> None:
     runner = sandbox(limits=Limits(cpu_seconds=1), cell_timeout=30)
     assert "WorkerDied" in runner.run("while True: pass").stderr
