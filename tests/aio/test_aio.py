@@ -33,6 +33,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[S3StandIn]:
+    pytest.importorskip("aioboto3")
     publish(TEXT, "memory://aio-text/ctx", frame_bytes=4000, segment_bytes=40_000)
     with S3StandIn(open_store("memory://aio-text")) as one:
         yield one

@@ -96,6 +96,7 @@ def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: A
     assert [row["bytes_read"] for row in by_arm["rlm-str"].values()] == [None] * 12
 
 
+@pytest.mark.slow
 def test_a_prompt_holds_the_beginning_alone(ran: Any) -> None:
     _, outcome = ran
     right = {row["question"]: row["right"] for row in outcome.rows if row["arm"] == "prompt"}

@@ -486,6 +486,7 @@ def test_head_has_seen_enough(tmp_path: Path, cli: Cli) -> None:
         assert running.stderr.read() == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["info", "verify", "cat"])
 def test_nobody_reads_the_output(context: Path, command: str) -> None:
     """The pipe was closed before a word was written."""

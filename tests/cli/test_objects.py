@@ -25,6 +25,7 @@ def bucket(moto_s3: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return moto_s3
 
 
+@pytest.mark.slow
 def test_keys_that_no_verb_takes_are_named(bucket: str, cli: Cli, tmp_path: Path) -> None:
     place = f"s3://{bucket}/p"
     named = "left out 6 objects whose keys have an empty part, '.' or '..': '"

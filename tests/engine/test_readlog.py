@@ -97,6 +97,7 @@ def test_a_run_records_what_each_cell_read(context: Monocontext, runner: str) ->
     assert ranges[:2] == [[[100, 110]], [[100, 110], [30_000, 30_010]]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["local", "subprocess"])
 def test_what_a_cell_found_is_an_address_of_the_next_reply(context: Monocontext, runner: str) -> None:
     """`at` is known to whoever fetches, wherever the cell ran: the next reply's slice is told before it runs."""

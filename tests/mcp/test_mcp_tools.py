@@ -115,6 +115,7 @@ def test_a_search_that_takes_long_says_how_far_it_came(tmp_path: Path) -> None:
     assert ends == f"[no lines match; characters {at} to {len(text)} of {len(text)} are searched]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"fixed": True}, {"words": True}, {"ignore_case": True}])
 def test_a_pattern_has_a_length(tmp_path: Path, options: dict[str, bool]) -> None:
     """To take a pattern of a million letters apart held the server for a minute and a half."""
@@ -174,6 +175,7 @@ def test_what_was_found_before_a_search_is_ended_is_told(tmp_path: Path, monkeyp
     assert len(reply.encode()) <= MAX_REPLY_BYTES
 
 
+@pytest.mark.slow
 def test_a_search_elsewhere_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     publish("one\n", tmp_path)
     tools = Tools(Served({"t": str(tmp_path)}))

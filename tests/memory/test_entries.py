@@ -82,6 +82,7 @@ def test_nothing_outside_the_prefix(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "a" / "memory").iterdir()] == ["entries"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["", "k" * 2048, "鍵" * 300, "\ud800", "a\udfffb", 7, None, b"k"])
 def test_keys_that_are_refused(key: str, any_store: Store) -> None:
     memory = Memory(any_store)

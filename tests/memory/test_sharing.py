@@ -233,6 +233,7 @@ def test_a_put_whose_answer_was_lost_is_recognised(any_store: Store, condition: 
     assert memory.entry("k").etag == etag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("etag", ["", "x", "*", "é", "a\nb", "\0", '"', "\ud800", "W/x"])
 def test_versions_that_never_were(any_store: Store, etag: str) -> None:
     tool = MemoryTool(Memory(any_store))

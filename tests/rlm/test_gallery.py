@@ -62,6 +62,7 @@ def test_a_question_over_five_gigabytes(capsys: pytest.CaptureFixture[str]) -> N
     assert store.bytes_read < 20_000_000
 
 
+@pytest.mark.slow
 def test_a_code_base_explained(tmp_path: Path) -> None:
     *lines, most, took = run("explain_code.py", "--url", tmp_path / "kept")
     assert "errors.py: email package exception classes." in lines

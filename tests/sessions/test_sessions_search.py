@@ -56,6 +56,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_a_rare_word_costs_a_few_texts(archive: Store) -> None:
     Sessions(archive).project("proj").index()
     sizes = {info.key: info.size_bytes for info in archive.list()}

@@ -131,6 +131,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_damaged_file_is_dropped_and_fetched_again(place: CountingStore, tmp_path: Path, name: str) -> None:
     with open_cached(place, tmp_path / "kept") as context:

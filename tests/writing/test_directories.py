@@ -253,6 +253,7 @@ def test_gets_of_a_slice() -> None:
     assert counted.gets == 1 + max(levels(root)) + 2  # directories from the top down, a page, a frame
 
 
+@pytest.mark.slow
 def test_filters_by_directories_narrow_a_search() -> None:
     store, text = memory(), lines(8000) + "the needle of all\n" + lines(8000, 1)
     root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]

@@ -400,6 +400,7 @@ def test_cells_name_the_models_of_the_flag_alone(names: list[str], endpoint: Any
     assert ("asked other" if "other" in names else "may not ask the model other (models=else)") in result.stdout
 
 
+@pytest.mark.slow
 def test_compile_has_a_budget_and_ctrl_c_loses_nothing(
     endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

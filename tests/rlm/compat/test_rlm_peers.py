@@ -61,6 +61,7 @@ def test_max_cost_is_max_dollars() -> None:
     assert RLM(lm=ScriptedLM([]), max_cost=2, max_dollars=1).budget.dollars == 1
 
 
+@pytest.mark.slow
 def test_the_example_of_rlms(endpoint: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> str:
         return repl("FINAL(twice(context) + llm_query('hi'))") if len(body["messages"]) > 1 else "sub"

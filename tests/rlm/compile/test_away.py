@@ -117,6 +117,7 @@ def test_the_command_of_a_recipe_compiles(recipe: str, tmp_path: Path) -> None:
     run_recipe(command_of(recipe), tmp_path / "a")
 
 
+@pytest.mark.slow
 def test_the_function_for_modal_runs_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Anything:
         """Stands for the SDK: takes every call; a decorator gives the function back."""

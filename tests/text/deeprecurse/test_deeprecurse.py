@@ -388,6 +388,7 @@ def test_the_constructor_of_deeprecurse(moto_s3: str, put: Callable[[str, bytes]
     assert (context[2:7], context[-3:], context[:]) == ("".join(WHOLE[2:7]), "".join(WHOLE[-3:]), "".join(WHOLE))
 
 
+@pytest.mark.slow
 def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put_context(put, "old/options/")
     with begun_threads() as begun:
@@ -414,6 +415,7 @@ def test_a_prefix_without_a_slash_is_run_together_with_the_names(
     assert Monocontext(moto_s3, "logs-")[2:7] == "".join(WHOLE[2:7])
 
 
+@pytest.mark.slow
 def test_no_prefix(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put_context(put, "")
     context = Monocontext(moto_s3)
@@ -447,6 +449,7 @@ def test_the_constructor_on_a_context_of_ours(moto_s3: str) -> None:
         assert (len(context), context[0:4]) == (11, "char")
 
 
+@pytest.mark.slow
 def test_nothing_there(moto_s3: str) -> None:
     for prefix in ("nowhere/", "nowhere", ""):
         with pytest.raises(NotFound, match=r"nothing at|no context at"):

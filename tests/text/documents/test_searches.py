@@ -74,6 +74,7 @@ def test_a_loop_reads_what_filters_cannot_rule_out(store: CountingStore, loop: s
         ]  # nothing twice
 
 
+@pytest.mark.slow
 def test_what_no_filter_answers_is_read_once_in_large_requests(store: CountingStore) -> None:
     with Monocontext.open(store, shape="list") as xs:
         store.reset()

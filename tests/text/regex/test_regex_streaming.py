@@ -106,6 +106,7 @@ def test_search_reads_as_far_as_it_takes(watch: Watch) -> None:
         assert watch.pulled <= 4 * WINDOW
 
 
+@pytest.mark.slow
 def test_matches_keep_no_window_alive() -> None:
     with windows(WINDOW), context_of(TEXT, 100, name="regex-streaming") as context:
         for match in regex.finditer("host", context):

@@ -45,6 +45,7 @@ def random_text(characters: int, planted: str = "") -> str:
     return "\n".join([*(half[at : at + 80] for at in range(0, len(half), 80)), planted, half])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", SEARCHES)
 def test_searches_of_changed_case_equal_those_of_str(
     search: Search, store: CountingStore, monkeypatch: pytest.MonkeyPatch

@@ -306,6 +306,7 @@ def test_what_a_search_reads() -> None:
     forget("what-a-search-reads")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [[8192, 512], [512, 8192], [8192, 512, 8192], [4096, 700, 512, 8192]])
 def test_needles_across_appends_with_frames_of_other_sizes(
     store: Store, frames: list[int], monkeypatch: pytest.MonkeyPatch

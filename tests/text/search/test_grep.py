@@ -246,6 +246,7 @@ def test_who_leaves_early_reads_little() -> None:
     assert list(sought.context.grep("hit", max_hits=0)) == []
 
 
+@pytest.mark.slow
 def test_an_id_in_ten_gigabytes() -> None:
     line = "2026-11-22T02:19:24.117Z INFO  worker-07 request served status=200 bytes=5120 duration=17ms path=/api\n"
     frame = line * ((256 << 10) // len(line))

@@ -354,6 +354,7 @@ def test_a_form_of_a_word_is_counted_as_the_word() -> None:
     assert parse("東京都").scoring[0].words == ("東京",)
 
 
+@pytest.mark.slow
 def test_a_budget_of_few_frames_reads_few(large: str) -> None:
     text = large * 4
     store, context = opened(text, frame_bytes=1 << 18)

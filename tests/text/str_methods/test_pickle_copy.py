@@ -106,6 +106,7 @@ def test_a_text_in_memory_says_so(name: str) -> None:
         pickle.dumps(MAKERS[name](context))
 
 
+@pytest.mark.slow
 def test_a_text_opened_with_a_client_says_so(moto_s3: str) -> None:
     import boto3
 

@@ -120,6 +120,7 @@ def test_a_crash_at_every_put_of_the_first_publish(landed: bool, monkeypatch: py
     assert puts > 5
 
 
+@pytest.mark.slow
 def test_a_run_that_is_repeated_sends_only_what_is_missing() -> None:
     text = "".join(f"line {i:06d}\n" for i in range(200))
     whole = CountingStore(memory())

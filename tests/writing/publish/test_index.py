@@ -272,6 +272,7 @@ def test_another_place_in_memory_needs_to_be_allowed() -> None:
     assert verify(f"memory://{name}-ctx", allow=[f"memory://{name}"]).ok
 
 
+@pytest.mark.slow
 def test_another_bucket_needs_to_be_allowed(moto_s3: str) -> None:
     import boto3
 

@@ -59,6 +59,7 @@ def test_equal_texts_count_like_digits() -> None:
 LINE = "{:06d} the quick brown fox jumps over the lazy dog, é\n"
 
 
+@pytest.mark.slow
 def test_three_hundred_appends_stay_cheap() -> None:
     """Requests, bytes and roots do not grow with the number of appends, and a scan takes few GETs."""
     random, store = Random(1), CountingStore(memory())

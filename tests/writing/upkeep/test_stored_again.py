@@ -117,6 +117,7 @@ def test_published_again(any_store: Store, point: str, grace: str) -> None:
         assert context == DOCUMENTS
 
 
+@pytest.mark.slow
 def test_two_collectors_at_once(any_store: Store) -> None:
     """What the one has looked at the other removes, and it is stored again before the first goes on."""
     store = Aging(any_store)

@@ -86,6 +86,7 @@ def test_a_bit_that_is_missing(store: Store, number: int, frame: int) -> None:
     assert f"lacks grams or words of 1 frames, the first of them frame {ref.first_frame + index}" in problem(store)
 
 
+@pytest.mark.slow
 def test_more_than_a_tile_of_frames(store: Store) -> None:
     def clear_all(bits: np.ndarray, ref: FilterRef) -> None:
         bits[:] = 0
@@ -105,6 +106,7 @@ def test_a_border_that_lacks_a_gram(store: Store) -> None:
     assert "its border lacks grams" in problem(store)
 
 
+@pytest.mark.slow
 def test_bits_too_many_are_no_problem(store: Store) -> None:
     def fill(bits: np.ndarray, ref: FilterRef) -> None:
         bits[: len(bits) // 2] = 1

@@ -449,6 +449,7 @@ def test_tampering_with_the_channel_ends_the_run_with_a_typed_error(probe: Any, 
     assert probe.outcome("1 + 1") == "2"  # the host lives, and can have another worker
 
 
+@pytest.mark.slow
 def test_the_worker_can_be_lost_and_the_host_goes_on(probe: Any) -> None:
     for death in ("import os; os._exit(7)", "import ctypes; ctypes.string_at(0)"):
         probe.outcome("precious = 1")
