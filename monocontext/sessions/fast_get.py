@@ -18,7 +18,8 @@ from monocontext.stores.http.route import Endpoint, Route
 from monocontext.stores.http.signing import Signer, encode_path
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.s3.account import account_of
-from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
+from monocontext.stores.s3.identity.keys import BotocoreIdentity
+from monocontext.stores.s3.identity.reasons import NoIdentity, UnsupportedBySigner
 from monocontext.stores.s3.options import S3Options
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ def _find_way(bucket: str, options: dict[str, object]) -> tuple[Route, Signer | 
         assert way is not None
         if way.route.endpoint.proxy:
             raise NotSimple("there is a proxy")
+        if isinstance(way.identity, BotocoreIdentity):
+            raise NotSimple(way.identity.source)
         return way.route, Signer(way.identity.get(), way.route.region) if way.route.signed else None
-    except (AskBotocore, NoIdentity) as error:
+    except (UnsupportedBySigner, NoIdentity) as error:
         raise NotSimple(str(error)) from None

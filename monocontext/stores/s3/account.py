@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 
 from monocontext.records import NamedTuple
 from monocontext.stores.http.route import Route
-from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.identity import Identity, NativeIdentity
-from monocontext.stores.s3.identity.reasons import AskBotocore
+from monocontext.stores.s3.identity.keys import Anonymous, Identity, find_identity
+from monocontext.stores.s3.identity.reasons import UnsupportedBySigner
 from monocontext.stores.s3.identity.settings import Settings, read_environment
 from monocontext.stores.s3.identity.shared_files import locate
-from monocontext.stores.s3.identity.sources import find
 from monocontext.stores.s3.identity.trust import make_tls_context
 from monocontext.stores.s3.native_route import native_route
 from monocontext.stores.s3.options import S3Options
@@ -51,37 +49,27 @@ class Account:
     def way(self, options: S3Options, bucket: str, by_botocore: Callable[[str], Way | None]) -> Way | None:
         """The way to a bucket; where only botocore knows it, what `by_botocore` learns for the reason that it is given.
 
-        Costs no request but those of the source of keys, at the first call.
+        Sends nothing: keys that lie elsewhere are fetched when they are first used.
         """
         with self._lock:
             learnt = options, bucket
             if learnt not in self._learnt:
                 try:
                     route = native_route(self.settings, options, bucket)
-                    identity = self._signer(route.region) if route.signed else Nobody()
+                    identity = self._signer() if route.signed else Anonymous()
                     self._learnt[learnt] = Way(route, identity, "")
-                except AskBotocore as reason:
+                except UnsupportedBySigner as reason:
                     self._learnt[learnt] = by_botocore(str(reason))
             return self._learnt[learnt]
 
-    def _signer(self, region: str) -> Identity:
+    def _signer(self) -> Identity:
         if self._identity is None:
-            where = self.settings.region() or region
-            self._identity = NativeIdentity(lambda: find(self.settings, where, self.tls))
+            self._identity = find_identity(self.settings)
         return self._identity
 
     def tls(self) -> SSLContext:
         """The context with the trusted certificates; made once in a process."""
         return make_tls_context(self.settings.ca_bundle())
-
-
-class Nobody:
-    """Signs nothing: for public buckets."""
-
-    source = "nobody, requests are not signed"
-
-    def get(self) -> Credentials:
-        raise AssertionError("nobody signs")
 
 
 class _Accounts:

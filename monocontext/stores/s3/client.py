@@ -17,8 +17,9 @@ from monocontext.stores.http.client import Client
 from monocontext.stores.http.connector import Connector
 from monocontext.stores.http.pool import MAX_IDLE, Pool
 from monocontext.stores.s3.account import Way, account_of
-from monocontext.stores.s3.credentials import BotocoreIdentity, S3Origin
+from monocontext.stores.s3.credentials import S3Origin
 from monocontext.stores.s3.endpoint import find_handlers, is_intercepted, learn_route
+from monocontext.stores.s3.identity.keys import BotocoreIdentity
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.throttling import ThrottleCounter
 
@@ -141,7 +142,9 @@ def _learn(options: S3Options, bucket: str, reason: str) -> Way | None:
     client = _connect(options)
     try:
         route = learn_route(client, bucket)
-        return None if route is None else Way(route, BotocoreIdentity(client), reason)
+        # Not public, but the only way to the credentials of a client; they are renewed before they expire.
+        identity = BotocoreIdentity(lambda: client._request_signer._credentials, "botocore")
+        return None if route is None else Way(route, identity, reason)
     finally:
         client.close()
 

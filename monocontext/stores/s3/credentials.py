@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monocontext.records import replace
 from monocontext.stores.http.route import Route
 from monocontext.stores.http.signing import Credentials
 from monocontext.stores.s3.account import Way, account_of
-from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity
 from monocontext.stores.s3.options import S3Options
 
 if TYPE_CHECKING:
@@ -19,27 +17,6 @@ if TYPE_CHECKING:
 
 Learn = Callable[[S3Options, str, str], Way | None]
 """Learns a way from botocore: for options, a bucket, and the reason why it is asked."""
-
-
-class BotocoreIdentity:
-    """The keys of a boto3 client, which may be closed meanwhile."""
-
-    source = "botocore"
-
-    def __init__(self, client: Any) -> None:
-        # Not public, but the only way to the credentials of a client; they are refreshed before they expire.
-        self._credentials = client._request_signer._credentials
-        self._frozen: Any = None
-        self._keys = Credentials("", "")
-
-    def get(self) -> Credentials:
-        if self._credentials is None:
-            raise import_module("botocore.exceptions").NoCredentialsError
-        frozen = self._credentials.get_frozen_credentials()
-        if frozen != self._frozen:
-            self._keys = Credentials(frozen.access_key, frozen.secret_key, frozen.token or None)
-            self._frozen = frozen
-        return self._keys
 
 
 class S3Origin:
@@ -78,15 +55,7 @@ class S3Origin:
             return self._known().route
 
     def credentials(self) -> Credentials:
-        try:
-            return self._known().identity.get()
-        except AskBotocore as reason:  # an SSO session that has to be renewed, after some hours
-            with self._lock:
-                found = self._learn(self._options, self._bucket, str(reason))
-                if found is None:
-                    raise NoIdentity(str(reason)) from None
-                self.way = found
-            return found.identity.get()
+        return self._known().identity.get()
 
     def renew(self, refused: Credentials) -> None:
         if self.credentials() != refused:

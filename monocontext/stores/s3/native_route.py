@@ -7,7 +7,7 @@
 | `http://host:9000/x` | `a` | `http://host:9000/x/a/` |
 | the same, `path_style=False` | `abc` | `http://abc.host:9000/x/` |
 
-Anything else raises `AskBotocore`: it has the rules for access points, FIPS, dual stack and other partitions.
+Anything else raises `UnsupportedBySigner`: it has the rules for access points, FIPS, dual stack and other partitions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from monocontext.records import replace
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
 from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
-from monocontext.stores.s3.identity.reasons import AskBotocore
+from monocontext.stores.s3.identity.reasons import UnsupportedBySigner
 from monocontext.stores.s3.identity.settings import Settings
 from monocontext.stores.s3.options import S3Options
 
@@ -38,10 +38,10 @@ _NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
-    """The route that botocore would take. Raises `AskBotocore`."""
+    """The route that botocore would take. Raises `UnsupportedBySigner`."""
     settings.check_for_s3()
     if bucket.endswith(_ALIASES):
-        raise AskBotocore(f"the bucket {bucket} is of another kind")
+        raise UnsupportedBySigner(f"the bucket {bucket} is of another kind")
     region, given = options.region or settings.region(), options.endpoint or settings.endpoint("s3")
     if given is None:
         route = _to_aws(bucket, region or _GLOBAL, bool(options.path_style))
@@ -50,7 +50,7 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     try:
         proxy = find_proxy(str(route.endpoint))
     except UnknownProxy as error:
-        raise AskBotocore(str(error)) from None
+        raise UnsupportedBySigner(str(error)) from None
     if proxy:
         route = replace(route, endpoint=replace(route.endpoint, proxy=proxy))
     return replace(route, region="", signed=False) if options.anonymous else route
@@ -59,11 +59,11 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
 def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
     suffix = next((suffix for regions, suffix in _SUFFIXES if regions.fullmatch(region)), None)
     if suffix is None:
-        raise AskBotocore(f"the region {region}")
+        raise UnsupportedBySigner(f"the region {region}")
     host = f"s3.{suffix}" if region == _GLOBAL else f"s3.{region}.{suffix}"
     in_path = path_style or "." in bucket
     if not (_DOTTED_BUCKET if in_path else _PLAIN_BUCKET).fullmatch(bucket):
-        raise AskBotocore(f"the bucket name {bucket}")
+        raise UnsupportedBySigner(f"the bucket name {bucket}")
     host, path = (host, f"/{bucket}/") if in_path else (f"{bucket}.{host}", "/")
     return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
 
@@ -71,18 +71,18 @@ def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
 def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
     found = _ENDPOINT.fullmatch(url)
     if found is None:
-        raise AskBotocore("the endpoint is of another form")
+        raise UnsupportedBySigner("the endpoint is of another form")
     host = found[2].strip("[]").lower()
     if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
-        raise AskBotocore("the endpoint is one of AWS")
+        raise UnsupportedBySigner("the endpoint is one of AWS")
     if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
-        raise AskBotocore(f"the region {region}")
+        raise UnsupportedBySigner(f"the region {region}")
     port, path, domain = int(found[3] or DEFAULT_PORTS[found[1]]), found[4], host
     if port > 65535 or port == 0:
-        raise AskBotocore("the endpoint is of another form")
+        raise UnsupportedBySigner("the endpoint is of another form")
     if virtual:
         if not (_PLAIN_BUCKET.fullmatch(bucket) and _NAME.fullmatch(host)):
-            raise AskBotocore(f"the bucket name {bucket} in front of {host}")
+            raise UnsupportedBySigner(f"the bucket name {bucket} in front of {host}")
         host, path = f"{bucket}.{host}", f"{path}/"
     else:
         path = f"{path}/{bucket}/"

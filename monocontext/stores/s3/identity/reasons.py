@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class AskBotocore(Exception):
+class UnsupportedBySigner(Exception):
     """Only botocore knows what is configured here; the message names it."""
 
 

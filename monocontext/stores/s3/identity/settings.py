@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from monocontext.stores.s3.identity.reasons import AskBotocore, NoIdentity, check_line
+from monocontext.stores.s3.identity.reasons import NoIdentity, UnsupportedBySigner, check_line
 from monocontext.stores.s3.identity.shared_files import Section, SharedFiles, locate
 
 _OTHERS = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
@@ -91,7 +91,7 @@ class Settings:
         """The configured region."""
         found = self.value("AWS_DEFAULT_REGION", "region")
         if found == "":
-            raise AskBotocore("the configured region is empty")
+            raise UnsupportedBySigner("the configured region is empty")
         return found if found is None else str(found)
 
     def endpoint(self, service: str) -> str | None:
@@ -105,7 +105,7 @@ class Settings:
         if "services" in self.profile:
             section = self.files.services.get(str(self.profile["services"]))
             if not section:
-                raise AskBotocore(f"the services section {self.profile['services']} is missing")
+                raise UnsupportedBySigner(f"the services section {self.profile['services']} is missing")
             own = section.get(service, {})
             if isinstance(own, dict) and own.get("endpoint_url"):
                 return str(own["endpoint_url"])
@@ -116,15 +116,15 @@ class Settings:
         return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
 
     def check_for_s3(self) -> None:
-        """Raise `AskBotocore` where a setting changes endpoints or signatures in a way that we do not know."""
+        """Raise `UnsupportedBySigner` where a setting changes endpoints or signatures in a way that we do not know."""
         for name in _ENVIRONMENT_OF_BOTOCORE:
             if name in self.environment:
-                raise AskBotocore(f"{name} is set")
+                raise UnsupportedBySigner(f"{name} is set")
         for name in _PROFILE_OF_BOTOCORE:
             if name in self.profile:
-                raise AskBotocore(f"{name} is set in the profile {self.profile_name}")
+                raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
         for name in (self.profile.get("s3") or {}) if isinstance(self.profile.get("s3"), dict) else ():
             if name not in _HARMLESS_OF_S3:
-                raise AskBotocore(f"s3.{name} is set in the profile {self.profile_name}")
+                raise UnsupportedBySigner(f"s3.{name} is set in the profile {self.profile_name}")
         if os.path.isdir(os.path.expanduser("~/.aws/models")):
-            raise AskBotocore("~/.aws/models may describe other endpoints")
+            raise UnsupportedBySigner("~/.aws/models may describe other endpoints")
