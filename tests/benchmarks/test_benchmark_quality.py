@@ -104,6 +104,7 @@ def test_a_prompt_holds_the_beginning_alone(ran: Any) -> None:
     assert not right["two-hop-0"]
 
 
+@pytest.mark.slow
 def test_the_report_has_each_part(ran: Any) -> None:
     out, outcome = ran
     text = report.write(out, outcome).read_text()

@@ -19,6 +19,7 @@ def haystack() -> Haystack:
     return Haystack(b"".join(Logs(3_000_000, seed=4)))
 
 
+@pytest.mark.slow
 def test_needles_are_drawn_by_the_seed(haystack: Haystack) -> None:
     assert choose(haystack, 3, seed=1) == choose(haystack, 3, seed=1)
     assert choose(haystack, 3, seed=1) != choose(haystack, 3, seed=2)

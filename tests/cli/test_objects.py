@@ -54,6 +54,7 @@ def test_a_single_one_and_an_empty_place(bucket: str, cli: Cli) -> None:
     cli("rm", "-r", f"s3://{bucket}/nothing").fine()
 
 
+@pytest.mark.slow
 def test_a_volume_with_such_keys(bucket: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MONOCONTEXT_VOLUMES", f"s3://{bucket}")
     removed = cli("volume", "rm", "p")

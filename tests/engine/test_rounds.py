@@ -101,6 +101,7 @@ def test_no_text_is_read_whole_any_quicker(texts_in_roots: None, megabytes: floa
     assert ours <= 1.05 * whole
 
 
+@pytest.mark.slow
 def test_a_near_store_is_asked_for_no_more_than_before() -> None:
     """A memory is so near that filters are asked first, and no page that may not be needed."""
     counting = CountingStore(large())

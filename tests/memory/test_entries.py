@@ -60,6 +60,7 @@ HOSTILE = [
 CLASSES = {unicodedata.category(chr(code)): chr(code) for code in range(0x110000)}
 
 
+@pytest.mark.slow
 def test_hostile_keys_are_kept_exactly(any_store: Store) -> None:
     memory = Memory(any_store)
     keys = HOSTILE + [f"class {name}: {char}" for name, char in CLASSES.items() if name != "Cs"]

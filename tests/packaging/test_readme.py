@@ -19,6 +19,7 @@ def test_it_is_short() -> None:
     assert len(README.splitlines()) < 120
 
 
+@pytest.mark.slow
 def test_its_python_works_when_pasted(tmp_path: Path) -> None:
     (code,) = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
     command = [sys.executable, "-c", code]

@@ -82,6 +82,7 @@ def test_an_evaluation_on_two_machines(tmp_path: Path) -> None:
     assert out.read_text("utf-8").count("\n") == 40
 
 
+@pytest.mark.slow
 def test_a_hundred_documents_compared(tmp_path: Path) -> None:
     answer, took = run("compare_documents.py", "--url", tmp_path / "kept")
     assert answer == (

@@ -41,6 +41,7 @@ def test_its_hooks_are_those_that_install_writes(agent: str, file: str) -> None:
     assert skill == settings.skill("URL", []).replace("at URL.", "where MONOCONTEXT_URL says.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL"])
 def test_its_commands_run(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the archive of the environment, or of the plugin's setting as Claude Code hands it to hooks."""

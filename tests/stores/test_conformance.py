@@ -69,6 +69,7 @@ def test_range_past_the_end_is_damage(any_store: Store) -> None:
             any_store.get_range("a", start, length)
 
 
+@pytest.mark.slow
 def test_senseless_range(any_store: Store) -> None:
     any_store.put("a", b"0123456789")
     for start, length in [(-1, 3), (0, -1)]:
@@ -152,6 +153,7 @@ def test_list_of_more_than_a_page(any_store: Store) -> None:
     assert [info.key for info in any_store.list("generations/")] == keys
 
 
+@pytest.mark.slow
 def test_odd_keys(any_store: Store) -> None:
     for key in ODD_KEYS:
         etag = any_store.put(key, b"odd")
@@ -300,6 +302,7 @@ def test_readers_never_see_half_of_a_write(any_store: Store) -> None:
     assert any_store.get("a").data == versions[-1]
 
 
+@pytest.mark.slow
 def test_close_twice(any_store: Store) -> None:
     any_store.put("a", b"x")
     any_store.close()

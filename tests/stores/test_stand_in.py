@@ -127,6 +127,7 @@ FAULTS: list[tuple[HttpFault, int | None, bytes]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "status", "body"), FAULTS, ids=lambda each: getattr(each, "name", ""))
 def test_each_fault_is_what_it_says(fault: HttpFault, status: int | None, body: bytes) -> None:
     with S3StandIn({"a": b"0123456789"}) as server:

@@ -244,6 +244,7 @@ def test_two_machines_one_pays(any_store: Store, tmp_path: Path) -> None:
     assert compile_sessions(any_store, "proj", lm=ScriptedLM([])).sessions == 2
 
 
+@pytest.mark.slow
 def test_a_lease_ends(any_store: Store) -> None:
     with Lease(any_store, "locks/x", "a", 60) as first:
         assert first.is_held
@@ -287,6 +288,7 @@ def test_who_loses_the_commit_redoes_only_what_is_missing(tmp_path: Path) -> Non
     assert (result.sessions, result.generation) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_run_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) -> None:
     for writes in range(14):
         store = open_store(tmp_path / f"a{writes}")

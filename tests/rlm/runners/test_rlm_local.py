@@ -197,6 +197,7 @@ def test_a_repr_that_raises_what_ends_threads_ends_none(runner_of: Make, name: s
     assert runner.run("del a\nprint(SHOW_VARS())").stdout.startswith("{'A'")
 
 
+@pytest.mark.slow
 def test_a_real_ctrl_c_ends_the_run_and_stops_the_cell() -> None:
     code = """
 import _thread, threading

@@ -238,6 +238,7 @@ def test_the_words_of_an_answer(answer: str, text: str, score: int) -> None:
     assert Words(answer).score(text) == score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["text", "list", "dict"])
 @pytest.mark.parametrize("runner", ["local", "subprocess"])
 def test_the_document_of_a_source_is_named(tmp_path: Path, shape: Any, runner: str) -> None:

@@ -46,6 +46,7 @@ def test_a_mock_entered_after_the_store_was_used() -> None:
         assert [each.headers["user-agent"] for each in server.asked[::2]] == ["monocontext"] * 2
 
 
+@pytest.mark.slow
 def test_a_mock_of_aws_entered_after_the_client_was_made() -> None:
     store = open_bucket("s3://late-bucket/ctx", region="us-east-1")
     store._connection.client()

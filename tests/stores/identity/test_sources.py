@@ -77,6 +77,7 @@ def test_metadata_that_hangs(sources: SourceServer, home: Path, monkeypatch: pyt
     assert sources.asked[0] == "PUT /latest/api/token"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [(500, "oops"), (200, "hunter2"), (200, "[]"), (200, json.dumps({"AccessKeyId": "hunter2"}))],

@@ -408,6 +408,7 @@ def test_names_that_have_the_prefix(moto_s3: str, put: Callable[[str, bytes], No
     assert Monocontext(moto_s3, "logs/", "index.json")[2:7] == "".join(WHOLE[2:7])
 
 
+@pytest.mark.slow
 def test_a_prefix_without_a_slash_is_run_together_with_the_names(
     moto_s3: str, put: Callable[[str, bytes], None]
 ) -> None:
@@ -442,6 +443,7 @@ def test_a_client_that_was_made_before(moto_s3: str, put: Callable[[str, bytes],
     assert Monocontext(moto_s3, "logs/", client=client)[0:1] == WHOLE[0]
 
 
+@pytest.mark.slow
 def test_the_constructor_on_a_context_of_ours(moto_s3: str) -> None:
     publish("characters\n", f"s3://{moto_s3}/ours")
     for prefix in ("ours", "ours/"):

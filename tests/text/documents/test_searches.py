@@ -85,6 +85,7 @@ def test_what_no_filter_answers_is_read_once_in_large_requests(store: CountingSt
         assert len(segments) < manifest.frames / 3
 
 
+@pytest.mark.slow
 def test_lengths_and_names_read_no_text(store: CountingStore) -> None:
     with Monocontext.open(store, shape="dict") as xs:
         store.reset()

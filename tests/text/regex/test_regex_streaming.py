@@ -96,6 +96,7 @@ def test_frames_that_are_kept_decoded_are_not_copied(pattern: str, monkeypatch: 
         assert 0 < copied < len(text) // 5
 
 
+@pytest.mark.slow
 def test_search_reads_as_far_as_it_takes(watch: Watch) -> None:
     with windows(WINDOW), context_of(TEXT, 100, name="regex-streaming") as context:
         assert regex.search(r"label:\s*(.+)", context)

@@ -156,6 +156,7 @@ def test_without_filters(random: Random) -> None:
     assert sum(ref.frames for ref in compact(store, segment_bytes=SEGMENT_BYTES).filters) == after.frames
 
 
+@pytest.mark.slow
 def test_a_loose_stretch_between_packed_ones(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """Filters behind it move, and stand for other frames before them."""
     monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
@@ -262,6 +263,7 @@ def test_virtual_segments_stay_where_they_are(allowed: bool, random: Random) -> 
 # -- beside others -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_appends_meanwhile_are_kept(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
     small_pages(monkeypatch, 40)
     store = memory()

@@ -8,6 +8,7 @@ import pytest
 from fuzz import Fuzz
 
 
+@pytest.mark.slow
 def test_hostile_bytes_end_in_a_reply_or_an_llm_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(seconds: float) -> None:
         raise AssertionError(f"a backend waits {seconds} s: only a run waits, between its tries")

@@ -260,6 +260,7 @@ def test_a_worker_that_is_killed_from_outside_is_replaced(sandbox: Make) -> None
     assert runner.run("print(context)").stdout == "the context\n"
 
 
+@pytest.mark.slow
 def test_a_batch_of_a_worker_that_is_gone_is_not_asked_to_its_end(sandbox: Make) -> None:
     asked: list[str] = []
 
@@ -361,6 +362,7 @@ print(runner.confinement, runner.run("import rlm; rlm.__file__").stdout)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["namespaces", "landlock", "bubblewrap"])
 def test_python_may_lie_below_tmp_and_below_a_folder_of_roots(way: str, tmp_path: Path) -> None:
     if way == "bubblewrap" and not bubblewrap.find():
