@@ -24,7 +24,7 @@ from monocontext.errors import AccessDenied, InvalidUrl, NotAContext, NotFound, 
 from monocontext.options import StoreOptions, check_seconds, takes, whole
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
-from monocontext.text.file import OpenOrFile, Place
+from monocontext.stores.protocol import Store
 from monocontext.text.lines_at_hand import LinesAtHand
 from monocontext.text.source import OPEN, Source, Span, Stored
 from monocontext.text.str_methods import StrLike, iterate
@@ -32,10 +32,13 @@ from monocontext.text.windows import Window
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from typing import Literal
 
+    from monocontext.engine.open import OpenOptions
     from monocontext.engine.remote.reader import ServedReader
     from monocontext.engine.remote.server import ReaderServer
     from monocontext.text.code_prefetch import CodePrefetcher, Thinking
+    from monocontext.text.context_file import ContextFile
     from monocontext.text.documents.by_name import Documents
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.lines import LineView
@@ -54,6 +57,7 @@ SPARSE_STEP = 1 << 19
 """A step from which on a slice fetches only the frames with its characters, two of the usual size; eight times that
 where each character is asked for by itself."""
 
+Place = str | os.PathLike[str] | Store
 _COLD = (0, 0, b"")
 _INTERNAL = frozenset({"kinds", "repl_namespace", "reads_since", "serve", "shapes", "span", "suspects"})
 
@@ -118,12 +122,28 @@ class Monocontext(StrLike, Sequence[str]):
                 f"publish(text, 'memory://name') and Monocontext.open('memory://name')"
             ) from None
 
-    @OpenOrFile
+    if TYPE_CHECKING:
+
+        @overload
+        @classmethod
+        def open(
+            cls, url: Place, *, unit: Literal["characters", "chars"] = ..., **options: Unpack[OpenOptions]
+        ) -> Monocontext: ...
+        @overload
+        @classmethod
+        def open(cls, url: Place, *, unit: Literal["lines"], **options: Unpack[OpenOptions]) -> LineView: ...
+        @overload
+        @classmethod
+        def open(cls, url: Place, *, shape: Literal["list"], **options: Unpack[OpenOptions]) -> DocumentList: ...
+        @overload
+        @classmethod
+        def open(cls, url: Place, *, shape: Literal["dict"], **options: Unpack[OpenOptions]) -> DocumentDict: ...
+
     @classmethod
     @takes(StoreOptions)
     def open(
         cls,
-        url: Place,
+        url: Place | None = None,
         *,
         unit: str = "characters",
         shape: str = "text",
@@ -172,8 +192,10 @@ class Monocontext(StrLike, Sequence[str]):
 
         Raises `NotFound`, `NotAContext`, `AccessDenied`, `UnsupportedFormat`, `DamagedData`, `InvalidUrl`.
 
-        Of a text that is open, `context.open()` is a seekable text file over it, a `ContextFile`.
+        `context.file()` is a text file over an open text.
         """
+        if url is None or url in ("r", "rt"):
+            raise TypeError("Monocontext.open takes a URL, a path or a store; context.file() is a file over a text")
         ours = isinstance(url, str | os.PathLike)
         if not ours:
             check_place(url)
@@ -372,6 +394,12 @@ class Monocontext(StrLike, Sequence[str]):
             self._hot = _COLD
         self._last_frame = frame.number
         return text.slice(start - low, stop - low)
+
+    def file(self) -> ContextFile:
+        """A seekable text file over this text, to read (no GET): `csv.reader(context.file())`."""
+        from monocontext.text.context_file import ContextFile
+
+        return ContextFile(self, self.url)
 
     def view(
         self, start: int | None = None, stop: int | None = None, *, materialize_limit: int | None = None
@@ -657,7 +685,7 @@ class Monocontext(StrLike, Sequence[str]):
         return context_card(kind, size, facts, self._clip(reader.log.kept()), ", from now on" if is_new else "")
 
     def repl_namespace(self) -> Kit:
-        """A kit by which code in a REPL cannot tell this text from a `str` (no GET). See `monocontext.namespace`."""
+        """A kit by which code in a REPL cannot tell this text from a `str` (no GET). See `text.namespace`."""
         from monocontext.text.namespace.kit import Kit
 
         reader = self._reader

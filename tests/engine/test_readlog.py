@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, publish
+from monocontext.engine.hints import Ranges
 from monocontext.engine.read_log import MOST_RANGES, ReadLog
 from monocontext.engine.remote.variables import plain_values
-from monocontext.hints import Ranges
 
 TEXT = "".join(f"line {i:06d}\n" for i in range(4000))
 

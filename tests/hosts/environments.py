@@ -49,7 +49,7 @@ HOSTS = (
     Host("predict-rlm", "predict_rlm", ("predict-rlm==0.13.1",), most_late_seconds=5.0),
 )
 LIBRARIES = Host("libraries", "libraries", ("pandas==2.3.3",))
-"""Not a host: libraries that read files, for `context.open()`."""
+"""Not a host: libraries that read files, for `context.file()`."""
 
 
 def build(host: Host, wheel: Path) -> None:

@@ -34,11 +34,9 @@ def opening(url: str, store: Store) -> None:
     assert_type(context, Monocontext)
     assert_type(Monocontext.open(store, unit="characters"), Monocontext)
     assert_type(Monocontext.open(Path(url), unit="lines", allow=["s3://other"]), LineView)
-    assert_type(context.open(), ContextFile)
-    assert_type(context.open("r"), ContextFile)
-    assert_type(context.open(url, threads=False), Monocontext)
+    assert_type(context.file(), ContextFile)
     Monocontext("bucket", "prefix/", region="eu-west-1", endpoint="http://127.0.0.1")
-    with context, context.open() as file:
+    with context, context.file() as file:
         csv.DictReader(file)
 
 

@@ -59,5 +59,5 @@ def text(context: Monocontext) -> None:
     context.split().append("x")  # error
     context.splitlines().sort()  # error
     head: str = context.partition(":")[0]  # error
-    context.open().missing()  # error
+    context.file().missing()  # error
     print(head)

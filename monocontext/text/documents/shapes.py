@@ -95,7 +95,7 @@ class _OfContext:
         return self.text.handed_since(mark)
 
     def repl_namespace(self) -> Kit:
-        """A kit by which code in a REPL cannot tell this from a real one (no GET). See `monocontext.namespace`."""
+        """A kit by which code in a REPL cannot tell this from a real one (no GET). See `text.namespace`."""
         from monocontext.text.namespace.kit import Kit
 
         reader: Any = self.documents.source.reader

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from monocontext.hints import Lines, Needle, Pattern, Ranges, Whole
+from monocontext.engine.hints import Lines, Needle, Pattern, Ranges, Whole
 
 Read = tuple[int, int] | Lines | Needle | Pattern | Whole
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, read_block
+from monocontext.engine.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, read_block
 from tests.engine.hints.model_blocks import DEPENDENT, EXACT
 from tests.engine.hints.recording import Read, make_text, reads_of, told
 

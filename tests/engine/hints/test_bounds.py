@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monocontext.engine.hints import blocks
+from monocontext.engine.hints import CodeHints, Ranges, blocks, read_block
 from monocontext.engine.hints.trace import Trace
-from monocontext.hints import CodeHints, Ranges, read_block
 from tests.budget import examples
 
 N = 10**12

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.engine.hints import Lines, Pattern, Ranges, Whole
-from monocontext.hints import Hint, read_block
+from monocontext.engine.hints import Hint, Lines, Pattern, Ranges, Whole, read_block
 
 LARGE, SMALL, LINES = 200_000_000, 20_000_000, 2_000_000
 SOME, ALL = Whole(reach="some"), Whole()

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from monocontext.engine.hints import blocks, code_hints
-from monocontext.hints import CodeHints, read_block
+from monocontext.engine.hints import CodeHints, blocks, code_hints, read_block
 from tests.budget import examples
 from tests.engine.hints.recording import make_text, reads_of, told
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monocontext.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Whole
+from monocontext.engine.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Whole
 from tests.budget import examples
 from tests.engine.hints.model_blocks import DEPENDENT, EXACT
 

@@ -10,8 +10,8 @@ import pytest
 from namespace_hosts import sample_text
 
 from monocontext import Monocontext, publish
-from monocontext.namespace import Kit
 from monocontext.stores.memory import forget
+from monocontext.text.namespace import Kit
 
 SMALL_LIMIT = 3_000
 """Characters up to which a result is a real `str` in the runs that are to meet lazy values everywhere."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from monocontext import Monocontext, publish
 from monocontext.errors import ContextTooLarge
-from monocontext.namespace import Kit
 from monocontext.stores.memory import forget
+from monocontext.text.namespace import Kit
 
 PROSE = "".join(
     f"Chapter {i}. The café of Dr. Łukasz opens at 8; it's {i * 7 % 24}:15 now, isn't it?\n\n" for i in range(25)

@@ -11,7 +11,7 @@ import traceback
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
-from monocontext.namespace import Kit
+from monocontext.text.namespace import Kit
 from rlm import ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage

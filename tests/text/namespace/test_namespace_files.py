@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from namespace_hosts import run
 
 from monocontext import ContextTooLarge, Monocontext
-from monocontext.namespace import Kit
+from monocontext.text.namespace import Kit
 from monocontext.text.namespace.string_io import LazyStringIO, StringIO
 from tests.budget import examples
 

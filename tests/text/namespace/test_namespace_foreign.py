@@ -11,7 +11,7 @@ import pytest
 from namespace_hosts import run
 
 from monocontext import Monocontext
-from monocontext.namespace import Kit
+from monocontext.text.namespace import Kit
 from rlm import Interpreter, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage

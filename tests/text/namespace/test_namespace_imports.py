@@ -14,9 +14,9 @@ import pytest
 from namespace_hosts import run
 
 from monocontext import Monocontext, regex
-from monocontext.namespace import Kit
 from monocontext.testing import virtual_context
 from monocontext.text.lazy_lists import LazyList
+from monocontext.text.namespace import Kit
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from monocontext.namespace import Kit
+from monocontext.text.namespace import Kit
 from monocontext.text.namespace.rewrite import HELPER
 from tests.budget import examples
 

@@ -10,7 +10,7 @@ import pytest
 from namespace_hosts import run
 
 from monocontext import Monocontext
-from monocontext.namespace import Kit
+from monocontext.text.namespace import Kit
 from monocontext.text.namespace.rewrite import HELPER
 
 

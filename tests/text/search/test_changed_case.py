@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.namespace import Kit
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
+from monocontext.text.namespace import Kit
 
 Search = Callable[[Any, str], object]
 
