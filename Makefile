@@ -20,6 +20,9 @@ QUICK := "not slow and not fuzz and not local_llm"
 KEEP ?=
 BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
+# Compiled files spare a minute of each run: without them each process of a test compiles the product.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage mutants bench docs site clean
 
 help:  ## print this list

@@ -118,7 +118,14 @@ class FakeModal:
         class Process:
             def __init__(self, popen: Any) -> None:
                 self.stdin = Stdin(popen.stdin)
-                self.stdout: Iterator[bytes] = iter(lambda: os.read(popen.stdout.fileno(), 65536), b"")
+                self.stdout: Iterator[bytes] = iter(lambda: self._read(popen.stdout), b"")
+
+            @staticmethod
+            def _read(pipe: Any) -> bytes:
+                try:
+                    return os.read(pipe.fileno(), 65536)
+                except ValueError:  # closed meanwhile
+                    return b""
 
         class Sandbox:
             @staticmethod

@@ -335,13 +335,13 @@ def _runs(pid: int) -> bool:
 def test_closing_leaves_no_process_and_no_descriptor(sandbox: Make) -> None:
     sandbox().close()
     before = len(os.listdir("/proc/self/fd"))
-    for _ in range(3):
+    for _ in range(8):
         runner = sandbox()
         worker: Any = runner._worker
         runner.close()
         runner.close()
         assert worker._popen.returncode is not None
-    assert len(os.listdir("/proc/self/fd")) <= before  # what other tests left may close meanwhile
+    assert len(os.listdir("/proc/self/fd")) < before + 8  # threads that other tests left open and close some, too
 
 
 def test_where_nothing_confines_it_refuses_and_names_the_way_out(sandbox: Make) -> None:
