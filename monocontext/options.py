@@ -31,7 +31,7 @@ class StoreOptions(ReachOptions, total=False):
 
     region: str | None
     """As in the AWS configuration; `us-east-1` where an endpoint is given and nothing is configured."""
-    transport: Literal["own", "boto3", "obstore"] | None
+    transport: Literal["own", "boto3"] | None
     """What GETs travel by; everything else travels by boto3."""
     keep_alive: bool | None
     """`False` leaves no connection of our own transport open between two calls."""

@@ -68,7 +68,7 @@ class OpenOptions(TextOptions, RootOptions, StoreOptions, total=False):
 class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
     """Options of `Monocontext.open` that DeepRecurse's constructor has no parameter for."""
 
-    transport: Literal["own", "boto3", "obstore"] | None
+    transport: Literal["own", "boto3"] | None
     keep_alive: bool | None
 
 

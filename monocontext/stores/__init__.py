@@ -28,8 +28,7 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
     - `region`, `profile`: as in the AWS configuration; with an endpoint the region defaults to `us-east-1`
     - `path_style`: the bucket in the path instead of the host; the default with an endpoint
     - `anonymous`: sign nothing
-    - `transport`: what sends GETs: `own` (the default) or `boto3`, which sends all other requests; or `obstore`, which
-      sends everything
+    - `transport`: what sends GETs: `own` (the default) or `boto3`, which sends all other requests
     - `keep_alive`: `False` leaves no connection of our transport open between two calls
     - `client`: a boto3 client, used as it is; excludes the others
 
@@ -59,7 +58,7 @@ def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
         from monocontext.stores.filesystem import FilesystemStore
 
         return FilesystemStore(address)
-    if address.scheme != "s3" or given.get("transport") == "obstore":
+    if address.scheme != "s3":
         from monocontext.stores.cloud import CloudStore
 
         return CloudStore(address, **given)

@@ -1,4 +1,4 @@
-"""The store on obstore (Rust `object_store`): Google Cloud Storage, Azure, HTTPS, and S3 for those who ask for it.
+"""The store on obstore (Rust `object_store`): Google Cloud Storage, Azure and HTTPS.
 
 Invariants:
 - an ETag names one version, and a range of another version is an error;
@@ -42,13 +42,12 @@ from monocontext.stores.checks import (
     conflict_error,
     not_found_error,
 )
-from monocontext.stores.http.redirects import is_aws_host
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 
 try:
     import obstore
     from obstore import exceptions as failures
-    from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
+    from obstore.store import AzureStore, GCSStore, HTTPStore
 except ModuleNotFoundError as error:
     raise InvalidUrl("gs://, az:// and https:// need obstore: pip install 'monocontext[obstore]'") from error
 
@@ -57,9 +56,6 @@ _STALL = timedelta(seconds=2)
 _LONG = timedelta(seconds=60)
 """The same of a write: a server may take long to answer, and a write that is made again may meet itself."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
-_ENDPOINTS = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
-_TOKENS = ("AWS_SESSION_TOKEN", "AWS_TOKEN")
-"""What `object_store` reads in the environment."""
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable")
 """What `object_store` says where a range begins behind the end of an object."""
 _used_by: int | None = None
@@ -263,56 +259,9 @@ def _open(address: Address, options: dict[str, Any], patience: timedelta) -> Any
             shared |= {"account_name": host.partition(".")[0]} if host else {}
             shared |= {"endpoint": endpoint} if endpoint else {}
             return AzureStore(container, **shared)
-        if address.scheme in ("http", "https"):
-            return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
-        return S3Store(address.place, **shared, **_s3_options(address, options))
+        return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
     except failures.BaseError as error:
         raise InvalidUrl(f"{address}: {_line(error)}") from error
-
-
-def _s3_options(address: Address, options: dict[str, Any]) -> dict[str, Any]:
-    endpoint, region, profile = (options.get(name) for name in ("endpoint", "region", "profile"))
-    given = endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
-    keys = _ProfileKeys(profile) if profile and not options.get("anonymous") else None
-    has_token = keys.has_token if keys else any(map(os.environ.get, _TOKENS))
-    if has_token and not is_aws_host(given) and not options.get("anonymous"):
-        raise AccessDenied(
-            f"{address}: obstore would send the session token to wherever {given} redirects: leave out "
-            f"transport='obstore', or use keys without a session token"
-        )
-    found: dict[str, Any] = {"region": region or "us-east-1"} if region or endpoint else {}
-    if endpoint:
-        path_style = options.get("path_style")
-        found |= {"endpoint": endpoint, "virtual_hosted_style_request": path_style is False}
-    if keys:
-        found["credential_provider"] = keys
-    return found
-
-
-class _ProfileKeys:
-    """The keys of a profile, as obstore asks for them: botocore finds and renews them, and tells their end."""
-
-    def __init__(self, profile: str) -> None:
-        from boto3 import Session
-
-        session = Session(profile_name=profile)
-        self.config = {"region": session.region_name} if session.region_name else {}
-        self._keys = session.get_credentials()
-        if self._keys is None:
-            raise AccessDenied(f"no credentials in the profile {profile!r}")
-
-    @property
-    def has_token(self) -> bool:
-        return bool(self._keys.get_frozen_credentials().token)
-
-    def __call__(self) -> dict[str, Any]:
-        frozen = self._keys.get_frozen_credentials()
-        return {
-            "access_key_id": frozen.access_key,
-            "secret_access_key": frozen.secret_key,
-            "token": frozen.token,
-            "expires_at": getattr(self._keys, "_expiry_time", None),  # botocore has no public name for it
-        }
 
 
 def _open_again(address: Address, options: dict[str, Any]) -> CloudStore:

@@ -1,4 +1,4 @@
-"""Each fault of the matrix where requests are those of obstore: S3 by `transport="obstore"`, `gs://`, `az://`, the web.
+"""Each fault of the matrix where requests are those of obstore: `gs://`, `az://`, the web.
 
 `gs://` and `az://` are those of emulators behind a server that errs. What differs from our own transport stands in
 `DIFFERS` for all of them.
@@ -38,7 +38,7 @@ DIFFERS: dict[str, frozenset[str]] = {
 }
 """Outcomes by fault that our own transport does not have: it asks again, obstore gives up."""
 OPERATION = OPERATIONS["find"]
-WAYS = ["s3", "gs", "az", "web"]
+WAYS = ["gs", "az", "web"]
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +80,6 @@ def server(way: str, request: pytest.FixtureRequest) -> Iterator[S3StandIn]:
 
 def options_of(way: str, server: S3StandIn) -> dict[str, Any]:
     match way:
-        case "s3":
-            return {"transport": "obstore", "endpoint": server.endpoint}
         case "gs":
             return {"endpoint": server.endpoint}
         case "az":
@@ -115,7 +113,7 @@ def test_each_fault_by_obstore(case: Case, way: str, server: S3StandIn) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*committed, but")
-@pytest.mark.parametrize("way", ["s3", "gs", "az"], indirect=True)
+@pytest.mark.parametrize("way", ["gs", "az"], indirect=True)
 @pytest.mark.parametrize("fault", [lost(), reset(), slow_down(), internal_error(), expired()], ids=lambda f: f.name)
 def test_a_commit_whose_put_meets_a_fault_leaves_the_old_text_or_the_new(
     fault: HttpFault, way: str, server: S3StandIn

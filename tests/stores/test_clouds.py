@@ -7,7 +7,6 @@ Google by a small server of ours (`gcs_server`), S3 through obstore by SeaweedFS
 from __future__ import annotations
 
 import functools
-import json
 import os
 import pickle
 import subprocess
@@ -15,7 +14,6 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -26,13 +24,12 @@ from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, Inva
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
-from monocontext.testing import Crash, CrashingStore, SeaweedServer
+from monocontext.testing import Crash, CrashingStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.verify import verify
 from tests.stores import emulators, test_conformance
 from tests.stores.gcs_server import gcs_server
-from tests.stores.http.object_server import ObjectServer, error
 
 pytest.importorskip("obstore", reason="no obstore here: pip install 'monocontext[obstore]'")
 
@@ -61,7 +58,7 @@ def gcs() -> Iterator[str]:
         yield endpoint
 
 
-@pytest.fixture(params=["azure", "gcs", "s3"])
+@pytest.fixture(params=["azure", "gcs"])
 def any_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """An empty store at a fresh place of each cloud."""
     fresh = f"test-{uuid.uuid4().hex[:12]}"
@@ -72,9 +69,6 @@ def any_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     elif request.param == "gcs":
         monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "any")
         url, options = f"gs://bucket/{fresh}", {"endpoint": request.getfixturevalue("gcs")}
-    elif request.param == "s3":
-        server: SeaweedServer = request.getfixturevalue("seaweed")
-        url, options = server.url(fresh), {"endpoint": server.endpoint, "transport": "obstore"}
     else:
         pytest.skip(f"{request.param} is tested beside")
     store = open_store(url, **options)
@@ -195,33 +189,6 @@ def test_whoever_is_forked_is_told_at_once(gcs: str) -> None:
 
 
 WAYS_THERE = ("inherited", "opened", "opened elsewhere")
-
-
-def test_only_a_range_behind_the_end_is_looked_up(tmp_path: Path) -> None:
-    """Any other failed GET is its own error, and costs no second request."""
-    with ObjectServer(b"x" * 1000, *[error(403, "AccessDenied")] * 9) as server:
-        store = open_store("s3://bucket/ctx", endpoint=server.endpoint, transport="obstore")
-        with pytest.raises(AccessDenied):
-            store.get_range("a", 0, 10)
-        assert [each.method for each in server.asked] == ["GET"]
-
-
-def test_keys_of_a_profile_end_when_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from monocontext.stores.cloud import _ProfileKeys
-
-    end = datetime.now(UTC) + timedelta(seconds=720)
-    answer = {"Version": 1, "AccessKeyId": "key", "SecretAccessKey": "secret", "SessionToken": "token"}
-    (tmp_path / "answer.json").write_text(json.dumps({**answer, "Expiration": end.isoformat()}))
-    (tmp_path / "config").write_text(
-        f"[profile short]\ncredential_process = cat {tmp_path}/answer.json\n"
-        f"[profile long]\naws_access_key_id = a\naws_secret_access_key = b\n"
-    )
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    assert _ProfileKeys("short")() == {
-        "access_key_id": "key", "secret_access_key": "secret", "token": "token", "expires_at": end,
-    }  # fmt: skip
-    assert _ProfileKeys("long")()["expires_at"] is None
 
 
 # -- the web ---------------------------------------------------------------------------------------------------------

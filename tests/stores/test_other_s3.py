@@ -24,7 +24,7 @@ from tests.stores import test_conformance
 
 SERVER, _, BUCKET = os.environ.get("MONOCONTEXT_S3", "").rpartition("/")
 pytestmark = pytest.mark.skipif(not SERVER, reason="no other S3 server: MONOCONTEXT_S3 names one")
-WAYS = ["path", "virtual", "obstore"]
+WAYS = ["path", "virtual"]
 TEXT = "".join(f"{n:06d} a line of a text behind another server\n" for n in range(20_000))
 
 globals().update({name: each for name, each in vars(test_conformance).items() if name.startswith("test_")})
@@ -51,7 +51,7 @@ def open_in(way: str, monkeypatch: pytest.MonkeyPatch) -> Store:
             lambda host, *rest, **named: resolve("127.0.0.1" if host in here else host, *rest, **named),
         )
         return open_store(url, endpoint=SERVER.replace("127.0.0.1", "localhost"), path_style=False)
-    return open_store(url, endpoint=SERVER, **({"transport": "obstore"} if way == "obstore" else {}))
+    return open_store(url, endpoint=SERVER)
 
 
 def test_a_context_lives_there(any_store: Store) -> None:

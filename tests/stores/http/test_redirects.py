@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from monocontext.aio import AsyncMonocontext
-from monocontext.errors import AccessDenied, MonocontextError, StoreFailure
+from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
@@ -184,18 +184,3 @@ def test_nothing_goes_there_by_boto3(verb: str) -> None:
             READS[verb](store)
         store.close()
         assert there.connections == 0
-
-
-def test_obstore_follows_without_keys_and_gets_no_session_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its client cannot be told where not to follow: it takes the token along, though not the signature."""
-    pytest.importorskip("obstore")
-    with leading(307) as (here, there):
-        with pytest.raises(AccessDenied, match="would send the session token to wherever"):
-            open_store("s3://bucket/ctx", endpoint=here.endpoint, transport="obstore")
-        monkeypatch.setenv("AWS_ENDPOINT_URL", here.endpoint)
-        with pytest.raises(AccessDenied):
-            open_store("s3://bucket/ctx", transport="obstore")
-        monkeypatch.delenv("AWS_SESSION_TOKEN")
-        open_store("s3://bucket/ctx", endpoint=here.endpoint, transport="obstore").get("a")
-        assert "devaccess" in here.asked[0].headers["authorization"]
-        assert "devaccess" not in str(there.asked)
