@@ -39,7 +39,7 @@ class StoreOptions(ReachOptions, total=False):
     """A ready boto3 client, taken as it is; excludes the others."""
 
 
-def takes(*options: type, error: type[TypeError] = TypeError) -> Callable[[Function], Function]:
+def validate_options(*options: type, error: type[TypeError] = TypeError) -> Callable[[Function], Function]:
     """Decorate a function: an unknown keyword is an error of one line that names the nearest keyword.
 
     `options`: the TypedDicts of the function's `**options`, whose keys its signature then shows as keywords.
@@ -67,8 +67,8 @@ def takes(*options: type, error: type[TypeError] = TypeError) -> Callable[[Funct
 
 
 class _Shown:
-    """What `inspect` finds behind a function that `takes` options: its signature is made when somebody looks, since the
-    import of `inspect` takes 5 ms."""
+    """What `inspect` finds behind a function with options: its signature is made when somebody looks, since the import
+    of `inspect` takes 5 ms."""
 
     def __init__(self, function: Callable[..., Any], options: tuple[type, ...]) -> None:
         self.__wrapped__ = function
@@ -91,7 +91,7 @@ class _Shown:
         return self.__wrapped__(*arguments, **options)
 
 
-def whole(name: str, value: object, least: int, most: int | None = None) -> int:
+def check_int(name: str, value: object, least: int, most: int | None = None) -> int:
     """The value of an option that counts something. Raises `TypeError` for what is no whole number, `ValueError` for
     one out of bounds: one line that names the option."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
@@ -105,7 +105,7 @@ def whole(name: str, value: object, least: int, most: int | None = None) -> int:
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Raise as `whole` does unless an option is a number of seconds, 0 or more, or None."""
+    """Raise as `check_int` does unless an option is a number of seconds, 0 or more, or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, SupportsFloat)):
         raise TypeError(f"{name} is a number of seconds, not {value!r}")
     if value is not None and not float(value) >= 0:

@@ -36,7 +36,7 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.memory": ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"],
     "monocontext.memory.anthropic_tool": ["AnthropicMemoryTool", "AsyncAnthropicMemoryTool"],
     "monocontext.memory.langgraph_store": ["LangGraphStore"],
-    "monocontext.text.namespace": ["Kit"],
+    "monocontext.text.namespace": ["NamespacePatch"],
     "monocontext.notebook": ["progress_bar"],
     "monocontext.regex": [
         "I", "Match", "Pattern", "compile", "error", "escape", "findall", "finditer", "fullmatch", "match", "purge",

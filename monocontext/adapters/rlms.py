@@ -32,7 +32,7 @@ from monocontext.text.lazy_kinds import LazyText
 if TYPE_CHECKING:
     from monocontext.text.documents import DocumentDict, DocumentList
     from monocontext.text.monocontext import Monocontext
-    from monocontext.text.namespace import Kit
+    from monocontext.text.namespace import NamespacePatch
 
 NAME = "lazy_context"
 """The tool's name; it must not begin as the names that `rlms` reserves do."""
@@ -62,7 +62,7 @@ def enter(context: Monocontext | DocumentList | DocumentDict) -> None:
         names["get_ipython"]().ast_transformers.append(_CellTransformer(kit))
 
 
-def _execute(kit: Kit, execute: Callable[[Any], Any], code: str) -> Any:
+def _execute(kit: NamespacePatch, execute: Callable[[Any], Any], code: str) -> Any:
     """Run a cell of a local environment, whose `exec` takes compiled code too."""
     try:
         cell: Any = compile(kit.transform(ast.parse(code)), "<string>", "exec", dont_inherit=True)
@@ -74,7 +74,7 @@ def _execute(kit: Kit, execute: Callable[[Any], Any], code: str) -> Any:
 class _CellTransformer:
     """Rewrites cells, in the form that IPython takes."""
 
-    def __init__(self, kit: Kit):
+    def __init__(self, kit: NamespacePatch):
         self._kit = kit
 
     def visit(self, tree: ast.Module) -> ast.Module:

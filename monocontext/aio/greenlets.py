@@ -21,8 +21,8 @@ from typing import Any, TypeVar, cast
 
 from greenlet import getcurrent, greenlet
 
-from monocontext.engine.fetch.crew import LOCK, Crew, hire
 from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.thread_pools import LOCK, ThreadPools, shared_pools
 from monocontext.engine.fetch.workers import MAX_THREADS, Job, Workers
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class RequestAbandoned(BaseException):
 class GreenletWorkers(Workers):
     """The `Workers` of an asynchronous text. Belongs to the loop that made it."""
 
-    spares_hops = False
+    runs_inline = False
     """A request belongs to all callers that wait for it, so a cancelled caller must not end it."""
 
     def __init__(self, max_running: int = MAX_THREADS):
@@ -54,7 +54,7 @@ class GreenletWorkers(Workers):
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[int, list[tuple[greenlet, asyncio.Task[None]]]] = {}
         """Attempts in flight, by the `id` of their request."""
-        self._crew: Crew | None = None
+        self._thread_pools: ThreadPools | None = None
         self._turn_began = time.monotonic()
         """When other tasks last had a turn."""
         self._is_ending = False
@@ -106,7 +106,7 @@ class GreenletWorkers(Workers):
                 task.cancel()
         self._is_ending = False
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._crew = None
+        self._thread_pools = None
 
     # -- what the engine asks of its workers -----------------------------------------------------------------------
 
@@ -129,14 +129,14 @@ class GreenletWorkers(Workers):
                     outcome.set_exception(error)
 
         with LOCK:
-            self._crew = hire()
-            if not self._crew.decoding.submit(job):
+            self._thread_pools = shared_pools()
+            if not self._thread_pools.decoding.submit(job):
                 return work()
         return self.wait_for(asyncio.wrap_future(outcome, loop=self._loop))
 
     def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        crew = self._crew
-        return crew.share(works) if crew else [work() for work in works]
+        thread_pools = self._thread_pools
+        return thread_pools.share(works) if thread_pools else [work() for work in works]
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         while not ready():
@@ -155,7 +155,7 @@ class GreenletWorkers(Workers):
 
     # -- how ---------------------------------------------------------------------------------------------------------
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         for waiter in self._waiting:
             _wake(waiter)
 
@@ -214,7 +214,7 @@ class GreenletWorkers(Workers):
                 del self._running[id(request)]
 
     async def _wait_for_event(self, most_seconds: float | None) -> None:
-        """Wait until `ring`, or for so many seconds."""
+        """Wait until `notify`, or for so many seconds."""
         waiter = self._loop.create_future()
         self._waiting.add(waiter)
         later = None if most_seconds is None else self._loop.call_later(most_seconds, _wake, waiter)

@@ -15,7 +15,7 @@ from monocontext.engine.open import CacheOptions, RootOptions, check_place
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.errors import ContextClosed
-from monocontext.options import ReachOptions, takes
+from monocontext.options import ReachOptions, validate_options
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
@@ -58,7 +58,7 @@ class AsyncMonocontext(RefusedOperators):
         """The store, and the context manager of its client if we opened it: `_close` takes them."""
 
     @classmethod
-    @takes(AsyncOptions)
+    @validate_options(AsyncOptions)
     def open(
         cls,
         url: str | os.PathLike[str] | Store,

@@ -32,7 +32,7 @@ class Narrowing:
     """Numbers of those in which a match may begin, half-open, rising; None: it may in any."""
     reason: str
     """Why in any; else empty."""
-    many: list[tuple[int, int]] | None = None
+    dense_runs: list[tuple[int, int]] | None = None
     """Those in which one may, where leaving out the others gains nothing; None: where they are very many, too."""
 
 

@@ -34,7 +34,7 @@ class DocumentTable:
     def __init__(
         self,
         pages: Sequence[DocumentPageRef],
-        bring: Bring,
+        prefetch_pages: Bring,
         find: Callable[[str], int | None],
         *,
         names: int | None,
@@ -47,7 +47,7 @@ class DocumentTable:
         self.text_bytes = pages[-1].bytes if pages else 0
         self.names, self.doubled = names, doubled
         self.find = find
-        self._bring = bring
+        self._bring = prefetch_pages
         self._counts = [page.documents for page in pages]
         self._ends = [page.characters for page in pages]
         self._last: DocumentPage | None = None
@@ -114,7 +114,7 @@ def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTabl
     stored = _Stored(ref, fetcher)
     whole = len(ref.names) == 1 and ref.named == ref.documents
     table = DocumentTable(
-        ref.pages, stored.bring, stored.find, names=ref.names[0].names if whole else None, doubled=ref.doubled
+        ref.pages, stored.prefetch_pages, stored.find, names=ref.names[0].names if whole else None, doubled=ref.doubled
     )
     stored.table = table
     return table
@@ -144,7 +144,7 @@ class _Stored:
         if ref.last_page is not None:
             self._last = DocumentPage(ref.last_page, ref.pages[-1], ref.pages[-2] if len(ref.pages) > 1 else None)
 
-    def bring(self, numbers: Sequence[int]) -> list[DocumentPage]:
+    def prefetch_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
         last = len(self._ref.pages) - 1 if self._last else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]

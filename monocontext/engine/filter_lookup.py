@@ -410,7 +410,7 @@ class RecordsInMemory:
     def __init__(self, table: FrameTable):
         self._table = table
 
-    def bring(self, numbers: Sequence[int]) -> None:
+    def prefetch_pages(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._page("frames", number)
 
@@ -423,7 +423,7 @@ class RecordsInMemory:
         return page.first_frame + page.at_character(character)
 
     def _page(self, column: Column, value: int) -> Page:
-        page = self._table.page_or_item(column, value)
+        page = self._table.cached_page_or_request(column, value)
         if not isinstance(page, Page):
             raise NotInMemory(page)
         return page

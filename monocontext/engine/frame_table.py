@@ -157,7 +157,7 @@ class FrameTable:
         self._last_page = (number, page)
         return page
 
-    def bring(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
+    def prefetch_pages(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
         """Fetch the index pages of some frames, at most so many, in one round trip (1 GET each)."""
         self._load(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
 
@@ -207,7 +207,7 @@ class FrameTable:
         """Index pages, in one round trip (1 GET each)."""
         return self._fetcher.fetch_all([self.page_item(number) for number in numbers])
 
-    def all_have(self, flag: int, start: int, stop: int) -> bool:
+    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of characters [start, stop) has a flag of `index` (no GET where the root says so; else 1
         an index page, many at once)."""
         if stop <= start or self.manifest.flags & flag:
@@ -217,13 +217,13 @@ class FrameTable:
             for page in self.fetch_pages(range(first, min(first + PAGES_AHEAD, numbers.stop))):
                 low = page.at_character(max(start, page.starts[0]))
                 high = page.at_character(min(stop, page.starts[-1]) - 1)
-                if not page.all_have(flag, low, high + 1):
+                if not page.all_frames_have(flag, low, high + 1):
                     return False
         return True
 
-    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
         """The frames of characters [start, stop) that lack a flag; None: they are more than 64, and than 2 % of all
-        (1 GET an index page that `all_have` has not read)."""
+        (1 GET an index page that `all_frames_have` has not read)."""
         most = max(64, self.frames // 50)
         numbers = [frame.number for frame in self.follow(self.between(start, stop)) if not frame.flags & flag]
         if len(numbers) > most:
@@ -262,7 +262,7 @@ class FrameTable:
         """Drop what is kept beside the cache."""
         self._last_page = None
 
-    def page_or_item(self, column: Column, value: int) -> Page | FetchItem:
+    def cached_page_or_request(self, column: Column, value: int) -> Page | FetchItem:
         """The page that holds a character or frame, where it is in memory, else what has to be fetched first."""
         number = self._tree.number(column, value)
         if isinstance(number, Unopened):

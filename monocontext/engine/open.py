@@ -90,7 +90,7 @@ def check_prefetch(prefetch: str) -> None:
         raise ValueError(f"prefetch is 'all', 'code', 'history' or 'off', not {prefetch!r}")
 
 
-class Opened:
+class ContextHandle:
     """An open context: what it takes to read it, to read a later generation of it, and to open it again elsewhere."""
 
     def __init__(

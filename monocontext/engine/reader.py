@@ -56,7 +56,7 @@ FRAMES_AT_HAND = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class TextInfo:
     """What a text says of itself without reading."""
 
     url: str
@@ -104,7 +104,11 @@ class Reader:
         self.unwanted, self.under_way = fetcher.unwanted, fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
-        self.all_have, self.lacking, self.is_in_memory = table.all_have, table.lacking, table.is_in_memory
+        self.all_frames_have, self.frames_without, self.is_in_memory = (
+            table.all_frames_have,
+            table.frames_without,
+            table.is_in_memory,
+        )
         self._filters = FilterLookup(table, fetcher)
         # A caller who carries requests out itself, or one at a time, would wait for what nobody has asked for.
         is_alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
@@ -149,10 +153,10 @@ class Reader:
     def generation(self) -> int:
         return self.manifest.generation
 
-    def describe(self) -> Described:
+    def describe(self) -> TextInfo:
         """Sizes of the text (no request)."""
         m = self.manifest
-        return Described(self.url, m.generation, m.characters, m.text_bytes, m.lines, m.stored_bytes)
+        return TextInfo(self.url, m.generation, m.characters, m.text_bytes, m.lines, m.stored_bytes)
 
     def locate(self, character: int) -> Frame:
         """The frame that holds a character of the text (at most 1 GET, for its index page)."""
@@ -277,7 +281,7 @@ class Reader:
 
     def peek(self, character: int) -> FrameText | None:
         """The frame that holds a character, if it and its index page are in memory (no GET)."""
-        page = self.table.page_or_item("characters", character)
+        page = self.table.cached_page_or_request("characters", character)
         with self.fetcher.lock:
             self.fetcher.check_open()
             if not isinstance(page, Page):
@@ -413,7 +417,7 @@ class Reader:
             return None
         if runs:  # a search looks at these first of all, and one by one they are a round trip each
             ends = [number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1)]
-            self.table.bring(ends, CANDIDATE_PAGES)
+            self.table.prefetch_pages(ends, CANDIDATE_PAGES)
         return self._name(runs, start, stop, narrowed.frames)
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
@@ -423,7 +427,7 @@ class Reader:
         if stop <= start:
             return None
         found = self.narrow(query, start, stop)
-        runs = found.many if found.runs is None else found.runs
+        runs = found.dense_runs if found.runs is None else found.runs
         return None if runs is None else self._name(runs, start, stop, found.frames)
 
     def _name(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
@@ -467,7 +471,7 @@ class Reader:
             return []
         within = self.table.numbers(start, stop)
         numbers = self._filters.beginnings(within.start, within.stop)
-        self.table.bring(numbers)
+        self.table.prefetch_pages(numbers)
         return [self.frame(number).start for number in numbers]
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
@@ -478,7 +482,7 @@ class Reader:
         assert found is not None  # what a caller waits for comes or raises
         if not found.frames:
             return None
-        runs = found.many if found.runs is None else found.runs
+        runs = found.dense_runs if found.runs is None else found.runs
         # Where too many frames may hold it to name them, some two thirds do.
         return found.frames, found.frames * 2 // 3 if runs is None else sum(stop - start for start, stop in runs)
 

@@ -21,7 +21,7 @@ from monocontext.errors import (
     UnsupportedFormat,
 )
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
-from monocontext.options import whole
+from monocontext.options import check_int
 from monocontext.records import NamedTuple, replace
 from monocontext.stores import log
 from monocontext.stores.protocol import Store, get_bounded, put_own
@@ -43,7 +43,7 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     """
     if generation is not None:
         try:
-            return _read_root(store, generation_key(whole("generation", generation, 0)))
+            return _read_root(store, generation_key(check_int("generation", generation, 0)))
         except NotAContext:
             raise
         except NotFound:

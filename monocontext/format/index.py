@@ -280,7 +280,7 @@ class Page:
             self.newline_starts[i],
         )
 
-    def all_have(self, flag: int, start: int, stop: int) -> bool:
+    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether frames [start, stop) of the page have a flag."""
         flags = self._columns["flags"]
         if stop - start == len(flags):

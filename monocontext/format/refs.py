@@ -87,7 +87,7 @@ class FilterRef:
     kind: str
     """How rows are computed and laid out; readers skip kinds that they do not know."""
     fold: str
-    """The tables that case was folded by (`filters.fold.TABLES`)."""
+    """The tables that case was folded by (`filters.case_folding.TABLES`)."""
     first_frame: int
     frames: int
     bits: int

@@ -28,7 +28,7 @@ from monocontext.memory.encoding import EntryHeader, check_ttl, encode_entry
 from monocontext.memory.entry import Entry, Found, Ranked, Sizes
 from monocontext.memory.names import name_of, prefix_of
 from monocontext.memory.objects import THREADS, Entries
-from monocontext.options import StoreOptions, takes
+from monocontext.options import StoreOptions, validate_options
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store, put_own
 from monocontext.stores.store_user import StoreUser
@@ -58,7 +58,7 @@ class Memory(StoreUser):
         self._name_bytes = _NAME_BYTES - (len(place.encode()) + 1 if place else 0)
 
     @classmethod
-    @takes(StoreOptions)
+    @validate_options(StoreOptions)
     def open(cls, url: str | os.PathLike[str] | Store, **store_options: Unpack[StoreOptions]) -> Self:
         """Open the memory at `s3://bucket/prefix`, a directory, or `memory://name`; it need not exist (no request).
 
@@ -301,7 +301,7 @@ class Memory(StoreUser):
         text = self.get(_CHECKPOINTS + name)
         return default if text is None else json.loads(text)
 
-    @takes(TextOptions)
+    @validate_options(TextOptions)
     def context(self, prefix: str = "", **options: Unpack[TextOptions]) -> Monocontext:
         """The values as one lazy text, each under a line `=== KEY: key ===`, in order of their keys.
 

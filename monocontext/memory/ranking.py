@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from monocontext.memory.entry import Entry, Ranked
-from monocontext.options import whole
+from monocontext.options import check_int
 from monocontext.text.search.scoring import Scorer, weigh
 from monocontext.text.search.terms import parse
 
@@ -15,7 +15,7 @@ from monocontext.text.search.terms import parse
 def rank(entries: Iterable[Entry], query: str, k: int) -> list[Ranked]:
     """The best `k`, of each its best passage; of equal ones the first. The key counts as a line above its value, and is
     what `doc:GLOB` of a query names."""
-    k = whole("k", k, 1)
+    k = check_int("k", k, 1)
     terms = parse(query)
     scoring = terms.scoring
     count, holding = 0, Counter[int]()

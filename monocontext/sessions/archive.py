@@ -14,11 +14,11 @@ from cachetools import LRUCache
 from monocontext.engine.open import TextOptions
 from monocontext.errors import InvalidUrl, NotFound
 from monocontext.format.filters.query import Literal
-from monocontext.options import StoreOptions, takes
+from monocontext.options import StoreOptions, validate_options
 from monocontext.sessions import names
 from monocontext.sessions.project_text import text_of
 from monocontext.sessions.read_records import read_records, turns_of
-from monocontext.sessions.search_index import SearchIndex, Told
+from monocontext.sessions.search_index import FilterAnswer, SearchIndex
 from monocontext.sessions.session_info import MOST_BYTES, SessionInfo, TurnPiece
 from monocontext.sessions.time_span import ALWAYS, Span, inside, span_of, touches, turns_within
 from monocontext.sessions.turn import Turn, as_blocks, parse, render, tools_of
@@ -42,7 +42,7 @@ class Sessions(StoreUser):
     """An archive of sessions: any number of projects, users and machines under one prefix."""
 
     @classmethod
-    @takes(StoreOptions)
+    @validate_options(StoreOptions)
     def open(cls, url: str | os.PathLike[str] | Store, **store_options: Unpack[StoreOptions]) -> Self:
         """Open the archive at `s3://bucket/prefix`, a directory or `memory://name`; it need not exist (no request)."""
         return cls._open_at(url, store_options)
@@ -149,7 +149,7 @@ class Project:
 
     # -- the text ------------------------------------------------------------------------------------------------------
 
-    @takes(TextOptions)
+    @validate_options(TextOptions)
     def context(
         self, since: Any = None, until: Any = None, *, sessions: list[str] | None = None, **options: Unpack[TextOptions]
     ) -> Monocontext:
@@ -179,7 +179,7 @@ class Project:
         """For each literal whether the text of a key may hold it."""
         root = f"{names.TRANSCRIPTS}/{self._part}/"
 
-        def by_key(told: Told) -> Callable[[str], bool]:
+        def by_key(told: FilterAnswer) -> Callable[[str], bool]:
             def may_hold(key: str) -> bool:
                 path, _, name = key.removeprefix(root).rpartition("/")
                 return told.may_hold((path, name))
@@ -443,7 +443,7 @@ class _ProjectOptions(TextOptions, StoreOptions, total=False):
     """How a project is read, and how its store is reached."""
 
 
-@takes(_ProjectOptions)
+@validate_options(_ProjectOptions)
 def open_project(
     url: str | os.PathLike[str] | Store,
     project: str | None = None,

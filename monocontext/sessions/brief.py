@@ -100,11 +100,11 @@ def _read_copy(copy: str) -> tuple[str | None, str]:
 def _read_object(url: str, key: str, options: dict[str, object]) -> bytes | None:
     """The object, or None where there is none (1 GET). Raises `StoreFailure` after `TIMEOUT_SECONDS` or so."""
     if "://" in url:
-        from monocontext.sessions.fast_get import NotSimple, get_quickly
+        from monocontext.sessions.fast_get import NeedsFullClient, get_once
 
         try:
-            return get_quickly(url, key, options, TIMEOUT_SECONDS, MOST_BYTES)
-        except NotSimple:
+            return get_once(url, key, options, TIMEOUT_SECONDS, MOST_BYTES)
+        except NeedsFullClient:
             return _read_with_boto3(url, key, options)
     try:
         with open_file(os.path.join(url, key)) as file:

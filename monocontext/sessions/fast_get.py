@@ -1,7 +1,7 @@
 """Get one object in one attempt, with a time limit: a starting session should not wait for more.
 
 For directories, and for S3 where the keys and the route are found without boto3 (`stores.s3.account`). Other settings
-raise `NotSimple`: the full store is slower, and knows them.
+raise `NeedsFullClient`: the full store is slower, and knows them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-class NotSimple(Exception):
+class NeedsFullClient(Exception):
     """This object can only be read by boto3."""
 
 
-def get_quickly(
-    url: str, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int
-) -> bytes | None:
+def get_once(url: str, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int) -> bytes | None:
     """The first `most_bytes` of an object, or None where there is none (1 GET).
 
-    Raises `NotSimple`, `StoreFailure`, `InvalidUrl`.
+    Raises `NeedsFullClient`, `StoreFailure`, `InvalidUrl`.
     """
     address = parse(url)
     if address.scheme == "file":
@@ -72,7 +70,7 @@ def _get_from_s3(
     if status == 404 and b"NoSuchBucket" not in body:
         return None
     if status in (301, 307, 400):
-        raise NotSimple(f"{endpoint} answered {status}: another region?")
+        raise NeedsFullClient(f"{endpoint} answered {status}: another region?")
     if status != 200:
         raise StoreFailure(f"{endpoint} answered {status}")
     return body
@@ -133,15 +131,15 @@ def _find_way(bucket: str, options: dict[str, object]) -> tuple[Route, Signer | 
     wanted = S3Options(**given)
 
     def refuse(reason: str) -> None:
-        raise NotSimple(reason)
+        raise NeedsFullClient(reason)
 
     try:
         way = account_of(wanted.profile).way(wanted, bucket, refuse)
         assert way is not None
         if way.route.endpoint.proxy:
-            raise NotSimple("there is a proxy")
+            raise NeedsFullClient("there is a proxy")
         if isinstance(way.identity, BotocoreIdentity):
-            raise NotSimple(way.identity.source)
+            raise NeedsFullClient(way.identity.source)
         return way.route, Signer(way.identity.get(), way.route.region) if way.route.signed else None
     except (UnsupportedBySigner, NoIdentity) as error:
-        raise NotSimple(str(error)) from None
+        raise NeedsFullClient(str(error)) from None

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Unpack
 
 from monocontext.engine.open import TextOptions
-from monocontext.format.filters.fold import fold
-from monocontext.format.filters.query import All, Literal, Often, Query, literals
+from monocontext.format.filters.case_folding import fold
+from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, literals
 from monocontext.sessions.session_info import TurnPiece
 from monocontext.stores.protocol import Blob, Store
 from monocontext.text import assembled as texts
 from monocontext.text.monocontext import Monocontext
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 
 
 class ProjectText(Monocontext):
@@ -28,7 +28,7 @@ class ProjectText(Monocontext):
         """The functions over its sessions, by name, for a REPL whose cells run elsewhere (no GET)."""
         return getattr(self, "_helpers", {})
 
-    def repl_namespace(self) -> Kit:
+    def repl_namespace(self) -> NamespacePatch:
         """As any text's, with the functions over its sessions (no GET)."""
         kit = super().repl_namespace()
         kit.names.update(getattr(self, "_helpers", {}))
@@ -91,7 +91,7 @@ def text_of(
 def _satisfies(query: Query, holds: Callable[[Literal], bool]) -> bool:
     if isinstance(query, Literal):
         return holds(query)
-    if isinstance(query, Often):
+    if isinstance(query, FrequencyQuery):
         return True  # it rules out nothing
     parts = (_satisfies(part, holds) for part in query.queries)
     return all(parts) if isinstance(query, All) else any(parts)

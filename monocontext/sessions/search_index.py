@@ -96,7 +96,7 @@ class _Root:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FilterAnswer:
     """The answer of the filters about a word."""
 
     known: frozenset[Piece] = frozenset()
@@ -117,12 +117,12 @@ class SearchIndex:
         self._folder = f"{names.SEARCH}/{project_part}"
         self._key = f"{self._folder}/index.json"
 
-    def ask(self, word: str) -> Told:
+    def ask(self, word: str) -> FilterAnswer:
         """Which texts may hold a word, in any case (1 GET, then about 16 of 1 KiB and 1 a thousand texts, at once)."""
         # A line of a turn is a part of a line of its text; more than one line may have got a space between.
         return self.ask_all([Literal(max(word.split("\n"), key=len), re.IGNORECASE)])[0]
 
-    def ask_all(self, literals: Sequence[Literal]) -> list[Told]:
+    def ask_all(self, literals: Sequence[Literal]) -> list[FilterAnswer]:
         """The same of each of some literals, wherever in a match they stand (as `ask`, the rows of all at once)."""
         for attempt in range(_ATTEMPTS):
             root, etag = self._load()
@@ -133,7 +133,7 @@ class SearchIndex:
                     raise
         raise AssertionError("unreachable")
 
-    def _ask(self, root: _Root, literals: Sequence[Literal]) -> list[Told]:
+    def _ask(self, root: _Root, literals: Sequence[Literal]) -> list[FilterAnswer]:
         planner = Planner(root.filters, root.frames)
         asked: dict[Any, dict[int, None]] = {}
         for literal in literals:
@@ -253,15 +253,15 @@ class SearchIndex:
             return b""
 
 
-def _hits_of(entries: Iterable[_Entry], known: frozenset[Piece], frames: Any) -> Told:
+def _hits_of(entries: Iterable[_Entry], known: frozenset[Piece], frames: Any) -> FilterAnswer:
     if frames is None:
-        return Told(known, known)
+        return FilterAnswer(known, known)
     holding, at = set(), 0
     for entry in entries:
         if frames[at : at + entry.frames].any():
             holding.add(entry.piece)
         at += entry.frames
-    return Told(known, frozenset(holding))
+    return FilterAnswer(known, frozenset(holding))
 
 
 def _frames(data: bytes) -> Sequence[bytes]:
@@ -284,7 +284,7 @@ def _parse(data: bytes, where: str) -> dict[str, Any]:
 class _NoRecords:
     """A literal at the beginning of a match is not traced back."""
 
-    def bring(self, numbers: Sequence[int]) -> None:
+    def prefetch_pages(self, numbers: Sequence[int]) -> None:
         raise AssertionError(numbers)
 
     def frame(self, number: int) -> Frame:

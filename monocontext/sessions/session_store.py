@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, Unpack, cast
 
 from monocontext.errors import AlreadyExists, DamagedData, InvalidUrl, NotFound, StoreFailure
-from monocontext.options import StoreOptions, takes
+from monocontext.options import StoreOptions, validate_options
 from monocontext.sessions import names
 from monocontext.sessions.read_records import read_records
 from monocontext.sessions.records import dumps
@@ -40,7 +40,7 @@ _MOST_SUMMARY_BYTES = 1 << 20
 class SessionStore:
     """Safe for use by many tasks, threads and machines. Costs are requests."""
 
-    @takes(StoreOptions)
+    @validate_options(StoreOptions)
     def __init__(
         self,
         store: str | os.PathLike[str] | Store,

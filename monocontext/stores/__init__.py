@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Unpack
 
-from monocontext.options import StoreOptions, takes
+from monocontext.options import StoreOptions, validate_options
 from monocontext.stores.address import is_within, parse, split_object
 from monocontext.stores.protocol import Store
 
@@ -14,7 +14,7 @@ _OPTIONS = {"gs": ("endpoint", "anonymous"), "az": ("endpoint", "anonymous")}
 __all__ = ["is_within", "open_store", "split_object", "store_at"]
 
 
-@takes(StoreOptions)
+@validate_options(StoreOptions)
 def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> Store:
     """Open the store at `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `https://host/path`,
     `file:///directory`, a directory path (with `~`), `memory://name`, `hf://datasets/owner/name` or any filesystem of

@@ -23,7 +23,7 @@ class SimulatedWorkers(Workers):
     `Monocontext.open(..., workers=...)`; the clock moves when a caller waits.
     """
 
-    spares_hops = False
+    runs_inline = False
     """A caller waits for its request at once."""
 
     def __init__(
@@ -41,7 +41,7 @@ class SimulatedWorkers(Workers):
         heapq.heappush(self._arrivals, (arrival, next(self._order), job))
         return True
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Does nothing: a waiting caller checks after each arrival."""
 
     def decode(self, work: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from monocontext.engine.open import Opened, TextOptions
+from monocontext.engine.open import ContextHandle, TextOptions
 from monocontext.errors import ForeignObject
 from monocontext.format.codec import RAW_FRAME_BYTES, raw_frames
 from monocontext.format.document_refs import DocumentsRef
@@ -43,7 +43,7 @@ class FramePiece:
     """The ETag that the reader of the pieces gets."""
 
 
-class _PieceStore(Opened):
+class _PieceStore(ContextHandle):
     """Reads pieces from one store, however many, and nothing else."""
 
     def __init__(self, url: str, pieces: RangeReader, cache_bytes: int, options: dict[str, Any]) -> None:

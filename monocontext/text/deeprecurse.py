@@ -161,7 +161,7 @@ class DeepRecurseContext:
     def url(self) -> str:
         return self._store.url
 
-    def at_hand(self, line: int) -> None:
+    def cached_line(self, line: int) -> None:
         return None
 
     def read(self, start: int, stop: int) -> str:

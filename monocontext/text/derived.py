@@ -36,7 +36,7 @@ class Derivation(Protocol):
     @property
     def map_piece(self) -> Callable[[str, int], str] | None:
         """A function (text, start) to the output for any part of the base. None where more than case changes: search
-        filters of the base do not hold for the output then (`filters.fold`)."""
+        filters of the base do not hold for the output then (`filters.case_folding`)."""
         ...
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:

@@ -27,7 +27,7 @@ class LineReader(Protocol):
         """Lines [start, stop) one by one."""
         ...
 
-    def at_hand(self, line: int) -> str | None:
+    def cached_line(self, line: int) -> str | None:
         """A line with its end, if that is at hand (no GET); `line` may be any number."""
         ...
 
@@ -62,7 +62,7 @@ class LineView(Sequence[str]):
     @overload
     def __getitem__(self, key: slice) -> str: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str:
-        if type(key) is int and (line := self._reader.at_hand(key)) is not None:
+        if type(key) is int and (line := self._reader.cached_line(key)) is not None:
             return line
         size = len(self)
         if isinstance(key, slice):
@@ -79,7 +79,7 @@ class LineView(Sequence[str]):
         index = key.__index__()
         if not -size <= index < size:
             raise IndexError(f"line {index} is out of range: the text has {size:,} lines")
-        line = self._reader.at_hand(index % size) if index < 0 else None
+        line = self._reader.cached_line(index % size) if index < 0 else None
         return self._reader.read(index % size, index % size + 1) if line is None else line
 
     def __iter__(self) -> Iterator[str]:
@@ -146,7 +146,7 @@ class TextLines:
             return newlines + (0 if span.source.final_newline or not len(span) else 1)
         return newlines if span.line_start(newlines) == len(span) else newlines + 1
 
-    def at_hand(self, line: int) -> str | None:
+    def cached_line(self, line: int) -> str | None:
         found = self._text._lines_at_hand.get(line)
         return None if found is None else found + "\n"
 

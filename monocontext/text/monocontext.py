@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.hedging import Hedge
 from monocontext.engine.fetch.workers import Workers
-from monocontext.engine.open import Opened, OriginalOptions, TextOptions, check_place
+from monocontext.engine.open import ContextHandle, OriginalOptions, TextOptions, check_place
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.errors import AccessDenied, InvalidUrl, NotAContext, NotFound, NotPicklable
-from monocontext.options import StoreOptions, check_seconds, takes, whole
+from monocontext.options import StoreOptions, check_int, check_seconds, validate_options
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from monocontext.text.documents.by_name import Documents
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.lines import LineView
-    from monocontext.text.namespace.kit import Kit
+    from monocontext.text.namespace.kit import NamespacePatch
     from monocontext.text.search.explain import Explanation
     from monocontext.text.search.grep import GrepHits, Query
     from monocontext.text.search.outline import Outline
@@ -78,7 +78,7 @@ class Monocontext(StrLike, Sequence[str]):
     _start: int
     _stop: int
     _limit: int
-    _opened: Opened | None
+    _opened: ContextHandle | None
     _recipe: tuple[Any, ...] | None
     """How to derive a derived text: the base text, the method, its arguments."""
     _hot: tuple[int, int, Any]
@@ -90,7 +90,7 @@ class Monocontext(StrLike, Sequence[str]):
     _code: CodePrefetcher | None
     """Follows the code that a model writes; made when it first writes some."""
 
-    @takes(OriginalOptions)
+    @validate_options(OriginalOptions)
     def __new__(
         cls,
         bucket: str,
@@ -140,7 +140,7 @@ class Monocontext(StrLike, Sequence[str]):
         def open(cls, url: Place, *, shape: Literal["dict"], **options: Unpack[OpenOptions]) -> DocumentDict: ...
 
     @classmethod
-    @takes(StoreOptions)
+    @validate_options(StoreOptions)
     def open(
         cls,
         url: Place | None = None,
@@ -205,10 +205,10 @@ class Monocontext(StrLike, Sequence[str]):
             raise ValueError("unit='lines' is a shape of its own: leave out the other")
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
-        cache_bytes = whole("cache_bytes", cache_bytes, 0)
-        materialize_limit = whole("materialize_limit", materialize_limit, 0)
+        cache_bytes = check_int("cache_bytes", cache_bytes, 0)
+        materialize_limit = check_int("materialize_limit", materialize_limit, 0)
         store = store_at(url, store_options) if isinstance(url, str | os.PathLike) else url
-        opened = Opened(
+        opened = ContextHandle(
             store,
             cache_bytes=cache_bytes,
             allow=allow,
@@ -252,7 +252,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     @classmethod
     def _of(
-        cls, span: Span, limit: int, opened: Opened | None = None, recipe: tuple[Any, ...] | None = None
+        cls, span: Span, limit: int, opened: ContextHandle | None = None, recipe: tuple[Any, ...] | None = None
     ) -> Monocontext:
         self = object.__new__(cls)
         self._source, self._start, self._stop = span.source, span.start, span.stop
@@ -455,13 +455,13 @@ class Monocontext(StrLike, Sequence[str]):
         """Characters from the last to the first, streamed."""
         return iterate(self.span, reverse=True)
 
-    @takes()
+    @validate_options()
     def chunks(self, characters: int = 100_000) -> Iterator[str]:
         """The text in order in real `str` pieces of at most `characters`, fetched ahead of the caller.
 
         A piece ends after a newline where there is one in its last eighth. Joined they are the text.
         """
-        return _pieces(self.span.texts(), whole("characters", characters, 1))
+        return _pieces(self.span.texts(), check_int("characters", characters, 1))
 
     @property
     def lines(self) -> LineView:
@@ -518,7 +518,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     # -- search by line --------------------------------------------------------------------------------------------
 
-    @takes()
+    @validate_options()
     def grep(
         self,
         pattern: Query,
@@ -552,7 +552,7 @@ class Monocontext(StrLike, Sequence[str]):
 
         linewise = compile_query(pattern, ignore_case=ignore_case, fixed=fixed)
         if max_hits is not None:
-            max_hits = whole("max_hits", max_hits, 0)
+            max_hits = check_int("max_hits", max_hits, 0)
         first, last = 0, None
         if start is not None or stop is not None:
             first, end, _ = slice(start, stop).indices(len(self))
@@ -565,7 +565,7 @@ class Monocontext(StrLike, Sequence[str]):
             hits = grep(self.span, linewise, self._limit, first, last, max_hits)
         return GrepHits(hits, self._own_documents)
 
-    @takes()
+    @validate_options()
     def search(
         self,
         query: str,
@@ -594,9 +594,9 @@ class Monocontext(StrLike, Sequence[str]):
         from monocontext.text.search.ranked import search
 
         documents = self._own_documents
-        most = whole("k", k, 1)
+        most = check_int("k", k, 1)
         if max_bytes is not None:
-            max_bytes = whole("max_bytes", max_bytes, 0)
+            max_bytes = check_int("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
         if rerank is None:
             found = search(
@@ -628,7 +628,7 @@ class Monocontext(StrLike, Sequence[str]):
 
         return outline(self.span, self._own_documents)
 
-    @takes()
+    @validate_options()
     def explain(
         self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
     ) -> Explanation:
@@ -684,12 +684,14 @@ class Monocontext(StrLike, Sequence[str]):
         assert reader.log is not None
         return context_card(kind, size, facts, self._clip(reader.log.kept()), ", from now on" if is_new else "")
 
-    def repl_namespace(self) -> Kit:
+    def repl_namespace(self) -> NamespacePatch:
         """A kit by which code in a REPL cannot tell this text from a `str` (no GET). See `text.namespace`."""
-        from monocontext.text.namespace.kit import Kit
+        from monocontext.text.namespace.kit import NamespacePatch
 
         reader = self._reader
-        return Kit(follower=self._code_prefetcher() if reader is None or isinstance(reader, Reader) else reader)
+        return NamespacePatch(
+            follower=self._code_prefetcher() if reader is None or isinstance(reader, Reader) else reader
+        )
 
     # -- reading ahead ---------------------------------------------------------------------------------------------
 

@@ -272,9 +272,9 @@ class FrameReader(Protocol):
 
     def newline_at_hand(self, newline: int) -> FrameText | None: ...
 
-    def all_have(self, flag: int, start: int, stop: int) -> bool: ...
+    def all_frames_have(self, flag: int, start: int, stop: int) -> bool: ...
 
-    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None: ...
+    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None: ...
 
 
 class Stored:
@@ -349,10 +349,10 @@ class Stored:
         r"""The frame that holds the `\n` with this number (from 0), if it is in memory (no GET but for a page)."""
         return self.reader.newline_at_hand(newline)
 
-    def all_have(self, flag: int, start: int, stop: int) -> bool:
+    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of a range has a flag of `index` (1 GET for each index page)."""
-        return self.reader.all_have(flag, start, stop)
+        return self.reader.all_frames_have(flag, start, stop)
 
-    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
         """The frames of a range that do not have it, unless they are many (1 GET for each index page)."""
-        return self.reader.lacking(flag, start, stop)
+        return self.reader.frames_without(flag, start, stop)

@@ -297,7 +297,7 @@ class StrLike(LazyText):
             return self._derive(PerCharacter(span, mapping, self._all_have(ASCII), True, changes_case=True), method)
         derivation = InContext(span, str.lower, self._all_have(LOWER_KEEPS_LENGTH))
         if not derivation.keeps_length and isinstance(span.source, Stored):
-            longer = span.source.lacking(LOWER_KEEPS_LENGTH, span.start, span.stop)
+            longer = span.source.frames_without(LOWER_KEEPS_LENGTH, span.start, span.stop)
             if longer is not None:
                 from monocontext.text.lowercase import Lowered  # rare
 
@@ -383,7 +383,7 @@ class StrLike(LazyText):
     def _all_have(self, flag: int) -> bool:
         """Whether all frames of this text have a flag (no GET beyond the index pages)."""
         span = self.span
-        return isinstance(span.source, Stored) and span.source.all_have(flag, span.start, span.stop)
+        return isinstance(span.source, Stored) and span.source.all_frames_have(flag, span.start, span.stop)
 
     # -- ends ------------------------------------------------------------------------------------------------------
 

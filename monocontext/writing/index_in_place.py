@@ -17,7 +17,7 @@ from monocontext.format.codec import Framer, encode
 from monocontext.format.deeprecurse import parse_manifest, segment_key
 from monocontext.format.index import FrameRun
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
-from monocontext.options import StoreOptions, takes
+from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
@@ -54,7 +54,7 @@ class _SourceObject:
         return f"{self.store.url.rstrip('/')}/{key}"
 
 
-@takes()
+@validate_options()
 def index(
     sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     url: Place,

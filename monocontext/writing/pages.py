@@ -12,7 +12,7 @@ from monocontext.format.manifest import INLINE_PAGE_BYTES
 from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory, PageRef, fresh_id
 from monocontext.records import replace
 from monocontext.stores.protocol import Store, get_bounded
-from monocontext.writing.tiers import merged
+from monocontext.writing.merge_policy import merged
 
 LEAST_FRAMES = 64
 """Pages of fewer frames are of one size to `tiers`."""

@@ -24,10 +24,10 @@ from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, flags_of_text
 from monocontext.format.inline import copies
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
-from monocontext.options import StoreOptions, check_seconds, takes
+from monocontext.options import StoreOptions, check_seconds, validate_options
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
-from monocontext.writing import clearing, tail
+from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
 from monocontext.writing.documents import DocumentRows, documents, join_documents
 from monocontext.writing.inputs import Reading, ReadingOptions, Source, read_pieces
@@ -37,7 +37,7 @@ from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, S
 Place = str | os.PathLike[str] | Store
 
 
-@takes(ReadingOptions)
+@validate_options(ReadingOptions)
 def publish(
     sources: Source | Iterable[Source] | Mapping[str, str],
     url: Place,
@@ -107,7 +107,7 @@ def publish_written(store: Store, write: Callable[[float], Written], layout: Seg
     return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected
 
 
-@takes(ReadingOptions)
+@validate_options(ReadingOptions)
 def append(
     sources: Source | Iterable[Source] | Mapping[str, str],
     url: Place,
@@ -130,7 +130,7 @@ def append(
     succeed, and their texts follow each other in the order of their commits. Raises `NotFound` where no context is.
 
     `drop_older_than_seconds`: remove earlier generations whose successor is older than that, 64 at most with each 32nd
-    append, and what only they name (`clearing`); None: they stay, for `gc`.
+    append, and what only they name (`expire_generations`); None: they stay, for `gc`.
 
     Cost: 4 PUTs, 4 other requests, a few GETs where short texts are joined; a longer text costs what `publish` does.
     """
@@ -159,10 +159,10 @@ def append(
                 floor = _some(base).history.floor
                 if drop_older_than_seconds is None:
                     return root
-                return root.with_floor(clearing.next_floor(store, _some(base), drop_older_than_seconds))
+                return root.with_floor(expire_generations.next_floor(store, _some(base), drop_older_than_seconds))
 
             root = commit(store, before, grow)
-            clearing.clear(store, floor, root)
+            expire_generations.clear(store, floor, root)
             if progress:
                 progress(Progress(len(text), root.stored_bytes - before.stored_bytes, 1))
             return root

@@ -16,7 +16,7 @@ from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES,
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES
-from monocontext.options import whole
+from monocontext.options import check_int
 from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import DocumentRows
@@ -55,8 +55,8 @@ class SegmentLayout:
         return Columns(overlap_for(self.frame_bytes), LEAST_FRAMES - frames_before)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frame_bytes", whole("frame_bytes", self.frame_bytes, 1, MAX_FRAME_BYTES - 4))
-        object.__setattr__(self, "segment_bytes", whole("segment_bytes", self.segment_bytes, 1))
+        object.__setattr__(self, "frame_bytes", check_int("frame_bytes", self.frame_bytes, 1, MAX_FRAME_BYTES - 4))
+        object.__setattr__(self, "segment_bytes", check_int("segment_bytes", self.segment_bytes, 1))
         if self.codec not in CODECS:
             raise ValueError(f"codec is one of {', '.join(CODECS)}, not {self.codec!r}")
 

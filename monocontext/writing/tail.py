@@ -29,10 +29,10 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
+from monocontext.writing.merge_policy import merged
 from monocontext.writing.pages import add_pages, as_runs, frames_backwards, frames_in_page, load_page, write_pages
 from monocontext.writing.reuse import SALT_BYTES, segment_key
 from monocontext.writing.segments import SegmentLayout, cut_frames
-from monocontext.writing.tiers import merged
 
 FULL_FRAMES = 16
 """Open text of this many full frames is closed: 4 MiB, of which a pass reads most in one request."""

@@ -109,14 +109,14 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
 @contextmanager
 def _listening(port: int | None, host: str, token: str | None) -> Iterator[threading.Event]:
     """Listen on the port; each POST sets the event."""
-    from rlm.compile.notices import Notices
+    from rlm.compile.webhook_listener import WebhookListener
 
     wake = threading.Event()
     if port is None:
         yield wake
         return
     given = token or os.environ.get(TOKEN_VARIABLE) or None
-    with Notices(host, port, wake, given) as notices:
+    with WebhookListener(host, port, wake, given) as notices:
         click.echo(f"rlm: a POST to {notices.url} makes it look", err=True)
         if given is None:
             click.echo(f"Authorization: Bearer {notices.token}", err=True)

@@ -94,7 +94,7 @@ def _parse(body: bytes, asked: Asked) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
-        torn = text[0] in "{[" and isinstance(exc, json.JSONDecodeError) and _is_torn(exc, text)
+        torn = text[0] in "{[" and isinstance(exc, json.JSONDecodeError) and _is_dirty(exc, text)
     shown = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
         raise LLMError(f"{asked}: a web page in place of an answer: {shown} ({WRONG_URL})")
@@ -103,7 +103,7 @@ def _parse(body: bytes, asked: Asked) -> Any:
     raise LLMError(f"{asked}: an answer that is no JSON: {shown} ({WRONG_URL})")
 
 
-def _is_torn(exc: json.JSONDecodeError, text: str) -> bool:
+def _is_dirty(exc: json.JSONDecodeError, text: str) -> bool:
     """Whether the JSON is right as far as it goes."""
     return exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
 

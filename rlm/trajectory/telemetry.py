@@ -115,7 +115,7 @@ class _Spared(Telemetry):
             return None
 
 
-def _begin(metadata: Line, elapsed_seconds: float) -> _Told | None:
+def _begin(metadata: Line, elapsed_seconds: float) -> _RunSpans | None:
     """None where the program has set up no provider."""
     from opentelemetry import trace
 
@@ -126,10 +126,10 @@ def _begin(metadata: Line, elapsed_seconds: float) -> _Told | None:
     tracer = provider.get_tracer(_SCOPE)
     name = f"invoke_agent {spans.AGENT}"
     span = tracer.start_span(name, attributes=spans.run_attributes(metadata), start_time=now_ns)
-    return _Told(tracer, span, metadata, now_ns - int(elapsed_seconds * 1e9), metrics)
+    return _RunSpans(tracer, span, metadata, now_ns - int(elapsed_seconds * 1e9), metrics)
 
 
-class _Told(Telemetry):
+class _RunSpans(Telemetry):
     def __init__(self, tracer: Tracer, span: Span, metadata: Line, began_ns: int, metrics: _Metrics | None) -> None:
         from opentelemetry import context, trace
 

@@ -48,7 +48,7 @@ def test_no_sequence_leaves_a_text_without_its_frame_or_the_cache_too_full(
         elif step == "hold":
             cache.hold(key)
         elif step == "mend":
-            cache._is_torn = True
+            cache._is_dirty = True
         elif isinstance(found, Piece) and cache.has_room_for_decoded(10 * key):
             cache.keep_decoded(key, found, "😀" * 10 * key)
         assert cache.used_bytes <= capacity

@@ -236,7 +236,7 @@ class Counter:
     """Two numbers that are equal when no change is under way."""
 
     def __init__(self) -> None:
-        self.lock, self._inside, self._is_torn = threading.RLock(), threading.Lock(), False
+        self.lock, self._inside, self._is_dirty = threading.RLock(), threading.Lock(), False
         self.one = self.other = 0
 
     @change

@@ -12,7 +12,7 @@ import pytest
 from monocontext import Monocontext
 from monocontext.format.filters.grams import rows_to_read
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.query import Often
+from monocontext.format.filters.query import FrequencyQuery
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import COPIES
 from monocontext.stores import open_store
@@ -113,7 +113,9 @@ def test_directories_of_directories() -> None:
 def test_words_are_counted_as_ever() -> None:
     with Monocontext.open(GOLDEN / "v1/words/context") as context:
         for word, frames in {"東京": [2, 1, 1, 1], "rotating": [12, 11, 11, 0], "absent": [6, 0, 0, 0]}.items():
-            assert [context.span.frequency(Often((word,), level)) for level in range(4)] == [(23, n) for n in frames]
+            assert [context.span.frequency(FrequencyQuery((word,), level)) for level in range(4)] == [
+                (23, n) for n in frames
+            ]
 
 
 GRAMS = {

@@ -70,7 +70,7 @@ class LazyText:
     def repl_namespace(self) -> Any:
         lazy = self
 
-        class Kit:
+        class NamespacePatch:
             def __init__(self) -> None:
                 is_text = lambda value: value is lazy or type(value) is str  # noqa: E731 - a name for the namespace
                 self.names = {"magic": 7, "open": lambda *args: "shimmed open", "is_text": is_text}
@@ -85,7 +85,7 @@ class LazyText:
 
                 return IsText().visit(tree)
 
-        return Kit()
+        return NamespacePatch()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ from stores.http.certificates import make_authority
 from stores.http.object_server import ObjectServer, Turn
 
 from monocontext.errors import StoreFailure
-from monocontext.sessions.fast_get import NotSimple, get_quickly
+from monocontext.sessions.fast_get import NeedsFullClient, get_once
 
 DATA = b"# Brief\n" + b"- a line\n" * 20_000
 MOST = 1 << 20
@@ -23,7 +23,7 @@ def authority(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
 
 def get(server: ObjectServer, most: int = MOST) -> bytes | None:
     options: dict[str, object] = {"endpoint": server.endpoint, "anonymous": True}
-    return get_quickly("s3://bucket/a", "brief.md", options, 5.0, most)
+    return get_once("s3://bucket/a", "brief.md", options, 5.0, most)
 
 
 @pytest.mark.parametrize("turn", [Turn(), Turn(chunk_bytes=999), Turn(chunk_bytes=1 << 20)], ids=str)
@@ -38,7 +38,9 @@ def test_a_body_that_breaks_off_is_no_brief() -> None:
         get(server)
 
 
-@pytest.mark.parametrize(("status", "error"), [(404, None), (403, StoreFailure), (500, StoreFailure), (301, NotSimple)])
+@pytest.mark.parametrize(
+    ("status", "error"), [(404, None), (403, StoreFailure), (500, StoreFailure), (301, NeedsFullClient)]
+)
 def test_other_answers(status: int, error: type[Exception] | None) -> None:
     with ObjectServer(DATA, Turn(status=status)) as server:
         if error is None:

@@ -55,15 +55,15 @@ class _Probation:
         self.first_used = first_used
 
 
-class Mendable(Protocol):
+class Recoverable(Protocol):
     """Has a state that a change may leave torn."""
 
-    _is_torn: bool
+    _is_dirty: bool
 
-    def _mend(self) -> None: ...
+    def _recover(self) -> None: ...
 
 
-M = TypeVar("M", bound=Mendable)
+M = TypeVar("M", bound=Recoverable)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -73,11 +73,11 @@ def change(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P]
 
     @wraps(method)
     def changed(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._is_torn:
-            self._mend()
-        self._is_torn = True
+        if self._is_dirty:
+            self._recover()
+        self._is_dirty = True
         done = method(self, *args, **kwargs)
-        self._is_torn = False
+        self._is_dirty = False
         return done
 
     return changed
@@ -104,14 +104,14 @@ class Cache:
         self._given_up: OrderedDict[Hashable, None] = OrderedDict()
         self._decoded = DecodedTexts()
         self._arrivals = 0
-        self._is_torn = False
+        self._is_dirty = False
         self.hits = 0
         self.misses = 0
 
     def get(self, key: Hashable) -> Sized | None:
         """The entry, which counts as used; 0.1 us on probation, 0.6 us in the main part."""
-        if self._is_torn:
-            self._mend()
+        if self._is_dirty:
+            self._recover()
         found = self._probation.get(key)
         if found is not None:
             self.hits += 1
@@ -259,9 +259,9 @@ class Cache:
         self._probation_bytes += size_bytes
         return entry
 
-    def _mend(self) -> None:
+    def _recover(self) -> None:
         """Count anew what is here. What a change that was cut short held in its hands is gone."""
-        self._is_torn = True
+        self._is_dirty = True
         self._decoded.clear()
         main = {key: BaseCache.__getitem__(self._main, key) for key in self._main}
         self._main = LRUCache(self._main.maxsize, getsizeof=self._main.getsizeof)
@@ -273,7 +273,7 @@ class Cache:
         for key, entry in main.items():
             self._main[key] = entry
         self._make_room(0)
-        self._is_torn = False
+        self._is_dirty = False
 
     def _drop(self, key: Hashable) -> None:
         found = self._probation.pop(key, None)

@@ -24,13 +24,13 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_check
 from monocontext.engine.fetch import warm
 from monocontext.engine.fetch.cache import Cache
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.crew import LOCK
 from monocontext.engine.fetch.hedging import Hedge, Hedging
 from monocontext.engine.fetch.link import Link
 from monocontext.engine.fetch.listener import Counting, Listeners
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
 from monocontext.engine.fetch.stored_bytes import StoredBytes
+from monocontext.engine.fetch.thread_pools import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 @runtime_checkable
-class Keeping(RangeReader, Protocol):
+class InvalidatableStore(RangeReader, Protocol):
     """A store that may answer from what it kept."""
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
@@ -77,15 +77,15 @@ def change(method: Callable[Concatenate[Fetcher, P], T]) -> Callable[Concatenate
             if self._inside.locked():  # by this very thread, further up
                 return method(self, *args, **kwargs)
             with self._inside:
-                if self._is_torn:
+                if self._is_dirty:
                     self._begin_anew()
-                self._is_torn = True
+                self._is_dirty = True
                 try:
                     done = method(self, *args, **kwargs)
                 except MonocontextError:
-                    self._is_torn = False
+                    self._is_dirty = False
                     raise
-                self._is_torn = False
+                self._is_dirty = False
                 return done
 
     return changed
@@ -127,7 +127,7 @@ class Fetcher:
         self.is_closed = False
         self._inside = threading.Lock()
         """Held during a change, by a `with`: so it is free after one that was cut short."""
-        self._is_torn = False
+        self._is_dirty = False
         self._store = store
         self._holds: Callable[[str, int, int], bool] | None = getattr(store, "holds", None)
         """Of a store that answers some requests out of memory: whether these bytes. `isinstance` of a protocol would
@@ -200,7 +200,7 @@ class Fetcher:
             self.resume()
             began = self.workers.now()
             while not fetch.done:
-                if fetch.carrier is token:
+                if fetch.claimed_by is token:
                     self._carry_here(fetch)
                 elif not self._is_active(fetch):
                     item = next(item for item in fetch.request.items if item.key == key)
@@ -307,11 +307,11 @@ class Fetcher:
         is_first = not self.scheduler.running
         started = self.scheduler.start()
         # A request that started alone is carried out by the call that waits for it, unless it may be hedged.
-        alone = started[0] if is_all and len(started) == 1 and self.workers.spares_hops else None
+        alone = started[0] if is_all and len(started) == 1 and self.workers.runs_inline else None
         if alone and self.hedging and self.hedging.trigger(alone.request.stored_bytes) is not None:
             alone = None
         if alone and token in alone.wanted_by:
-            self.scheduler.hand_over(alone, token)
+            self.scheduler.run_in_caller(alone, token)
             for sent in self.listeners.sent:
                 sent(started, self.workers.now(), is_first)
         elif started:
@@ -347,8 +347,8 @@ class Fetcher:
 
     @change
     def _put_down(self, fetch: Fetch) -> None:
-        self.scheduler.put_down(fetch)
-        self.workers.ring()
+        self.scheduler.unclaim(fetch)
+        self.workers.notify()
         self._start()
 
     @change
@@ -360,9 +360,9 @@ class Fetcher:
             fetch.error = self._closed_error()
             fetch.done = True
         for listener in self.listeners.all:
-            listener.begin_anew()
+            listener.reset_state()
         self.listeners.clear()  # they hold this, which is to go with its last reference
-        self.workers.ring()
+        self.workers.notify()
 
     @change
     def _carry_on(self) -> None:
@@ -377,11 +377,11 @@ class Fetcher:
     def _begin_anew(self) -> None:
         """A change was cut short: throw away what may be half done. What is under way for the old state ends there, and
         callers who wait for it ask again. This may be cut short as well, and is done again."""
-        self.scheduler = self.scheduler.anew()
+        self.scheduler = self.scheduler.restarted()
         self.cache.expect_nothing()
         for listener in self.listeners.all:
-            listener.begin_anew()
-        self.workers.ring()
+            listener.reset_state()
+        self.workers.notify()
 
     def _sweep(self) -> None:
         """Within a change: clear away what interrupted calls have left behind."""
@@ -457,7 +457,7 @@ class Fetcher:
     def _file(self, fetch: Fetch, values: dict[Hashable, Any], failed: BaseException | None, began: float) -> None:
         """An attempt has ended: keep what it brought, wake who waits for it, and start what may start after it."""
         if isinstance(failed, StoreFailure) and failed.refusals:
-            self._heed(failed.refusals, began)
+            self._apply_backpressure(failed.refusals, began)
         if fetch.done:
             pass  # the other attempt was faster
         elif failed is None:
@@ -477,7 +477,7 @@ class Fetcher:
             self.scheduler.finish(fetch)
             for landed in self.listeners.landed:
                 landed(fetch, self.workers.now(), not self.scheduler.running)
-        self.workers.ring()
+        self.workers.notify()
         self._start()
 
     def _get(self, fetch: Fetch, began: float | None) -> dict[Hashable, Any]:
@@ -525,7 +525,7 @@ class Fetcher:
         except DamagedData:
             with self.lock:
                 self.stored.forget(items)
-            if isinstance(store, Keeping):
+            if isinstance(store, InvalidatableStore):
                 store.forget(key, request.start, size, etag=etag)
             raise
         if not recorded and not blob.local:  # only what proved right is the version to hold on to
@@ -540,12 +540,12 @@ class Fetcher:
     @change
     def _answered(self, fetch: Fetch, blob: Blob, began: float | None) -> None:
         if not blob.local:
-            self._heed(blob.refusals, began)
+            self._apply_backpressure(blob.refusals, began)
         seconds = None if began is None else self.workers.now() - began
         for answered in self.listeners.answered:
             answered(fetch, blob, seconds)
 
-    def _heed(self, refusals: int, sent: float | None) -> None:
+    def _apply_backpressure(self, refusals: int, sent: float | None) -> None:
         """Within a change: what the answer to a request says of how many the store can take."""
         pressure = self.scheduler.pressure
         self.stats.throttled += refusals

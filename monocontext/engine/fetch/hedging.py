@@ -103,16 +103,16 @@ class Hedging(Listener):
     def __init__(self, hedge: Hedge, pressure: Pressure) -> None:
         self._rule = RULES[hedge]
         self._pressure = pressure
-        self.begin_anew()
+        self.reset_state()
 
-    def begin_anew(self) -> None:
+    def reset_state(self) -> None:
         self._classes: dict[int, _SizeClass] = {}
         self._tokens = BURST
 
     def sent(self, fetches: Iterable[Fetch], now: float, is_first: bool) -> None:
         """The clock starts with the first attempt; nobody watches what a caller carries out."""
         for fetch in fetches:
-            if fetch.attempts < 2 and fetch.carrier is None:
+            if fetch.attempts < 2 and fetch.claimed_by is None:
                 self._class_of(fetch.request.stored_bytes).under_way[fetch] = now
 
     def answered(self, fetch: Fetch, blob: Blob, seconds: float | None) -> None:

@@ -93,7 +93,7 @@ class Link(Listener):
         """Whether one wave of requests brings so much about as fast as a small answer comes."""
         return stored_bytes <= wave_bytes(self.round_trip_seconds, self.bytes_per_second)
 
-    def begin_anew(self) -> None:
+    def reset_state(self) -> None:
         """What was measured stays."""
         self._since = 0.0
         self._spell_bytes = 0
@@ -103,7 +103,7 @@ class Link(Listener):
 
     def sent(self, fetches: Sequence[Fetch], now: float, is_first: bool) -> None:
         if is_first:
-            self.begin_anew()
+            self.reset_state()
             self._since = now
             self.bandwidth.begin(now)
         for fetch in fetches:

@@ -36,7 +36,7 @@ class Listener:
     def lost(self) -> None:
         """In the child of a fork: what nobody waited for is not under way any more."""
 
-    def begin_anew(self) -> None:
+    def reset_state(self) -> None:
         """A change was cut short, or the reader is closed: nothing is under way any more."""
 
 

@@ -56,7 +56,7 @@ class Fetch:
     __slots__ = (
         "ahead",
         "attempts",
-        "carrier",
+        "claimed_by",
         "done",
         "error",
         "forgotten",
@@ -92,7 +92,7 @@ class Fetch:
         """Whether it has `values` or an `error`."""
         self.values: dict[Hashable, Any] | None = None
         self.error: BaseException | None = None
-        self.carrier: Token | None = None
+        self.claimed_by: Token | None = None
         """Held by the call that carries it out itself."""
         self.wanted_by: list[Token] = []
         """Held by the calls that may carry it out, where it is left to them."""
@@ -226,45 +226,45 @@ class Scheduler:
             fetch.started = False
             self.left[fetch] = None
 
-    def hand_over(self, fetch: Fetch, token: Token) -> None:
+    def run_in_caller(self, fetch: Fetch, token: Token) -> None:
         """The call that holds the token carries out this attempt, which has just started."""
-        fetch.carrier = token
+        fetch.claimed_by = token
         self.left[fetch] = None
 
     def may_take(self, fetch: Fetch) -> bool:
         """Whether a caller may carry it out now."""
-        if fetch not in self.left or (fetch.carrier is not None and fetch.carrier.locked()):
+        if fetch not in self.left or (fetch.claimed_by is not None and fetch.claimed_by.locked()):
             return False
-        if fetch.carrier is not None or not self.running:
+        if fetch.claimed_by is not None or not self.running:
             return True  # it has its place already
         size = fetch.request.memory_bytes
         return self.running < self.pressure.limit and self.reserved_bytes + size <= self._budget_bytes
 
     def take(self, fetch: Fetch, token: Token) -> None:
         """A caller carries out what it may."""
-        if fetch.carrier is None:
+        if fetch.claimed_by is None:
             self._count(fetch)
-        fetch.carrier = token
+        fetch.claimed_by = token
 
-    def put_down(self, fetch: Fetch) -> None:
+    def unclaim(self, fetch: Fetch) -> None:
         """A caller was interrupted: it is left to the others."""
-        if fetch.home is self and fetch.carrier is not None:
+        if fetch.home is self and fetch.claimed_by is not None:
             self._uncount(fetch)
-            fetch.started, fetch.carrier = False, None
+            fetch.started, fetch.claimed_by = False, None
 
     def sweep(self) -> list[Fetch]:
         """Withdraw what was left to calls that have ended without carrying it out."""
         swept = []
         for fetch in list(self.left):
-            if fetch.carrier is not None and not fetch.carrier.locked():
-                self.put_down(fetch)
+            if fetch.claimed_by is not None and not fetch.claimed_by.locked():
+                self.unclaim(fetch)
             fetch.wanted_by = [token for token in fetch.wanted_by if token.locked()]
             if not fetch.started and not fetch.wanted_by:
                 self._forget(fetch)
                 swept.append(fetch)
         return swept
 
-    def anew(self) -> Scheduler:
+    def restarted(self) -> Scheduler:
         """One that knows of nothing under way; whoever waits for what was asks it again."""
         return Scheduler(self.pressure.maximum, self._budget_bytes, self._stats, self.pressure)
 
@@ -278,7 +278,7 @@ class Scheduler:
             if fetch.speculative:
                 self._forget(fetch)
         for fetch in self.left:  # tokens of other threads are held for ever here
-            fetch.started, fetch.carrier, fetch.wanted_by = False, None, []
+            fetch.started, fetch.claimed_by, fetch.wanted_by = False, None, []
         under_way = [fetch for fetch in under_way if fetch not in self.left]
         for fetch in under_way:
             self._count(fetch)

@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
-from monocontext.engine.fetch.crew import LOCK, Crew, Freed, hire
 from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.thread_pools import LOCK, MemoryTrimmer, ThreadPools, shared_pools
 from monocontext.engine.fetch.threads import LOOK_SECONDS
 
 MAX_THREADS = 64
@@ -31,7 +31,7 @@ class Workers(Protocol):
     lock: AbstractContextManager[Any]
     """May be taken again by who holds it."""
     max_running: int
-    spares_hops: bool
+    runs_inline: bool
     """Whether a caller who waits for a single request carries it out, which saves waking a thread."""
 
     def submit(self, request: RangeRequest, job: Job) -> bool:
@@ -55,11 +55,11 @@ class Workers(Protocol):
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         """Block until `ready()`, and return True; or return False at the moment `until()`, if it gives one.
 
-        Both are asked at first, at each `ring`, and now and then; moments are on the clock `now`.
+        Both are asked at first, at each `notify`, and now and then; moments are on the clock `now`.
         """
         ...
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Something has happened: whoever waits looks again."""
         ...
 
@@ -70,12 +70,12 @@ class Workers(Protocol):
     def close(self) -> None: ...
 
 
-class _Bells:
+class _Notifier:
     """Wakes who waits. Each bell is a lock of its own, which whoever rings releases: an exception that strikes a waiter
     leaves a bell behind that the next ring drops, and one that strikes a ringer is made up for by the next look."""
 
     def __init__(self) -> None:
-        self._bells: deque[threading.Lock] = deque()
+        self._notifier: deque[threading.Lock] = deque()
 
     def wait(self, ready: Callable[[], bool], seconds_left: Callable[[], float | None]) -> bool:
         bell = None
@@ -83,7 +83,7 @@ class _Bells:
             if bell is None:
                 bell = threading.Lock()
                 bell.acquire()
-                self._bells.append(bell)
+                self._notifier.append(bell)
             if ready():
                 return True
             left = seconds_left()
@@ -92,23 +92,23 @@ class _Bells:
             if bell.acquire(timeout=LOOK_SECONDS if left is None else min(left, LOOK_SECONDS)):
                 bell = None
 
-    def ring(self) -> None:
-        while self._bells:
+    def notify(self) -> None:
+        while self._notifier:
             with suppress(IndexError):  # another rings as well
-                self._bells.popleft().release()
+                self._notifier.popleft().release()
 
 
 class ThreadWorkers(Workers):
-    """Threads of the process's crew: taken on with the first job, anew after a fork, and given up by `close`."""
+    """The shared threads of the process: acquired with the first job, again after a fork, and released by `close`."""
 
-    spares_hops = True
+    runs_inline = True
 
     def __init__(self, max_running: int = MAX_THREADS):
         self.lock: AbstractContextManager[Any] = LOCK
         self.max_running = max_running
-        self._bells = _Bells()
-        self._crew: Crew | None = None
-        self._freed: Freed | None = None
+        self._notifier = _Notifier()
+        self._thread_pools: ThreadPools | None = None
+        self._freed: MemoryTrimmer | None = None
 
     def submit(self, request: RangeRequest, job: Job) -> bool:
         return self.submit_all([(request, job)]) == 1
@@ -116,19 +116,19 @@ class ThreadWorkers(Workers):
     def submit_all(self, jobs: Sequence[tuple[RangeRequest, Job]]) -> int:
         works = [job for _, job in jobs]
         with LOCK:  # not between a close and its end: a job that is lost is waited for without end
-            self._crew = crew = hire(self._crew)
-            return crew.fetching.submit_all(works)
+            self._thread_pools = thread_pools = shared_pools(self._thread_pools)
+            return thread_pools.fetching.submit_all(works)
 
     def decode(self, work: Callable[[], T]) -> T:
         with LOCK:
-            self._crew = crew = hire(self._crew)
-            decoding = crew.decoding.call(work)
+            self._thread_pools = thread_pools = shared_pools(self._thread_pools)
+            decoding = thread_pools.decoding.call(work)
         return decoding.result()
 
     def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
         with LOCK:
-            self._crew = crew = hire(self._crew)
-        return crew.share(works)
+            self._thread_pools = thread_pools = shared_pools(self._thread_pools)
+        return thread_pools.share(works)
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         def left() -> float | None:
@@ -136,18 +136,18 @@ class ThreadWorkers(Workers):
                 moment = until() if until else None
             return None if moment is None else moment - self.now()
 
-        return self._bells.wait(ready, left)
+        return self._notifier.wait(ready, left)
 
-    def ring(self) -> None:
-        self._bells.ring()
+    def notify(self) -> None:
+        self._notifier.notify()
 
     now = staticmethod(time.monotonic)
 
     def close(self) -> None:
         with LOCK:
-            if self._crew is not None:
-                self._freed = self._crew.freed
-            self._crew = None
+            if self._thread_pools is not None:
+                self._freed = self._thread_pools.freed
+            self._thread_pools = None
 
 
 class InlineWorkers(Workers):
@@ -157,12 +157,12 @@ class InlineWorkers(Workers):
     segments takes 50 round trips instead of one, and nothing is hedged. Several callers do read at the same time.
     """
 
-    spares_hops = True
+    runs_inline = True
 
     def __init__(self, max_running: int = MAX_THREADS):
         self.lock: AbstractContextManager[Any] = threading.RLock()
         self.max_running = max_running
-        self._bells = _Bells()
+        self._notifier = _Notifier()
         with _forking:
             _living.add(self)
 
@@ -176,10 +176,10 @@ class InlineWorkers(Workers):
         return [work() for work in works]
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        return self._bells.wait(ready, lambda: None)  # for another caller: all of one's own is done
+        return self._notifier.wait(ready, lambda: None)  # for another caller: all of one's own is done
 
-    def ring(self) -> None:
-        self._bells.ring()
+    def notify(self) -> None:
+        self._notifier.notify()
 
     now = staticmethod(time.monotonic)
 

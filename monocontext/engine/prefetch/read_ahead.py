@@ -94,10 +94,10 @@ class ReadAhead(Listener):
         self._text_bytes = text_bytes
         self._has_tail = has_tail
         self._characters_per_byte = routes.characters / max(text_bytes, 1)
-        self.begin_anew()
+        self.reset_state()
         self.think = ThinkTime()
 
-    def begin_anew(self) -> None:
+    def reset_state(self) -> None:
         """Only `think` stays: a call of a model goes on."""
         self.ledger = Ledger(self._cache.capacity_bytes, self._text_bytes + _FRAME_BYTES * self._frames)
         self._fetcher.expected = self.ledger.kinds

@@ -52,7 +52,7 @@ class FrameCache:
         self.capacity_bytes = capacity_bytes
         self._texts = _Frames(capacity_bytes)
         self._lock = threading.RLock()
-        self._is_torn = False
+        self._is_dirty = False
 
     def at(self, character: int) -> FrameText | None:
         """The frame that holds a character."""
@@ -97,9 +97,9 @@ class FrameCache:
     def clear(self) -> None:
         """Keep nothing."""
         with self._lock:
-            self._mend()
+            self._recover()
 
-    def _mend(self) -> None:
+    def _recover(self) -> None:
         self._texts.decoded.clear()
         self._texts = _Frames(self.capacity_bytes)
 

@@ -242,13 +242,13 @@ class ServedReader:
         found = self._ask("frequency", need=row)[0]["value"]
         return (int(found[0]), int(found[1])) if found else None
 
-    def lacking(self, flag: int, start: int, stop: int) -> Candidates | None:
+    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
         """The frames of a range that lack a flag, unless they are many."""
         if stop <= start:
             return Candidates([], start, stop, self.frame, self.locate, SearchStats())
         return self._parse_candidates(*self._ask("lacking", flag=flag, start=start, stop=stop))
 
-    def all_have(self, flag: int, start: int, stop: int) -> bool:
+    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of a range has a flag."""
         return stop <= start or bool(self._ask("all_have", flag=flag, start=start, stop=stop)[0]["value"])
 
@@ -288,7 +288,7 @@ class ServedReader:
         refs = [wire.page_of(row) for row in found["pages"]]
         pages: LRUCache[int, DocumentPage] = LRUCache(DOCUMENT_PAGES)
 
-        def bring(numbers: Sequence[int]) -> list[DocumentPage]:
+        def prefetch_pages(numbers: Sequence[int]) -> list[DocumentPage]:
             brought = []
             for number in numbers:
                 page = pages.get(number)
@@ -302,7 +302,7 @@ class ServedReader:
             number: int | None = self._ask("document_named", name=name)[0]["number"] if refs else None
             return number
 
-        return DocumentTable(refs, bring, find, names=found.get("names", 0), doubled=found.get("doubled"))
+        return DocumentTable(refs, prefetch_pages, find, names=found.get("names", 0), doubled=found.get("doubled"))
 
     # -- lines -----------------------------------------------------------------------------------------------------
 

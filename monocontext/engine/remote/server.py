@@ -199,7 +199,7 @@ class ReaderServer:
 
     def _lacking(self, fields: dict[str, Any]) -> bytes:
         start, stop = self._range(fields, _LARGEST)
-        return self._runs(self._reader.lacking(wire.number(fields, "flag", 1, 1 << 16), start, stop))
+        return self._runs(self._reader.frames_without(wire.number(fields, "flag", 1, 1 << 16), start, stop))
 
     def _runs(self, found: Candidates | None) -> bytes:
         if found is None:
@@ -210,7 +210,7 @@ class ReaderServer:
     def _all_have(self, fields: dict[str, Any]) -> bytes:
         start, stop = self._range(fields, _LARGEST)
         flag = wire.number(fields, "flag", 1, 1 << 16)
-        return wire.answer({"value": self._reader.all_have(flag, start, stop)})
+        return wire.answer({"value": self._reader.all_frames_have(flag, start, stop)})
 
     def _line_start(self, fields: dict[str, Any]) -> bytes:
         return wire.answer({"value": self._reader.line_start(wire.number(fields, "line", 0, _LARGEST))})

@@ -12,7 +12,7 @@ from dataclasses import astuple
 from typing import Any
 
 from monocontext.format.document_refs import DocumentPageRef
-from monocontext.format.filters.query import All, Literal, Often, Query
+from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.format.filters.words import LEVELS
 from monocontext.format.index import Frame
@@ -101,7 +101,7 @@ def query_row(query: Query | None) -> Any:
             return None
         case Literal():
             return ["literal", query.text[:MAX_LITERAL], query.flags, query.earliest, query.latest]
-        case Often():
+        case FrequencyQuery():
             return ["often", list(query.words), query.level]
         case All(queries):
             return ["all", [query_row(one) for one in queries]]
@@ -118,7 +118,7 @@ def query_of(row: Any, depth: int = 0) -> Query | None:
             return Literal(text, flags, earliest, latest)
         case ["often", [str(), *_] as words, int(level)] if all(isinstance(word, str) for word in words):
             if 0 <= level < len(LEVELS):
-                return Often(tuple(words), level)
+                return FrequencyQuery(tuple(words), level)
         case ["all", [_, *_] as rows] if depth < _DEEPEST:
             return All(tuple(_inner(row, depth) for row in rows))
         case ["any", [_, *_] as rows] if depth < _DEEPEST:

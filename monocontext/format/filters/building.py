@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.errors import DamagedData, ForeignObject, NotFound
-from monocontext.format.filters.fold import TABLES, fold_bytes
+from monocontext.format.filters.case_folding import TABLES, fold_bytes
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, height, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.signs import Signs
+from monocontext.format.filters.suffixes import Signs
 from monocontext.format.filters.words import set_word_rows
 from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef
 from monocontext.records import dataclass, replace

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.fold import MAX_BYTES, fold
-from monocontext.format.filters.signs import EDGE, Signs
+from monocontext.format.filters.case_folding import MAX_BYTES, fold
+from monocontext.format.filters.suffixes import EDGE, Signs
 from monocontext.format.filters.words import WORD_SHARE
 from monocontext.format.refs import FILTER_KIND, FILTER_KINDS, LONGEST_GRAM
 

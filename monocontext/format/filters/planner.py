@@ -16,10 +16,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from monocontext.format.filters.fold import MAX_BYTES, TABLES
+from monocontext.format.filters.case_folding import MAX_BYTES, TABLES
 from monocontext.format.filters.grams import rows_to_read
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.query import INFINITE, All, Any, Literal, Often, Query, leaves
+from monocontext.format.filters.query import INFINITE, All, Any, FrequencyQuery, Literal, Query, leaves
 from monocontext.format.filters.words import word_rows
 from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.format.refs import FilterRef
@@ -49,7 +49,7 @@ Rows = Mapping[tuple[FilterLayout, int], bytes]
 class Records(Protocol):
     """The records of the frames of a text."""
 
-    def bring(self, numbers: Sequence[int]) -> None:
+    def prefetch_pages(self, numbers: Sequence[int]) -> None:
         """Load the records of these frames; `frame` is called for them next."""
         ...
 
@@ -74,7 +74,7 @@ class Planner:
         """The rows that `candidates` reads for a query, in the order of the text."""
         found: dict[tuple[FilterLayout, int], None] = {}
         for leaf in leaves(self._answerable_part(query)):
-            by_filter = self._word_rows(leaf) if isinstance(leaf, Often) else self._rows_for(leaf)[0]
+            by_filter = self._word_rows(leaf) if isinstance(leaf, FrequencyQuery) else self._rows_for(leaf)[0]
             for layout, rows in zip(self.layouts, by_filter, strict=True):
                 found.update(((layout, row), None) for row in rows)
         return list(found)
@@ -85,7 +85,7 @@ class Planner:
             case Literal():
                 is_answerable = _is_impossible(query) or any(self._rows_for(query)[0])
                 return query if is_answerable else None
-            case Often():
+            case FrequencyQuery():
                 return query  # filters without rows of words say it of no frame
             case All(queries):
                 parts = tuple(part for part in map(self._answerable_part, queries) if part)
@@ -115,7 +115,7 @@ class Planner:
                 return None
             case Literal():
                 return self._literal_candidates(query, rows, records, within_line)
-            case Often():
+            case FrequencyQuery():
                 return self._often(query, rows)
             case All(parts):
                 found = None
@@ -179,7 +179,7 @@ class Planner:
             return holds
         return self._trace_back(holds, literal, records, within_line)
 
-    def _often(self, query: Often, rows: Rows) -> Frames:
+    def _often(self, query: FrequencyQuery, rows: Rows) -> Frames:
         """The frames whose filter says so."""
         import numpy as np
 
@@ -192,7 +192,7 @@ class Planner:
                 part |= bits[: ref.frames].view(np.bool_)
         return says
 
-    def _word_rows(self, query: Often) -> list[tuple[int, ...]]:
+    def _word_rows(self, query: FrequencyQuery) -> list[tuple[int, ...]]:
         """The rows to read of each filter."""
         return [
             word_rows(query.words, query.level, layout.ref.bits) if layout.ref.has_words else ()
@@ -264,7 +264,7 @@ class Planner:
             return holds
         if len(numbers) > min(max(len(holds) // SPARSE, FEW), MOST_FOLLOWED):
             return None
-        records.bring([max(number - 1, 0) for number in numbers])
+        records.prefetch_pages([max(number - 1, 0) for number in numbers])
         last = self.first - 1
         for number in numbers:
             if within_line:

@@ -31,7 +31,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Often:
+class FrequencyQuery:
     """Some words that stand often in a frame. It rules out nothing: filters say by it where to look first."""
 
     words: tuple[str, ...]
@@ -54,15 +54,15 @@ class Any:
     queries: tuple[Query, ...]
 
 
-Query = Literal | Often | All | Any
+Query = Literal | FrequencyQuery | All | Any
 
 
-def leaves(query: Query | None) -> tuple[Literal | Often, ...]:
+def leaves(query: Query | None) -> tuple[Literal | FrequencyQuery, ...]:
     """What a query asks for, in order."""
     match query:
         case None:
             return ()
-        case Literal() | Often():
+        case Literal() | FrequencyQuery():
             return (query,)
         case All(parts) | Any(parts):
             return tuple(leaf for part in parts for leaf in leaves(part))

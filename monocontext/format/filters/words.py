@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.signs import EDGE, LEAST_BYTES, Signs
+from monocontext.format.filters.suffixes import EDGE, LEAST_BYTES, Signs
 
 if TYPE_CHECKING:
     import numpy as np

@@ -26,7 +26,7 @@ import time
 import warnings
 from collections.abc import Iterator
 
-from monocontext.options import whole
+from monocontext.options import check_int
 from monocontext.stores import log
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.disk.block_file import TEMPORARY, ByteRange, NotABlock, parse_name, read_block, write_block
@@ -54,7 +54,7 @@ class DiskCache:
 
     def __init__(self, folder: str | os.PathLike[str], capacity_bytes: int = CAPACITY_BYTES) -> None:
         self.folder = os.path.abspath(os.path.expanduser(folder))
-        self.capacity_bytes = whole("cache_dir_bytes", capacity_bytes, 0)
+        self.capacity_bytes = check_int("cache_dir_bytes", capacity_bytes, 0)
         self._root = os.path.join(self.folder, _FOLDER)
         self._is_ready = False
         self._reads = self._writes = True

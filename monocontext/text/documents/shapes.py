@@ -22,7 +22,7 @@ from monocontext.text.str_methods import StrLike
 if TYPE_CHECKING:
     from monocontext.engine.remote.server import ReaderServer
     from monocontext.engine.stats import Stats
-    from monocontext.text.namespace.kit import Kit
+    from monocontext.text.namespace.kit import NamespacePatch
 
 _NOTHING = object()
 _SHOWN_NAMES = 5
@@ -94,12 +94,12 @@ class _OfContext:
         """As `Monocontext.handed_since`: in characters of the whole text."""
         return self.text.handed_since(mark)
 
-    def repl_namespace(self) -> Kit:
+    def repl_namespace(self) -> NamespacePatch:
         """A kit by which code in a REPL cannot tell this from a real one (no GET). See `text.namespace`."""
-        from monocontext.text.namespace.kit import Kit
+        from monocontext.text.namespace.kit import NamespacePatch
 
         reader: Any = self.documents.source.reader
-        return Kit(follower=reader if hasattr(reader, "ran") else None)
+        return NamespacePatch(follower=reader if hasattr(reader, "ran") else None)
 
     def serve(self) -> ReaderServer:
         """A server of this context alone, for a process that must not have its keys; see `Monocontext.serve`."""

@@ -23,14 +23,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from monocontext.text.namespace.kit import Kit
+    from monocontext.text.namespace.kit import NamespacePatch
 
-__all__ = ["Kit"]
+__all__ = ["NamespacePatch"]
 
 
 def __getattr__(name: str) -> object:
-    if name != "Kit":
+    if name != "NamespacePatch":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from monocontext.text.namespace.kit import Kit
+    from monocontext.text.namespace.kit import NamespacePatch
 
-    return Kit
+    return NamespacePatch

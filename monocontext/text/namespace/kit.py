@@ -1,4 +1,4 @@
-"""`Kit`: the names and the rewriting that a namespace needs, from `Monocontext.repl_namespace()`."""
+"""`NamespacePatch`: the names and the rewriting that a namespace needs, from `Monocontext.repl_namespace()`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CodeListener(Protocol):
         ...
 
 
-class Kit:
+class NamespacePatch:
     """The kit of one namespace: changes of its code to a shim module (`json.loads = mine`) stay in it."""
 
     def __init__(self, *, print_characters: int = PRINT_CHARACTERS, follower: CodeListener | None = None):

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from monocontext.engine.scan import find
-from monocontext.format.filters.query import All, Literal, Often, Query
+from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.text.regex import literals, tree
 from monocontext.text.regex.plan import sees_newline
@@ -222,7 +222,7 @@ def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
 def _anchors(query: Query | None) -> tuple[Literal, ...]:
     """A few long literals, one of which is in every match."""
     match query:
-        case None | Often():
+        case None | FrequencyQuery():
             return ()
         case Literal():
             return (query,)

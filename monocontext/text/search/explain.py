@@ -10,7 +10,7 @@ from monocontext.engine.candidates import Narrowing
 from monocontext.engine.documents import DocumentTable
 from monocontext.engine.fetch.requests import MAX_PART_BYTES, FetchItem, coalesce
 from monocontext.engine.reader import Reader
-from monocontext.format.filters.query import All, Literal, Often, Query
+from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.text.derived import Derived
 from monocontext.text.search.terms import parse
 from monocontext.text.source import Span, Stored
@@ -119,7 +119,7 @@ def format_query(query: Query | None) -> str:
     if isinstance(query, Literal):
         text = query.text if len(query.text) <= _SHOWN else query.text[:_SHOWN] + "..."
         return repr(text) + (" in any case" if query.flags else "")
-    if isinstance(query, Often):
+    if isinstance(query, FrequencyQuery):
         return f"{' OR '.join(map(repr, query.words))} often"
     word = " AND " if isinstance(query, All) else " OR "
     return word.join(

@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
-from monocontext.format.filters.query import All, Any, Often
+from monocontext.format.filters.query import All, Any, FrequencyQuery
 from monocontext.format.filters.words import LEVELS
 from monocontext.text.search.scoring import Scorer, most_score, weigh
 from monocontext.text.search.terms import Term, Terms, parse
@@ -265,9 +265,9 @@ def _weights(span: Span, terms: Terms) -> dict[Term, float]:
     return weights
 
 
-def _often(terms: Iterable[Term]) -> dict[Term, list[Often]]:
+def _often(terms: Iterable[Term]) -> dict[Term, list[FrequencyQuery]]:
     """What to ask for how often each word stands in frames; nothing of those that filters do not count."""
-    return {term: [Often(term.words, level) for level in range(len(LEVELS))] for term in terms if term.words}
+    return {term: [FrequencyQuery(term.words, level) for level in range(len(LEVELS))] for term in terms if term.words}
 
 
 def _true_weights(span: Span, terms: Terms) -> dict[Term, float]:

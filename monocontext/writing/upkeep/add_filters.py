@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from monocontext.engine.open import Opened
+from monocontext.engine.open import ContextHandle
 from monocontext.errors import NotFound
 from monocontext.format.folding import opened
 from monocontext.format.generations import read_newest
@@ -44,7 +44,7 @@ def add_filters(
             bare = replace(base, filters=()) if rebuild else base
             if not wants_filters(base) or not any(gaps(bare.filters, 0, base.frames)):
                 return newest
-            context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+            context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
             try:
                 work = Rewrite(context, progress)
                 return commit_rewrite(work, base, fill_filters(work, bare), filters=True)

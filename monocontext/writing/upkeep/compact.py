@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from monocontext.engine.open import Opened
+from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.errors import ForeignObject, NotFound
 from monocontext.format.filters import building
-from monocontext.format.filters.fold import TABLES
+from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.layout import FilterLayout as FilterLayout
 from monocontext.format.folding import opened
 from monocontext.format.generations import fence_seconds, read_newest
@@ -76,7 +76,7 @@ def compact(
             base = opened(newest, lambda ref: store.get(ref.key).data)
             since = fence_seconds(store, base)
             layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
-            context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+            context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
             try:
                 work = Rewrite(context, progress)
                 root = _compact(work, base, layout, filters)
@@ -231,7 +231,7 @@ def _keep_until(old: Reader, stretches: list[Stretch], layout: SegmentLayout, un
     return fence
 
 
-def _unreadable_until(context: Opened, base: Manifest, stretches: list[Stretch]) -> int:
+def _unreadable_until(context: ContextHandle, base: Manifest, stretches: list[Stretch]) -> int:
     """The frame after the last one that may not be read; 0: all may be read."""
     for stretch in reversed(stretches):
         if stretch.is_virtual:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
-from monocontext.engine.open import Opened
+from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists, NotFound
 from monocontext.format import inline
@@ -32,7 +32,7 @@ from monocontext.writing.segments import SegmentLayout, write_segments
 class Rewrite:
     """One rewrite: its context and its progress."""
 
-    def __init__(self, context: Opened, progress: Callable[[int], None] | None = None):
+    def __init__(self, context: ContextHandle, progress: Callable[[int], None] | None = None):
         self.context = context
         self._progress = progress
         self._read_bytes = 0

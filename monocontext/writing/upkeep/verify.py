@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from monocontext.engine.open import Opened
+from monocontext.engine.open import ContextHandle
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.format import codec, inline
 from monocontext.format.filters.checking import Checker
@@ -87,7 +87,7 @@ def verify(
     """Check every checksum, length and count of a context: root, pages, segments, frames (reads everything once).
 
     Also checks that no gram of the text is missing from its search filters, so that no search misses a match. Filters
-    with other folding tables (`filters.fold.TABLES`) are checked by their names and checksums alone; so are all filters
+    with other folding tables (`case_folding.TABLES`) are checked by their names and checksums alone; so are all filters
     with an `executor` (any `concurrent.futures.Executor`), whose workers check some segments each.
 
     Of documents it checks that their names are found, and, without an `executor`, that their counts are those of the
@@ -98,7 +98,7 @@ def verify(
     """
     with open_store_at(url, store_options) as store:
         manifest = find_root(store, generation).manifest
-        context = Opened(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+        context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
         report = Report(store.url, manifest.generation)
         _check_commit(store, manifest, report)
         try:
@@ -160,7 +160,7 @@ def _check_commit(store: Store, manifest: Manifest, report: Report) -> None:
             report.problems.append(f"{store.url}: manifest.json differs from generation {manifest.generation}")
 
 
-def _check_copies(store: Store, manifest: Manifest, context: Opened, report: Report) -> None:
+def _check_copies(store: Store, manifest: Manifest, context: ContextHandle, report: Report) -> None:
     """Check that what the root has of the text is what its frames hold."""
     bare = replace(manifest, text=b"", head="", tail="")
     with closing(context.read(bare)) as text:
@@ -203,7 +203,7 @@ def _check_part(place: tuple[Any, ...], part: tuple[int, int, int]) -> Report:
     number, start, stop = part
     with open_store_at(url, options) as store:
         manifest = opened(read_generation(store, generation), lambda ref: store.get(ref.key).data)
-        context = Opened(store, cache_bytes=0, allow=allow, store_options=options, owns_store=False)
+        context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=options, owns_store=False)
         report = Report(store.url, generation)
         page = load_page(store, manifest.pages, number)
         for _, frames in groupby((page[i] for i in range(start, stop)), key=lambda frame: frame.object):
@@ -220,7 +220,7 @@ def _by_object(page: Page) -> Iterator[list[Frame]]:
 
 
 def _check_object(
-    store: Store, context: Opened, manifest: Manifest, frames: list[Frame], checks: _Checks, report: Report
+    store: Store, context: ContextHandle, manifest: Manifest, frames: list[Frame], checks: _Checks, report: Report
 ) -> None:
     name = frames[0].object
     try:

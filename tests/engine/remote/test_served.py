@@ -18,7 +18,7 @@ from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.engine.remote.server import _FramePass
 from monocontext.errors import ContextClosed, NotPicklable
 from monocontext.format.filters.query import Any as AnyOf
-from monocontext.format.filters.query import Literal, Often
+from monocontext.format.filters.query import FrequencyQuery, Literal
 from monocontext.text import served_text
 from monocontext.text.search.terms import parse
 
@@ -243,7 +243,7 @@ def test_explain_says_that_the_host_asks(served: Monocontext) -> None:
 def test_what_filters_are_asked_for_very_many_words_fits_a_request() -> None:
     rng = random.Random(5)
     terms = parse(" ".join("".join(rng.choices("abcdfghjklm", k=9)) for _ in range(1400)))
-    often = AnyOf(tuple(Often(term.words, level) for term in terms.scoring for level in range(4)))
+    often = AnyOf(tuple(FrequencyQuery(term.words, level) for term in terms.scoring for level in range(4)))
     assert len(wire.request("frequency", need=wire.query_row(often))) < wire.MAX_REQUEST_BYTES // 2
 
 

@@ -29,7 +29,7 @@ from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.testing import CountingStore, S3StandIn, WrappedStore
 from rlm import ScriptedLM
 from rlm.compile import compile_sessions, watch_sessions
-from rlm.compile.notices import Notices
+from rlm.compile.webhook_listener import WebhookListener
 from rlm.errors import BudgetSpent
 
 LOCK = "locks/compile-proj"
@@ -95,7 +95,7 @@ def test_a_session_without_an_end_is_left_to_rest(tmp_path: Path) -> None:
 def test_a_notice_makes_it_look(tmp_path: Path) -> None:
     store, wake, outcomes = open_store(tmp_path / "a"), threading.Event(), list[Any]()
     upload(store, tmp_path, 1)
-    with Notices("127.0.0.1", 0, wake, "secret") as notices:
+    with WebhookListener("127.0.0.1", 0, wake, "secret") as notices:
         watching = threading.Thread(
             target=lambda: watch_sessions(
                 store, every_seconds=600, for_seconds=600, wake=wake, on_outcome=lambda *told: outcomes.append(told)

@@ -11,7 +11,7 @@ from namespace_hosts import sample_text
 
 from monocontext import Monocontext, publish
 from monocontext.stores.memory import forget
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 
 SMALL_LIMIT = 3_000
 """Characters up to which a result is a real `str` in the runs that are to meet lazy values everywhere."""
@@ -53,4 +53,4 @@ def contexts(text: str, open_text: Callable[..., Monocontext]) -> dict[str, Mono
 @pytest.fixture
 def kitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every `Monocontext` offers its kit, as the class does by itself once `repl_namespace` is one of its methods."""
-    monkeypatch.setattr(Monocontext, "repl_namespace", lambda self: Kit(), raising=False)
+    monkeypatch.setattr(Monocontext, "repl_namespace", lambda self: NamespacePatch(), raising=False)

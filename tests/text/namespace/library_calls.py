@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from monocontext import Monocontext, publish
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import forget
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 
 PROSE = "".join(
     f"Chapter {i}. The café of Dr. Łukasz opens at 8; it's {i * 7 % 24}:15 now, isn't it?\n\n" for i in range(25)
@@ -201,7 +201,7 @@ class Told(NamedTuple):
 
 def outcome(call: Call, context: object) -> Told:
     """Run the call in a namespace with the kit."""
-    kit = Kit()
+    kit = NamespacePatch()
     namespace: dict[str, Any] = {"__name__": "cell", "__builtins__": vars(builtins) | kit.names, "context": context}
     try:
         exec(compile(kit.transform(ast.parse(f"{call.before}\nresult = {call.code}")), "<cell>", "exec"), namespace)

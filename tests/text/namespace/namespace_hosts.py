@@ -11,7 +11,7 @@ import traceback
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 from rlm import ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
@@ -56,7 +56,7 @@ class Ran:
 
 def run(code: str, context: object = None, **names: object) -> Ran:
     """Run code as a host does that builds its namespace from a kit, and nothing else."""
-    kit = Kit()
+    kit = NamespacePatch()
     namespace = {"__name__": "cell", "__builtins__": vars(builtins) | kit.names, "context": context} | names
     stdout = io.StringIO()
     with redirect_stdout(stdout):

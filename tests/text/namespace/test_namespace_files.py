@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from namespace_hosts import run
 
 from monocontext import ContextTooLarge, Monocontext
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 from monocontext.text.namespace.string_io import LazyStringIO, StringIO
 from tests.budget import examples
 
@@ -179,7 +179,7 @@ print(len(data), hash(data), type(f).__name__)
 
 
 def test_open_is_open_otherwise(tmp_path: Path) -> None:
-    ours: Any = Kit().names["open"]
+    ours: Any = NamespacePatch().names["open"]
     path = tmp_path / "file"
     ours(path, "w", encoding="utf-16").write("a\né")  # closed, and so written, when the last reference goes
     assert path.read_text("utf-16") == "a\né"
@@ -212,7 +212,7 @@ def test_open_is_open_otherwise(tmp_path: Path) -> None:
 def printed(*values: object, **options: Any) -> str:
     out = io.StringIO()
     with redirect_stdout(out):
-        Kit(print_characters=options.pop("limit", 20_000)).names["print"](*values, **options)
+        NamespacePatch(print_characters=options.pop("limit", 20_000)).names["print"](*values, **options)
     return out.getvalue()
 
 
@@ -244,7 +244,7 @@ def test_print_of_lists(contexts: dict[str, Monocontext], text: str) -> None:
 
 
 def test_print_of_other_values_is_print(capsys: pytest.CaptureFixture[str]) -> None:
-    ours = Kit().names["print"]
+    ours = NamespacePatch().names["print"]
     ours()
     ours(1, "two", None, sep=", ", end=".\n", flush=True)
     ours("error", file=sys.stderr)
@@ -276,5 +276,5 @@ with open(path, "w", encoding="utf-8", newline="") as f:
 def test_print_to_standard_output_by_name_is_a_look(
     contexts: dict[str, Monocontext], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Kit(print_characters=50).names["print"](contexts["default"], file=sys.stdout)
+    NamespacePatch(print_characters=50).names["print"](contexts["default"], file=sys.stdout)
     assert "slice to see more" in capsys.readouterr().out

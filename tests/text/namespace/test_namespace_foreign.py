@@ -11,7 +11,7 @@ import pytest
 from namespace_hosts import run
 
 from monocontext import Monocontext
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 from rlm import Interpreter, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
@@ -145,7 +145,7 @@ LAZY = [
 
 @pytest.mark.parametrize("code", LAZY)
 def test_what_carries_and_what_cells_define_gets_the_text_itself(code: str, context: Monocontext) -> None:
-    kit, own = Kit(), lambda x: x
+    kit, own = NamespacePatch(), lambda x: x
     kit.host([own])
     import ast
     import builtins
@@ -303,7 +303,7 @@ def test_tracebacks_are_those_of_the_code_as_written(code: str) -> None:
     from monocontext.text.namespace.rewrite import HELPER
 
     linecache.cache["<written>"] = (len(code), None, code.splitlines(keepends=True), "<written>")
-    kit = Kit()
+    kit = NamespacePatch()
 
     def run_cell(tree: ast.Module) -> str:
         try:

@@ -16,7 +16,7 @@ from namespace_hosts import run
 from monocontext import Monocontext, regex
 from monocontext.testing import virtual_context
 from monocontext.text.lazy_lists import LazyList
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ print(os.path.__name__, abc.Sequence.__name__)
 
 @pytest.mark.parametrize("real", [re, json, io, csv])
 def test_a_shim_is_the_module_in_all_but_a_few_names(real: ModuleType) -> None:
-    shim = Kit().names["__import__"](real.__name__)
+    shim = NamespacePatch().names["__import__"](real.__name__)
     assert isinstance(shim, ModuleType)
     assert shim is not real
     assert repr(shim) == repr(real)
@@ -99,7 +99,7 @@ def test_nothing_outside_the_namespace_changes() -> None:
 
 
 def test_what_code_sets_on_a_module_stays_in_its_namespace() -> None:
-    one, other = Kit().names["__import__"], Kit().names["__import__"]
+    one, other = NamespacePatch().names["__import__"], NamespacePatch().names["__import__"]
     one("json").loads = len
     assert one("json").loads is len
     assert other("json").loads("[1]") == [1]
@@ -115,7 +115,7 @@ def test_a_module_that_is_not_there() -> None:
 def test_another_module_of_the_same_name_is_that_module(monkeypatch: pytest.MonkeyPatch) -> None:
     other = ModuleType("json")
     monkeypatch.setitem(sys.modules, "somewhere", other)
-    assert Kit().names["__import__"]("somewhere") is other
+    assert NamespacePatch().names["__import__"]("somewhere") is other
 
 
 def test_libraries_keep_the_real_modules() -> None:
@@ -132,11 +132,11 @@ def record(open_text: Callable[..., Monocontext]) -> Monocontext:
 
 
 def test_loads_a_lazy_text(record: Monocontext) -> None:
-    shim = Kit().names["__import__"]("json")
+    shim = NamespacePatch().names["__import__"]("json")
     expected = {"rows": [{"id": i, "name": "é😀"} for i in range(50)]}
     assert shim.loads(record) == expected
     assert shim.loads(record, parse_int=str)["rows"][1]["id"] == "1"
-    string_io = Kit().names["__import__"]("io").StringIO
+    string_io = NamespacePatch().names["__import__"]("io").StringIO
     assert shim.load(string_io(record)) == expected
     assert shim.load(io.StringIO("[1]"), parse_int=str) == ["1"]
     assert shim.loads(b"[1]") == [1]
@@ -156,7 +156,7 @@ def test_loads_above_the_limit_says_what_to_write(contexts: dict[str, Monocontex
 
 
 def test_dumps_lazy_values_at_any_depth(record: Monocontext) -> None:
-    shim = Kit().names["__import__"]("json")
+    shim = NamespacePatch().names["__import__"]("json")
     real = str(record)
     nested = lambda text: {"a": [1, {"b": (text, None)}], "c": text}  # noqa: E731 - the same with either
     assert shim.dumps(nested(record)) == json.dumps(nested(real))
@@ -169,7 +169,7 @@ def test_dumps_lazy_values_at_any_depth(record: Monocontext) -> None:
 
 
 def test_the_callers_default_and_encoder_are_kept(record: Monocontext) -> None:
-    shim = Kit().names["__import__"]("json")
+    shim = NamespacePatch().names["__import__"]("json")
     real = str(record)
 
     class Sets(json.JSONEncoder):

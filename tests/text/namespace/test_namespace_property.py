@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 from monocontext.text.namespace.rewrite import HELPER
 from tests.budget import examples
 
@@ -133,7 +133,7 @@ def limited() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def behaviour(code: str, tree: ast.Module, kit: Kit) -> tuple[str, str, dict[str, str]]:
+def behaviour(code: str, tree: ast.Module, kit: NamespacePatch) -> tuple[str, str, dict[str, str]]:
     try:
         compiled = compile(tree, "<program>", "exec")
     except SyntaxError as error:
@@ -160,7 +160,7 @@ def _plain(value: object) -> str:
 @given(PROGRAMS)
 @example("def a(c=1, b=2):\n    try:\n        a()\n    except RecursionError as b:\n        a()\na()\n")
 def test_programs_behave_as_before(code: str) -> None:
-    kit = Kit()
+    kit = NamespacePatch()
     try:
         plain, rewritten = ast.parse(code), ast.parse(code)
     except SyntaxError:

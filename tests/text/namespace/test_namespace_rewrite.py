@@ -10,7 +10,7 @@ import pytest
 from namespace_hosts import run
 
 from monocontext import Monocontext
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 from monocontext.text.namespace.rewrite import HELPER
 
 
@@ -219,7 +219,7 @@ def test_tracebacks_are_those_of_the_code_as_written(code: str) -> None:
     import linecache
 
     linecache.cache["<written>"] = (len(code), None, code.splitlines(keepends=True), "<written>")
-    kit = Kit()
+    kit = NamespacePatch()
 
     def run_cell(tree: ast.Module) -> str:
         try:
@@ -238,7 +238,7 @@ def test_expressions_of_any_depth() -> None:
     deep: ast.expr = ast.Constant(1)
     for _ in range(5000):
         deep = ast.BinOp(deep, ast.Add(), ast.Constant(1))
-    Kit().transform(ast.Module([ast.Expr(deep)], []))
+    NamespacePatch().transform(ast.Module([ast.Expr(deep)], []))
 
 
 def test_the_helper_costs_little(context: Monocontext) -> None:

@@ -14,7 +14,7 @@ import pytest
 from monocontext import Monocontext, publish
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
-from monocontext.text.namespace import Kit
+from monocontext.text.namespace import NamespacePatch
 
 Search = Callable[[Any, str], object]
 
@@ -93,7 +93,7 @@ def test_cells_search_words_in_a_changed_case(store: CountingStore) -> None:
     stored = sum(each.size_bytes for each in store.list("segments/"))
     code = "found = [word for word in ('outofmemory', 'oom-killer') if word in context.lower()]"
     with Monocontext.open(store) as context:
-        kit = Kit()
+        kit = NamespacePatch()
         names: dict[str, Any] = {"__builtins__": vars(builtins) | kit.names, "context": context}
         store.reset()
         exec(compile(kit.transform(ast.parse(code)), "<cell>", "exec"), names)

@@ -408,8 +408,8 @@ def test_the_demo_finds_it_where_the_kernel_confines_nothing(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("The answer is right.") == 2
     assert "a log of 2 GB" in done.stderr
-    lacking = {name: value for name, value in os.environ.items() if name != FOLDER} | {"HOME": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=lacking, check=False)
+    frames_without = {name: value for name, value in os.environ.items() if name != FOLDER} | {"HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=frames_without, check=False)
     assert done.returncode
     assert "unshare: Operation not permitted" in done.stderr
     assert "npm install --prefix ~/.monocontext pyodide" in done.stderr

@@ -9,7 +9,7 @@ from typing import Self
 from monocontext.memory.access import EXPECTED, choose_token, holds_token, server_url
 
 
-class Notices:
+class WebhookListener:
     """Listens while the `with` block runs, and sets `wake` at each POST with the token."""
 
     def __init__(self, host: str, port: int, wake: threading.Event, token: str | None = None) -> None:

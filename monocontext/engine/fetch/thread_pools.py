@@ -1,6 +1,6 @@
-"""Share threads among all contexts of a process: many that fetch, one that makes room for text, helpers that decode.
+"""Threads that all contexts of a process share: many that fetch, one that allocates text, helpers that decode.
 
-The threads are made on first use, and end once no context holds the crew any more: after the last close. Freed memory
+The threads are made on first use, and end when no context uses the pools any more: after the last close. Freed memory
 is then given back to the system, and again once the closed contexts are forgotten: a thousand of them hold 20 MB.
 
 One thread makes room, because the C library gives each thread that allocates a heap of its own, and frames that leave
@@ -25,21 +25,21 @@ MAX_FETCHING = 256
 """Threads that fetch for all contexts together: as many connections as four of them have at most."""
 
 LOCK = threading.RLock()
-"""Of the crew and of every reader that it works for. One, since the collector may close an iterator of one reader while
-another changes its state: with a lock each, two threads could wait for each other."""
+"""Guards the pools and every reader that they work for. There is one, since the collector may close an iterator of one
+reader while another changes its state: with a lock each, two threads could wait for each other."""
 
 T = TypeVar("T")
 
 
-class Freed:
-    """What closed contexts still hold of their crew: memory is given back after the last of them."""
+class MemoryTrimmer:
+    """Gives memory back to the system once every closed context that holds it is forgotten."""
 
     def __init__(self) -> None:
         finalize(self, give_back_memory).atexit = False
 
 
-class Crew:
-    """The threads. Its methods are called under `LOCK`, but for `share`."""
+class ThreadPools:
+    """The threads. Call its methods under `LOCK`, except `share`."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -47,7 +47,7 @@ class Crew:
         self.fetching = DaemonThreads(MAX_FETCHING, "monocontext")
         self.decoding = DaemonThreads(1, "monocontext-decode")
         self._helping = DaemonThreads(self._helpers, "monocontext-help")
-        self.freed = Freed()
+        self.freed = MemoryTrimmer()
         finalize(self, give_back_memory).atexit = False
 
     def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
@@ -73,16 +73,18 @@ class Crew:
         return cast(list[T], done)
 
 
-_current: Callable[[], Crew | None] = lambda: None  # noqa: E731
+_current: Callable[[], ThreadPools | None] = lambda: None  # noqa: E731
 
 
-def hire(mine: Crew | None = None) -> Crew:
-    """The crew of this process, which lasts as long as anybody holds it; `mine` if it is that. Called under `LOCK`."""
+def shared_pools(mine: ThreadPools | None = None) -> ThreadPools:
+    """The pools of this process; `mine` if they still are. They last as long as a reference to them. Needs `LOCK`."""
     global _current
-    for crew in (mine, _current()):
-        if crew is not None and crew.pid == os.getpid():  # threads do not come along to the child of a fork
-            return crew
-    made = Crew()
+    for thread_pools in (mine, _current()):
+        if (
+            thread_pools is not None and thread_pools.pid == os.getpid()
+        ):  # threads do not come along to the child of a fork
+            return thread_pools
+    made = ThreadPools()
     _current = ref(made)
     return made
 

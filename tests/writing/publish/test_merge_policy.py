@@ -15,9 +15,9 @@ from monocontext.format.generations import find_root
 from monocontext.format.manifest import generation_key
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
-from monocontext.writing import clearing
+from monocontext.writing import expire_generations
+from monocontext.writing.merge_policy import FAN_OUT, merged
 from monocontext.writing.publish import append, publish
-from monocontext.writing.tiers import FAN_OUT, merged
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 
@@ -192,8 +192,8 @@ def test_the_writer_drops_what_nobody_can_reach() -> None:
     for number in range(300):
         append(LINE.format(number), store, drop_older_than_seconds=0)
         text += LINE.format(number)
-    assert len(list(store.list("generations/"))) <= clearing.EVERY + clearing.MOST
-    assert sum(1 for _ in store.list()) <= 5 * (clearing.EVERY + clearing.MOST)
+    assert len(list(store.list("generations/"))) <= expire_generations.EVERY + expire_generations.MOST
+    assert sum(1 for _ in store.list()) <= 5 * (expire_generations.EVERY + expire_generations.MOST)
     assert sum(info.size_bytes for info in store.list()) <= 3 * len(text.encode()) + (5 << 20)
     assert text_of(store) == text
     assert verify(store).problems == []
@@ -255,7 +255,7 @@ class Sleepy(WrappedStore):
 
 def test_a_writer_that_slept_while_its_number_was_freed_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its root is written at a number that others have passed and removed: it is taken back, and nothing is lost."""
-    monkeypatch.setattr(clearing, "EVERY", 1)
+    monkeypatch.setattr(expire_generations, "EVERY", 1)
     store = memory()
     publish("begin\n", store)
     root = append("late\n", Sleepy(store, 10))

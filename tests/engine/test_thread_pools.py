@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 
 from monocontext import Monocontext
-from monocontext.engine.fetch import crew, warm
+from monocontext.engine.fetch import thread_pools, warm
 from monocontext.engine.fetch import threads as daemon_threads
-from monocontext.engine.fetch.crew import LOCK, Crew, hire
+from monocontext.engine.fetch.thread_pools import LOCK, ThreadPools, shared_pools
 from monocontext.engine.fetch.threads import DaemonThreads, Outcome, in_threads
 from monocontext.errors import DamagedData
 from monocontext.stores.protocol import Blob
@@ -39,22 +39,22 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> Crew:
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> ThreadPools:
     """A crew with one helper, whatever this machine has."""
-    monkeypatch.setattr(crew, "cores", lambda: 2)
-    made = Crew()
-    monkeypatch.setattr(crew, "_current", lambda: made)
+    monkeypatch.setattr(thread_pools, "cores", lambda: 2)
+    made = ThreadPools()
+    monkeypatch.setattr(thread_pools, "_current", lambda: made)
     return made
 
 
 @pytest.mark.slow
 def test_contexts_share_threads_which_end_after_the_last_close(
-    two_cores: Crew, monkeypatch: pytest.MonkeyPatch
+    two_cores: ThreadPools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contexts = [Monocontext.open(stored(TEXT, frame_bytes=1000, codec="zstd")) for _ in range(20)]
     for context in contexts:
         assert context.count("漢") == TEXT.count("漢")
-    assert len({id(context._reader.fetcher.workers._crew) for context in contexts}) == 1  # type: ignore[union-attr]
+    assert len({id(context._reader.fetcher.workers._thread_pools) for context in contexts}) == 1  # type: ignore[union-attr]
     threads = (
         two_cores.fetching._shared.threads | two_cores.decoding._shared.threads | two_cores._helping._shared.threads
     )
@@ -70,7 +70,7 @@ def test_contexts_share_threads_which_end_after_the_last_close(
 def test_a_thread_without_jobs_ends_by_itself() -> None:
     with Monocontext.open(stored(TEXT, frame_bytes=1000)) as context:
         assert context.count("plain") == 3000
-        mine = hire()
+        mine = shared_pools()
         wait_for(lambda: not mine.fetching._shared.threads and not mine.decoding._shared.threads)
         assert context[5000:5010] == TEXT[5000:5010]
 
@@ -87,7 +87,7 @@ class Watched:
 
 
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
-def test_helpers_decode_to_the_same_text(two_cores: Crew, codec: str) -> None:
+def test_helpers_decode_to_the_same_text(two_cores: ThreadPools, codec: str) -> None:
     helped = threading.Semaphore(0)
     helping = two_cores._helping
     two_cores._helping = Watched(helping, helped)  # type: ignore[assignment]
@@ -112,7 +112,7 @@ class Damaging(WrappedStore):
 
 
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
-def test_damage_in_any_frame_of_a_request_is_an_error(two_cores: Crew, codec: str) -> None:
+def test_damage_in_any_frame_of_a_request_is_an_error(two_cores: ThreadPools, codec: str) -> None:
     store = Damaging(stored(TEXT, frame_bytes=4000, frames_per_segment=10**6, codec=codec))
     frames = list(
         Monocontext.open(store.store)._reader.table.follow(  # type: ignore[union-attr]
@@ -126,7 +126,7 @@ def test_damage_in_any_frame_of_a_request_is_an_error(two_cores: Crew, codec: st
             str(context)
 
 
-def test_the_first_error_ends_what_is_left(two_cores: Crew) -> None:
+def test_the_first_error_ends_what_is_left(two_cores: ThreadPools) -> None:
     done = []
 
     def fail() -> None:
@@ -140,7 +140,7 @@ def test_the_first_error_ends_what_is_left(two_cores: Crew) -> None:
     assert len(done) < 1000
 
 
-def test_an_index_error_of_the_work_is_not_the_end_of_the_list(two_cores: Crew) -> None:
+def test_an_index_error_of_the_work_is_not_the_end_of_the_list(two_cores: ThreadPools) -> None:
     def fail() -> None:
         raise IndexError("of the work")
 
