@@ -18,7 +18,7 @@ from typing import Any
 __all__ = ["progress_bar"]
 
 _COLUMNS = 200
-"""Of a map: a notebook is some thousand pixels wide, and each column costs bytes."""
+"""Columns of a map: a notebook is about a thousand pixels wide, and each column costs bytes."""
 _LEVELS = 4
 """Shades of a column, by how much of it was read; what is there at all has one."""
 _NOTHING = 1e-10
@@ -50,7 +50,7 @@ def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -
 def context_card(
     kind: str, characters: int | None, facts: Iterable[str], ranges: Sequence[tuple[int, int]] | None, note: str = ""
 ) -> str:
-    """A context: its size and facts, and a map of the `ranges` of it that were read; None where nobody knows them."""
+    """A context: its size and facts, and a map of the `ranges` of it that were read; None if they are unknown."""
     size = "of unknown length" if characters is None else f"{characters:,} characters"
     lines = [f"<b>{escape(kind)}</b> {size}", _faint(", ".join(facts))]
     if ranges is not None and characters:

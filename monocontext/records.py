@@ -87,7 +87,7 @@ def _fields_of(cls: type) -> dict[str, _Field]:
 
 
 def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
-    """The class anew: its annotated names are slots, and the methods of a dataclass come with it."""
+    """A new class with the annotated names as slots and the methods of a dataclass."""
     written = {name: value for name, value in vars(plain).items() if name not in ("__dict__", "__weakref__")}
     own: dict[str, _Field] = {}
     kw_only = False

@@ -1,8 +1,8 @@
 """Answer many questions over one context, several at once, here or on the workers of an executor; goes on after a kill.
 
 `OUT` gets one line for each question that ended, appended whole: it is the truth. `OUT.runs` holds a trajectory of each
-question under way: one that was broken off goes on from there, and pays nothing twice. A lock beside each trajectory
-keeps a task that outlived its driver from answering beside its successor.
+question under way: one that was broken off goes on from there, and pays nothing twice. A lock next to each trajectory
+keeps a task that outlived its driver from answering together with its successor.
 
 The budget is dealt out: a question begins with a share of what is left, and gives back what it did not spend.
 """
@@ -36,7 +36,7 @@ _EARLY = frozenset(f"max_{name}" for name in (*_SHARED, "seconds"))
 
 
 class BadQuestions(RLMError, ValueError):
-    """A file of questions, or the results beside it, cannot be used as a whole."""
+    """A file of questions, or its results, cannot be used as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class BatchJob:
     """What a worker needs to answer; it is pickled for workers elsewhere."""
 
     key: str
-    """Of its own: workers keep one RLM and one open context for it."""
+    """Its own key: workers keep one RLM and one open context for it."""
     make_rlm: Callable[[], RLM]
     open_context: Callable[[], AbstractContextManager[object]]
     runs: str

@@ -310,6 +310,6 @@ def has_run(cell: Cell) -> bool:
 
 
 def _answer_words(reply: ParsedReply) -> str:
-    """The words of a reply beside its code; empty if they are an answer that was refused."""
+    """The words of a reply outside its code; empty if they are an answer that was refused."""
     words = reply.fenced_words if reply.blocks else reply.words
     return "" if find_final(words) else words

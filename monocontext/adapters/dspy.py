@@ -61,7 +61,7 @@ def wrap(context: Monocontext | DocumentList | DocumentDict, field: str = "") ->
 
 @cache
 def _classes() -> tuple[type[Any], type[Any]]:
-    """Of a text, and of a list or dict of documents."""
+    """The classes for a text, and for a list or dict of documents."""
     import dspy
 
     class DspyText(dspy.SandboxSerializable):  # type: ignore[misc]

@@ -284,7 +284,7 @@ def _json_default(real: Any) -> Any:
     def default(self: Any, value: Any) -> Any:
         if _is_proxy(value):
             return str(value)
-        if hasattr(type(value), "is_documents_proxy"):  # each input field defines the classes anew
+        if hasattr(type(value), "is_documents_proxy"):  # each input field defines the classes again
             return value.copy()
         return real(self, value)
 

@@ -36,7 +36,7 @@ _S3_OPTIONS = {field.name for field in fields(S3Options)}
 
 
 class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
-    """Options of `AsyncMonocontext.open` beside `client`."""
+    """Options of `AsyncMonocontext.open` besides `client`."""
 
     region: str | None
 
@@ -341,7 +341,7 @@ class AsyncDocuments(RefusedMappingOperators):
         return await self._context._call(lambda: self._documents.record(name))
 
     async def metadata(self, name: str) -> dict[str, Any]:
-        """What was recorded of a document beside its text. Raises `KeyError`."""
+        """Metadata of a document. Raises `KeyError`."""
         return await self._context._call(lambda: self._documents.metadata(name))
 
     async def at(self, character: int) -> Document | None:

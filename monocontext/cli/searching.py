@@ -51,7 +51,7 @@ Numbers = Annotated[
     Option("--line-number/--no-line-number", "-n/-N", help="Line numbers; usual on a terminal, and with names."),
 ]
 Columns = Annotated[bool, Option("--column", help="The byte of the line where its match begins, from 1; with -n.")]
-Words = Annotated[bool, Option("--word-regexp", "-w", help="Matches that no letter, digit or _ stands beside.")]
+Words = Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")]
 Names = Annotated[
     bool | None,
     Option("--with-filename/--no-filename", "-H/-I", help="Names of documents; usual where there are several."),
@@ -166,7 +166,7 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     """The patterns and the URL."""
     expected = 1 if patterns else 2
     if len(places) != expected:
-        arguments = "the URL alone beside -e" if patterns else "PATTERN and URL"
+        arguments = "only the URL with -e" if patterns else "PATTERN and URL"
         raise click.BadParameter(f"expected {arguments}, got {len(places)} arguments")
     if not patterns:
         check_order("grep", places, places[1], places[0], "last")

@@ -35,7 +35,7 @@ class Setting:
     """Where one of these is set in the environment, the file does not count."""
     kind: type[str | int | float] = str
     least: int = 0
-    """Of a number, as its flag has it."""
+    """Minimum of a number, as for its flag."""
 
     @property
     def is_url(self) -> bool:

@@ -71,7 +71,7 @@ def gc(
     options = options_of(url, s3)
     check_stored(url)
     if older_than < SAFE_SECONDS and not dry_run:
-        note("with less than two days uploads and compactions that are at work have to begin anew")
+        note("with less than two days uploads and compactions that are at work have to start again")
     with progress_bar("gc", None) as show:
         found = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:

@@ -30,7 +30,7 @@ FEW = 4
 IN_VAIN = 0.1
 """Frames that those rows may name by chance: a round trip costs what half a frame does."""
 PAGES_BESIDE = 16
-"""Index pages that a search asks for beside its rows, if they are no more: 1.4 MB, those of 16 GB of text. Where they
+"""Index pages that a search requests with its rows, if they are no more: 1.4 MB, those of 16 GB of text. Where they
 are more, the rows say which."""
 SECTIONS_AT_ONCE = 64
 """Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
@@ -67,7 +67,7 @@ class _Section:
         """The frames that it answers for."""
         self.directory, self.planner = directory, planner
         self.parts: list[_Section] = []
-        """Of a directory of directories that is open."""
+        """Open directories of directories."""
 
     @property
     def is_open(self) -> bool:
@@ -240,7 +240,7 @@ class FilterLookup:
         return [part for one in self._sections for part in one.within(within.start, within.stop)]
 
     def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send requests of its own: nobody who holds the lock may wait for them."""
+        """Whether `narrow` would send requests of its own, for which no holder of the lock may wait."""
         if self.elsewhere is None or query is None:
             return False
         with self._fetcher.lock:
@@ -371,7 +371,7 @@ class FilterLookup:
         return _hits(_runs(frames, planner.first), bool(asked), len(query.text))
 
     def cost_bytes(self, query: Query) -> int:
-        """Of the rows that a look-up takes."""
+        """Bytes of the rows that a look-up takes."""
         last = self._last
         if last.planner is None:
             return self._table.frames  # some of them unseen: too much for a guess

@@ -259,7 +259,7 @@ class FrameTable:
         return True
 
     def forget_page(self) -> None:
-        """Drop what is kept beside the cache."""
+        """Drop what is kept outside the cache."""
         self._last_page = None
 
     def cached_page_or_request(self, column: Column, value: int) -> Page | FetchItem:

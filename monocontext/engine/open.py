@@ -135,7 +135,7 @@ class ContextHandle:
     def newer(self, reader: Reader) -> Reader:
         """The reader itself, or one of the newest generation (1 GET, and 1 for each generation in between).
 
-        Counts go on; the cache starts anew, since frames are numbered by generation.
+        Counts continue; the cache starts empty, since frames are numbered by generation.
         """
         newest = read_newest_after(self.store, reader.manifest)
         reader.stats.gets += 1 + newest.generation - reader.manifest.generation

@@ -48,7 +48,7 @@ ONE_CANDIDATE_BYTES = 1 << 20
 """The same of a search that ends at the first match: four frames, and twice as many each time that it is made again, as
 in a loop of `find`. With eight a `find` and a window around its hit moved three to four times what they looked at."""
 REFILL = 7 / 8
-"""Of what may be ahead: below it more is asked for. Asking for each frame alone would make a request of each; waiting
+"""Refill threshold of the read-ahead window. Asking for each frame alone would make a request of each; waiting
 until a quarter is gone lets a link of 600 MB/s run dry behind one late answer (a pass over 10 GB, simulated: 18.7 s
 with three quarters, 18.1 with this, for a third more requests)."""
 FRAMES_AT_HAND = 64
@@ -110,7 +110,7 @@ class Reader:
             table.is_in_memory,
         )
         self._filters = FilterLookup(table, fetcher)
-        # A caller who carries requests out itself, or one at a time, would wait for what nobody has asked for.
+        # A caller who carries requests out itself, or one at a time, would wait for speculative requests.
         is_alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
         self.ahead = ReadAhead(
             "off" if is_alone else prefetch,
@@ -552,7 +552,7 @@ class Reader:
     def preload(self) -> None:
         """Fetch everything into the cache, in parallel. Raises `ValueError` when the cache cannot hold the text."""
         manifest, capacity = self.manifest, self.cache.capacity_bytes
-        # The second term is what frames and their places in a page take beside the text.
+        # The second term is what frames and their places in a page take besides the text.
         needed = manifest.text_bytes + 600 * manifest.frames
         if needed > capacity:
             raise ValueError(f"preload needs a cache of {needed:,} bytes, it has {capacity:,}: raise cache_bytes")

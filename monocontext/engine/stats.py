@@ -10,13 +10,13 @@ class PrefetchStats:
     """What was fetched before anybody asked for it, and what became of it."""
 
     gets: int = 0
-    """GET requests that nobody waited for when they were sent; part of `Stats.gets`."""
+    """GET requests that no caller waited for when they were sent; part of `Stats.gets`."""
     bytes_fetched: int = 0
     """Stored bytes that they brought; part of `Stats.bytes_fetched`."""
     bytes_used: int = 0
     """Stored bytes of the frames among these that a caller then looked at, in whole frames."""
     adopted: int = 0
-    """Of the requests, those that a caller came to wait for while they were under way."""
+    """Requests that gained a waiting caller while in flight."""
     cancelled: int = 0
     """Requests that were queued and never sent, since what they would have brought was not expected any more."""
 
@@ -41,11 +41,11 @@ class SearchStats:
     frames: int = 0
     """Frames that those searches would have read without filters, if they had gone to the end."""
     pruned: int = 0
-    """Of these, frames that cannot hold the beginning of a match."""
+    """Frames excluded by the filters."""
     looked_at: int = 0
-    """Of the others, frames that were really looked at: a search that finds what it wants ends early."""
+    """Candidate frames actually searched: a search that finds its match ends early."""
     hits: int = 0
-    """Of these, frames in which a match began."""
+    """Searched frames in which a match began."""
     filter_gets: int = 0
     """GETs for blocks of filters; part of `Stats.gets`."""
     filter_bytes: int = 0
@@ -84,7 +84,7 @@ class Stats:
     gets: int = 0
     """GET requests, the one for the root and those ahead of a caller included."""
     hedges: int = 0
-    """Of these, second requests for what was late; whichever answer comes later is dropped."""
+    """Second requests for late answers; the slower answer is dropped."""
     bytes_fetched: int = 0
     """Stored bytes that those requests brought: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0

@@ -38,7 +38,7 @@ INLINE_BYTES = 32 << 10
 """A last page up to this lies in the root: some hundred documents open with the text, in its one request."""
 
 HASH_BYTES = 12
-"""Of a name: two names with one hash would take 2^48 tries to make."""
+"""Bytes of a name's hash: a collision takes 2^48 tries."""
 ENTRY_BYTES = 16
 BUCKET_NAMES = 1024
 """Names in a bucket, at most on average: it is read in one request of some 18 KB."""

@@ -42,7 +42,7 @@ from monocontext.records import replace
 MOST_NAMED_BYTES = 44 << 10
 """What of a root names pages and filters; some 160 pages with their filters, 160 GB of text."""
 MOST_BYTES = 64 << 10
-"""A root with directories: beside those the two ends of the text, 16 KB, and small things."""
+"""A root with directories: besides those the two ends of the text, 16 KB, and small things."""
 PAGES = 2048
 """Entries of a directory of pages: 80 KB, as much as a page. One names 2 TB of text, 50 name 100 TB."""
 FILTERS = 64

@@ -123,7 +123,7 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
     """Make `build(base)` the next generation; on a conflict call `build` again with the other writer's root.
 
     A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. Where
-    old roots are removed beside writers, a number that others have long passed may be free again: such a root is taken
+    old roots are removed while writers run, a number that others have passed may be free again: such a root is taken
     back, and `build` called with the newest. Raises `ContextChanged` where it is too late to tell.
     """
     from monocontext.format.folding import MOST_NAMED_BYTES, folded  # readers have no use for it
@@ -160,7 +160,9 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
                     raise error from None
                 base = newest
             taken, newest_now = root.generation, base.generation
-            log.note(log.INFO, "%s: someone else wrote generation %d; begun anew on %d", store.url, taken, newest_now)
+            log.note(
+                log.INFO, "%s: someone else wrote generation %d; starting again from %d", store.url, taken, newest_now
+            )
             continue
         try:
             newer = _update_copy(store, data, root.generation)
@@ -201,7 +203,7 @@ def check_fence(store: Store, began: Manifest | None, base: Manifest | None) -> 
     if base is not None and base.history.fence > (began.history.fence if began else 0):
         raise AlreadyExists(
             f"{store.url}: `gc` removed young objects while this was stored, perhaps some of its own (generation "
-            f"{base.history.fence}): nothing was changed, begin anew"
+            f"{base.history.fence}): nothing was changed, start again"
         )
 
 

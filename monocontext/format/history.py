@@ -1,4 +1,4 @@
-"""Record what a root says of the generations before it, so that old ones may go beside writers and readers.
+"""Record what a root says of the generations before it, so that old ones may be removed while writers and readers run.
 
 Generations are numbered, and a number is taken by creating its object. Once an old root is removed its number could be
 taken again, by a writer that slept. So roots are removed only below the `floor` that a newer root, of which
@@ -31,7 +31,7 @@ class History:
     """The newest generation that `gc` committed before it removed objects younger than its safe grace period. A writer
     must not rely on an object that it stored, or found, before that."""
     replaced: tuple[str, ...] = ()
-    """Keys of objects that the generation before names and this one does not, and that nobody can ever store again."""
+    """Keys of objects that the generation before names and this one does not, and that can never be stored again."""
 
     def after(self, write_id: str, before: History) -> History:
         """This history for a root that follows the root `write_id` with the history `before`."""

@@ -64,7 +64,7 @@ class FrameRecord(NamedTuple):
     characters: int
     newlines: int
     crc32c: int
-    """Of the stored bytes."""
+    """Checksum of the stored bytes."""
     flags: int
 
 

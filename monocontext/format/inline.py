@@ -2,7 +2,7 @@
 
 A text that is written at once rides in its root up to 4 MiB stored. At 150 ms a request and 90 MB/s, reading an object
 of 16 MB whole takes as long as two requests in a row; 16 MB of a log are 4 MiB stored. What is appended to would have
-that written anew with each append: there the bound is 32 KiB, and ends are short where roots have to be.
+that is written again with each append: there the bound is 32 KiB, and ends are short where roots have to be.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ _AT_ONCE = 64 << 10
 _TEXT_FIELD = b'\n  "text": "'
 _STAND_IN = b"of 7d1c6f0e4b"
 _ESCAPED = bytes(range(32)) + b'"\\\x7f'
-"""Of ASCII, what JSON writes as an escape."""
+"""ASCII bytes that JSON escapes."""
 DIRECTORIES = "directories"
 """What a root requires of a reader that names pages or filters by directories."""
 COPIES = ("text", "head", "tail")
@@ -90,7 +90,7 @@ class Manifest:
     last_page: bytes | None = None
     """A copy of the last page's object where it is small (INLINE_PAGE_BYTES): it saves most texts a round trip."""
     text: bytes | memoryview = b""
-    """All frames as they are stored, back to back, in base64; only beside `last_page`, the one page (`inline`)."""
+    """All frames as they are stored, back to back, in base64; only with `last_page`, the one page (`inline`)."""
     head: str = ""
     """The first characters of the text: one zstd frame, in base64."""
     tail: str = ""
@@ -169,7 +169,7 @@ class Manifest:
         fits = inline is None or (bool(self.pages) and len(inline) == self.pages[-1].size_bytes)
         self._assert(fits, "last_page and the last page differ in length")
         is_whole = inline is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
-        self._assert(not self.text or is_whole, "text is not that of the one page beside it")
+        self._assert(not self.text or is_whole, "text is not that of its one page")
         self._assert(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
         self._assert(self.open_frames <= self.frames, f"{self.open_frames} open frames of {self.frames}")
 

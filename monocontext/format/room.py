@@ -6,7 +6,7 @@ from typing import Any
 
 
 def new_bytes(size_bytes: int) -> tuple[bytes, memoryview]:
-    """New `bytes` whose contents nobody has set, and a view to set them by.
+    """New uninitialized `bytes`, and a view to fill them.
 
     This is what `PyBytes_FromStringAndSize(NULL, size)` of CPython is for. Whoever calls it fills all of the view
     before anybody looks at the bytes, and drops the view.

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from monocontext.text.search.ranked import Passages
 
 MAX_REPLY_BYTES = 20_000
-"""Of one reply, in UTF-8. Hosts replace or cut what is longer: Claude Code warns above 10,000 tokens."""
+"""Longest reply, in bytes of UTF-8. Hosts replace or cut what is longer: Claude Code warns above 10,000 tokens."""
 _NOTE_BYTES = 200
 """Reserved for the line that says where the reply goes on."""
 _LINE_CHARACTERS = 300
 """Shown of a matching line."""
 _ERROR_CHARACTERS = 800
-"""Of a message about a call that is refused."""
+"""Longest message about a refused call, in characters."""
 SEARCH_SECONDS = 20.0
 """After which a search says how far it came. Clients give up on a call after 60 s."""
 _WINDOW = 16 << 20

@@ -212,7 +212,7 @@ class Tools:
         return Reply(done, Text(done))
 
     def _search_words(self, query: str, context: str, k: int) -> Reply[Matches]:
-        """Of the sessions of a project, and of the keys of a memory, the best passage of each."""
+        """The best passage of each session of a project, or of each key of a memory."""
         name = context or self._served.only_name()
         memory = self._served.memory
         try:

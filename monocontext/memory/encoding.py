@@ -30,7 +30,7 @@ MAX_TTL_SECONDS = 315_360_000
 """3,650 days: what is longer is a mistake, and some clocks cannot count to it."""
 MAX_METADATA_BYTES = 2048
 _MOST_NAMES_BYTES = 32 << 10
-"""Of a head, besides its frames: a key takes 12 KB at most, metadata 2 KB. A frame of 256 KiB takes some 40 bytes."""
+"""Largest head without frames, in bytes: a key takes 12 KB at most, metadata 2. A frame of 256 KiB takes 40 bytes."""
 _MAGIC = b"monocontext-memory 1 "
 _FIRST_BYTES = len(_MAGIC) + 9
 
@@ -49,7 +49,7 @@ class EntryHeader:
     head_bytes: int
     """Where in the object the value begins."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the writer put beside the value."""
+    """Metadata from the writer."""
 
     @property
     def value_bytes(self) -> int:

@@ -26,7 +26,7 @@ class Entry:
     now_seconds: float
     """What the store's clock showed when it answered; 0 where it was not needed."""
     metadata: Mapping[str, str]
-    """What the writer put beside the value."""
+    """Metadata from the writer."""
 
     @property
     def added_utc(self) -> datetime:
@@ -81,7 +81,7 @@ class Ranked:
 
     key: str
     line_number: int
-    """Of its first line, counted from 1 in the value."""
+    """First line, counted from 1 in the value."""
     text: str
     """A few lines of the value."""
     score: float

@@ -3,7 +3,7 @@
     graph = builder.compile(store=LangGraphStore(Memory.open("s3://bucket/agent"), ttl={"default_ttl": 60}))
 
 Lifetimes are in minutes and start again with each read, as in LangGraph: a read that refreshes stores the item
-again under the condition that nobody wrote in between. There are no embeddings: a search narrows by namespace and
+again on condition that no writer came in between. There are no embeddings: a search narrows by namespace and
 filter, and its `query` ranks nothing. `created_at` is the time of the last write, as in LangGraph's own memory store.
 """
 

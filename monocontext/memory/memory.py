@@ -84,7 +84,7 @@ class Memory(StoreUser):
         - `ttl`: seconds that it lives; None: for good. 0 removes the key, and returns an empty ETag
         - `create` (`if_absent` is another name of it): only where there is no such key; else `AlreadyExists`
         - `if_match`: only over the version with this ETag; else `AlreadyExists`, or `NotFound` where it is gone
-        - `metadata`: names and short texts to keep beside the value
+        - `metadata`: names and short texts to keep with the value
 
         Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. Where a condition meets an expired
         entry, which does not count, 3 requests more. A conditional put whose answer was lost counts as done.

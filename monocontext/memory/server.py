@@ -19,7 +19,7 @@ from monocontext.memory.memory import Memory
 from monocontext.memory.tool import MemoryTool
 
 MAX_BODY_BYTES = 16 << 20
-"""Of the body of one call, at most."""
+"""Largest body of one call, in bytes."""
 _SILENCE_SECONDS = 30
 _ROUTES = {"/tools/list": "POST", "/tools/execute": "POST", "/tools": "GET", "/execute": "POST"}
 
@@ -44,7 +44,7 @@ class MemoryServer(ThreadingHTTPServer):
 
         `token`: what callers send as `Authorization: Bearer ...`; None makes one up (`server.token`), an empty one asks
         for none. `granted`: more tokens, each for a namespace, to read or to write. Raises `AccessDenied` for an empty
-        token beyond this machine or beside `granted`, and `OSError` where the port is taken.
+        token beyond this machine or together with `granted`, and `OSError` where the port is taken.
         """
         self.token = choose_token(token, host)
         if granted and not self.token:

@@ -15,7 +15,7 @@ from monocontext.sessions.spool import complain, home, word
 from monocontext.stores.regular_file import open_file
 
 MOST_CHARACTERS = 9_000
-"""Of all that is printed. Claude Code replaces an output of more than 10,000 characters, in UTF-16, by a file."""
+"""Longest output. Claude Code replaces an output of more than 10,000 characters, in UTF-16, by a file."""
 MOST_BYTES = 1 << 20
 """Read of a brief; less is shown."""
 TIMEOUT_SECONDS = 1.5

@@ -89,7 +89,7 @@ def session_id_of(path: Path) -> str:
         if above.name == "subagents":
             below = path.relative_to(above).with_suffix("")
             return f"{above.parent.name}/subagents/{below.as_posix()}"
-    # Older versions put it beside the session, whose id its records hold.
+    # Older versions put it next to the session, whose id its records hold.
     for line in read_lines(path):
         main = line.record.get("sessionId")
         if isinstance(main, str) and main:

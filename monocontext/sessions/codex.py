@@ -101,7 +101,7 @@ class _Said:
     """`item` or `event`."""
     seconds: float | None
     number: int
-    """Of its record."""
+    """Number of its record."""
 
     def is_twin_of(self, other: _Said) -> bool:
         """Whether both tell of one moment. Two items, or two events, never do."""

@@ -18,7 +18,7 @@ _NULS = re.compile("\0+")
 _MOST_STARTS = 50
 """Places at which a record may begin behind one that broke off: each is tried."""
 _MOST_CHARACTERS = 8 << 20
-"""Of a line in which records are looked for behind one that broke off."""
+"""Longest line that is searched for records after a truncated one, in characters."""
 
 
 def records_in(data: bytes) -> list[dict[str, Any] | str]:

@@ -77,7 +77,7 @@ def decode_escapes(text: str) -> Iterator[DecodedView]:
 
 
 def drop_nuls(text: str) -> Iterator[DecodedView]:
-    """Text in UTF-16 that was read as another encoding has a NUL beside each letter; some programs print it as `^@`."""
+    """UTF-16 text that was read as another encoding has a NUL next to each letter; some programs print `^@`."""
     if "\0" in text or "^@" in text:
         yield from _make_views(text, list(_NUL.finditer(text)), lambda _: "")
 

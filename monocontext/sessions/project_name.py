@@ -16,7 +16,7 @@ _HTTPS_HOSTS = {
     "altssh.bitbucket.org": "bitbucket.org",
     "ssh.dev.azure.com": "dev.azure.com",
 }
-"""Of hosts that are reached by SSH under another name."""
+"""SSH aliases of known hosts."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 

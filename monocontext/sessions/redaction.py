@@ -54,7 +54,7 @@ class Finding:
 
     kind: str
     line: int
-    """Of the transcript file."""
+    """Line of the transcript file, from 1."""
     where: str
     """Path of the field, such as `message.content.0.input.command`."""
     characters: int
@@ -209,12 +209,12 @@ class Redactor:
 
 
 def _is_value(name: str, value: str) -> bool:
-    """Of a field: whether it holds a secret and nothing else."""
+    """Whether a field holds a secret and nothing else."""
     return names_a_secret(name) and is_secret(value, strength_of(name))
 
 
 def _cookies_of(name: str, value: str) -> list[Span]:
-    """Of a header or a cookie that has this name."""
+    """The secret spans of a header or cookie with this name."""
     if "cookie" in name.lower() or (names_a_session(name) and holds_a_session(name, value)):
         return [(*span, "cookie") for span in find_in_field(name, value)]
     return []

@@ -102,7 +102,7 @@ class FilterAnswer:
     known: frozenset[Piece] = frozenset()
     """The texts that they cover."""
     holding: frozenset[Piece] = frozenset()
-    """Of these the ones that may hold it."""
+    """The pieces among these that may hold it."""
 
     def may_hold(self, piece: Piece) -> bool:
         return piece not in self.known or piece in self.holding
@@ -242,7 +242,7 @@ class SearchIndex:
         return _Root(tuple(pages), paged, tuple(entries), (), filters)
 
     def _drop(self, old: _Root, new: _Root) -> None:
-        """Remove the filters that `new`, which is stored, has no more. A search that misses one asks anew."""
+        """Remove the filters that `new`, which is stored, has no more. A search that misses one asks again."""
         for key in {key for ref in old.filters for key in ref.keys} - {key for ref in new.filters for key in ref.keys}:
             self._store.delete(f"{self._folder}/{key}")
 

@@ -64,7 +64,7 @@ class SessionInfo:
     lines: int = 0
     """Lines of the transcript file that have been taken."""
     digest: str = ""
-    """Of those lines, to tell whether a file still begins with them."""
+    """Digest of those lines, to check whether a file still begins with them."""
     tail: str = ""
     """Digest of a last line that was kept though it was cut off."""
     redacted: dict[str, int] = field(default_factory=dict)

@@ -5,7 +5,7 @@
 
 It fits by duck typing: nothing of the SDK is imported but `fold_session_summary`, at the first append. Keys are those
 of the SDK's own example (`{prefix}{project_key}/{session_id}[/{subpath}]/part-{ms}-{hex}.jsonl`); summaries lie
-elsewhere, because that example's `load` concatenates all objects beside the parts.
+elsewhere, because that example's `load` concatenates all objects next to the parts.
 
 Entries are stored as they are, **without redaction**: a resumed session must find what it wrote.
 """

@@ -1,7 +1,7 @@
 """Add our hooks to an agent's settings and remove them; touch nothing else.
 
 Claude Code: `.claude/settings.local.json` of the directory, of this user alone, or `~/.claude/settings.json`.
-Codex: `.codex/hooks.json`, or `$CODEX_HOME/hooks.json`. The file as it was stays beside it, once for each change.
+Codex: `.codex/hooks.json`, or `$CODEX_HOME/hooks.json`. The old file stays next to it, once for each change.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def is_ours(entry: Any) -> bool:
 
 
 def hook_program() -> list[str]:
-    """The command that starts our hook: the script beside this Python, else this Python with the module."""
+    """The command that starts our hook: the script next to this Python, else this Python with the module."""
     beside = Path(sys.executable).parent / _MARK
     if os.access(beside, os.X_OK):
         return [str(beside)]

@@ -31,7 +31,7 @@ class Costs:
     """Dollars and calls by day, such as `2026-11-23`."""
 
     def dollars(self, day: str | None = None) -> float:
-        """Of a day, or of all."""
+        """Dollars spent on one day, or in all."""
         return sum(dollars for each, (dollars, _) in self.days.items() if day in (None, each))
 
     def calls(self, day: str | None = None) -> int:

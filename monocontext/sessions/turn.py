@@ -41,7 +41,7 @@ class Turn:
     cwd: str = ""
     branch: str = ""
     uuid: str = ""
-    """Of the record it comes from."""
+    """Id of the source record."""
     parent: str = ""
     """The uuid of the record before it in the conversation."""
     marks: tuple[str, ...] = ()

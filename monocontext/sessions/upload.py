@@ -36,7 +36,7 @@ _HEAD_LINES = 200
 _TWIN_LINES = 8
 """Words that stand twice, as with Codex, are so near to each other: an upload may end between them."""
 _ATTEMPTS = 30
-"""Of a commit, where many machines upload one session."""
+"""Attempts of a commit while many machines upload one session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Uploaded:
     turns: int
     """New ones."""
     bytes: int
-    """Of new records, as stored."""
+    """Bytes of the new records, as stored."""
     findings: tuple[Finding, ...] = ()
     """Secrets that were taken out of new records."""
     problems: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def upload_session(
 ) -> Uploaded:
     """Upload the new records of a session. Uploading it again does nothing (1 GET, 1 HEAD).
 
-    `project`: by default that of the directory the agent worked in. `user`: `name@machine`, kept beside the session.
+    `project`: by default that of the directory the agent worked in. `user`: `name@machine`, kept with the session.
     `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; a cut last line is then left
     for later, and the copy of the text in one object (`transcript.txt`) as it is.
 
@@ -259,7 +259,7 @@ def _take_tail(
 def _merge(
     store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool
 ) -> _NewRecords:
-    """Of a file that another machine went on with, or that was rewritten: the records that the archive lacks."""
+    """The records that the archive lacks, for a file that was rewritten or continued on another machine."""
     new = _NewRecords(_make_maker(file))
     records = read_records(store, [f"{names.SESSIONS}/{root}/{part.name}" for part in before.parts])
     uuids = {record["uuid"] for record in records if isinstance(record.get("uuid"), str)}
@@ -311,7 +311,7 @@ def _store_new(
     if new.turns:
         data = render(new.turns).encode("utf-8", "replace")
         sha = hashlib.sha256(data).hexdigest()
-        # A name of its own for each attempt: what the loser of a commit takes back is nobody else's.
+        # A name of its own for each attempt: what the loser of a commit removes belongs to it alone.
         name = f"turns-{new.turns[0].n:06d}-{sha[:8]}-{secrets.token_hex(3)}.txt"
         stored.append(f"{names.TRANSCRIPTS}/{root}/{name}")
         store.put(stored[-1], data)

@@ -38,7 +38,7 @@ pending: Collection[object] = _notes
 
 def note(level: int, message: str, *arguments: object) -> None:
     """Remember an event, to be emitted soon. Never waits; any thread may, under any lock."""
-    if "logging" in sys.modules:  # else nobody can have asked for it
+    if "logging" in sys.modules:  # else the caller cannot have asked for it
         _notes.append((time.time(), threading.current_thread().name, level, message, arguments))
 
 
@@ -50,7 +50,7 @@ def emit() -> None:
 
     logger = logging.getLogger("monocontext")
     if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # else `logging` prints warnings to stderr that nobody asked for
+        logger.addHandler(logging.NullHandler())  # else `logging` prints unwanted warnings to stderr
     while _notes:
         try:
             seconds, thread, level, message, arguments = _notes.popleft()

@@ -6,7 +6,7 @@ import threading
 
 
 class VirtualClock:
-    """Time that passes only when `advance` or `sleep` is called; nobody waits.
+    """Time that passes only when `advance` or `sleep` is called; no thread waits.
 
     Sleeps add up, also those of several threads: to model waits that overlap, let one thread decide and `advance`.
     """

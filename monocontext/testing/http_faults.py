@@ -217,7 +217,7 @@ class FaultRule:
     """`GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT` (a connection), or `*` for all
     but connections."""
     key: str = "*"
-    """Of the object, with `*` and `?` as in file names."""
+    """Pattern of the object's key, with `*` and `?` as in file names."""
     skip: int = 0
     """Requests that it lets pass first."""
     times: int | None = 1

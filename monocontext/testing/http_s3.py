@@ -105,7 +105,7 @@ class S3StandIn:
             self.counts: Counter[str] = Counter()
             """Requests by verb; those of the bucket itself are `LIST`."""
             self.bytes_sent = 0
-            """Of bodies."""
+            """Bytes of bodies sent."""
             self.most_in_flight = self.in_flight
             self.log: deque[HttpRequest] = deque(maxlen=_REMEMBERED)
             """The last requests, without their bodies, in the order in which they came."""

@@ -23,7 +23,7 @@ class HttpRequest:
     connection: int = 0
     """Number of the connection, counted from 1."""
     number: int = 0
-    """Of the request, over all connections, counted from 1."""
+    """Number of the request over all connections, from 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ _STARTS = 3
 
 
 def find_weed() -> str | None:
-    """Path of the command `weed`: beside the interpreter, else on `PATH`; `None` where there is none."""
+    """Path of the command `weed`: next to the interpreter, else on `PATH`; `None` where there is none."""
     # Not resolved: in a virtual environment the interpreter is a link to the system's.
     beside = Path(sys.executable).parent / ("weed.exe" if os.name == "nt" else "weed")
     return str(beside) if os.access(beside, os.X_OK) else shutil.which("weed")

@@ -35,7 +35,7 @@ DENSE = 300
 
 _Block = tuple[int, list[Any], int]
 """Items in a row: the number of the first, the items, and the marks of read logs at that time: what is read after
-another mark is read anew, so that the log hears of it."""
+another mark is read again, so that the log records it."""
 _NOTHING: _Block = 0, [], -1
 
 
@@ -51,7 +51,7 @@ class LazyList(Sequence[str], LazyItems):
         self._open: list[tuple[int, Iterator[tuple[int, list[Any]]]]] = []  # a pass, and the item it goes on with
         self._lock = threading.Lock()
         self._firsts = array("Q", [0])  # numbers of items, and
-        self._places = array("Q", [0])  # the places from which they can be split anew
+        self._places = array("Q", [0])  # offsets from which they can be split again
 
     def with_recipe(self, text: object, method: str, *arguments: Any) -> Self:
         """This list, with the call that made it, which is what a pickle holds."""

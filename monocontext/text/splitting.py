@@ -1,7 +1,7 @@
 r"""Split a text that comes in pieces. Pure.
 
 Items come in blocks: a list of items, and the character, counted from the beginning of the pieces, from which the items
-after them can be split anew. A block is about a piece: lists are made, searched and counted in C.
+after them can be split again. A block is about a piece: lists are made, searched and counted in C.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class DocumentRows:
         self.count = 0
         """Documents so far."""
         self.hashes = bytearray()
-        """Of their names."""
+        """Hashes of their names."""
         self.pages: list[DocumentPageRef] = []
         """Pages that are stored, as if the text began here."""
         self.rows: list[DocumentRow] = []
@@ -104,7 +104,7 @@ class DocumentRows:
         self._pending: deque[Outcome[Any]] = deque()
 
     def passed(self, data: bytes, characters: int) -> None:
-        """This text comes next, in a document or beside one."""
+        """This text comes next, in a document or between two."""
         before, start = self._passed
         self._passed = before + characters, start + len(data)
         self._uncounted.append((start, data))
@@ -219,7 +219,7 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
     """The documents of a text, those of `base`, and those of the text after it. Stores what is new.
 
     Costs 1 PUT for a page and a table of names, none for a last page of up to 32 KiB; where the documents before are
-    few beside the new ones also 1 GET for each of theirs.
+    few documents besides the new ones also 1 GET for each of theirs.
     """
     before = base.documents if base else None
     if new is None or not new.count:

@@ -1,6 +1,6 @@
-"""Drop old generations beside appends, a few at a time, without listing the store.
+"""Drop old generations during appends, a few at a time, without listing the store.
 
-A root says which objects of open frames it replaced, and nobody can store those again. So once all generations before
+A root says which objects of open frames it replaced, and those are never stored again. So once all generations before
 it are gone, they may go too. The floor below which roots go is announced by the root that an append commits, and what
 lies below is removed after that. What a crash in between leaves is found by `gc`.
 """

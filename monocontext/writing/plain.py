@@ -211,7 +211,7 @@ def _files(path: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _cache_folder() -> Path:
-    """The folder of the user for what is stored of plain files, open to nobody else."""
+    """The user's private folder for indexes of plain files."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "plain"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

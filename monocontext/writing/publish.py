@@ -153,7 +153,7 @@ def append(
 
             def grow(base: Manifest | None) -> Manifest:
                 nonlocal floor
-                if rows.pages:  # stored before a fence, they may be gone; all else is stored anew here
+                if rows.pages:  # stored before a fence, they may be gone; everything else is stored again here
                     check_fence(store, before, base)
                 root = _joined(store, base, rows, tail.grow(store, _some(base), text, layout))
                 floor = _some(base).history.floor

@@ -36,7 +36,7 @@ class Stored:
         for info in young:
             self._as_long.setdefault(info.size_bytes, []).append(info.key)
         self._salts = [f"{secrets.token_urlsafe(11)}\n".encode()]
-        """Of this run, then of others."""
+        """Salts of this run, then of others."""
         self._looks = 0
 
     @property

@@ -2,9 +2,9 @@
 
 The frames after the last full piece are *open*: the next append may store them again, in fewer pieces (`tiers`). Once
 they hold `FULL_FRAMES` frames of text they are stored as one piece, get a search filter, and stay. Each object that an
-append stores begins with random bytes: nobody stores it a second time, so it may go as soon as no root names it.
+append stores begins with random bytes and is never stored twice, so it may go as soon as no root names it.
 
-What is recorded of each frame beside its page (filters, and whatever may come) is carried over here: `_close` makes it
+What is recorded of each frame outside its page (filters, so far) is carried over here: `_close` makes it
 for frames that stay from now on; frames before them keep number and record.
 """
 
@@ -207,7 +207,7 @@ class _Tail:
 
 
 def fitted(root: Manifest) -> Manifest:
-    """A root that an append commits, of at most `ROOT_BYTES` beside a small text and the documents: with short copies
+    """A root that an append commits, of at most `ROOT_BYTES` besides a small text and the documents: with short copies
     of its ends, or without, then without that of its last page."""
     if root.text:
         return root

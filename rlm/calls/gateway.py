@@ -53,7 +53,7 @@ class Gateway:
         journal: Callable[[dict[str, Any]], object] | None = None,
         models: Collection[str] | None = None,
     ) -> None:
-        """`journal` takes a record of each call as soon as it has ended; `models`: those that cells may name beside
+        """`journal` takes a record of each call as soon as it has ended; `models`: those that cells may name besides
         their default."""
         self.budget = budget or Budget(iterations=None)
         self.paid = paid

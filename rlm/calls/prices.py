@@ -81,7 +81,7 @@ def _by_table(reply: Reply, at: datetime | None) -> float | None:
     for name, by in _names(reply.model, details.endpoint):
         try:
             found = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
-        except (LookupError, ValueError):  # no such model; a price that needs counts which nobody reports
+        except (LookupError, ValueError):  # no such model; a price that needs counts that are not reported
             continue
         return float(found.total_price)
     return None

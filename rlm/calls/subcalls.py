@@ -60,7 +60,7 @@ class SubCall:
     order: int = 0
     """Among the calls of the run, in the order in which they are made."""
     child: Mapping[str, Any] | None = None
-    """Of a child run: its `usage`, its `iterations` as in a trajectory but without prompts, its `reason`."""
+    """A child run: its `usage`, its `iterations` as in a trajectory but without prompts, its `reason`."""
     estimated: bool = False
     """The endpoint reported no tokens: one is counted for each byte."""
     details: TokenDetails = field(default_factory=TokenDetails)

@@ -26,11 +26,11 @@ class ModelUsage:
     estimated_calls: int = 0
     """Calls whose endpoint reported no tokens: a token is counted for each byte."""
     cache_read_tokens: int = 0
-    """Of the input: what caches of the provider held."""
+    """Input tokens that the provider's caches held."""
     cache_write_tokens: int = 0
-    """Of the input: what was written to them."""
+    """Input tokens written to those caches."""
     reasoning_tokens: int = 0
-    """Of the output: thinking."""
+    """Output tokens spent on thinking."""
 
     def to_dict(self) -> dict[str, Any]:
         """With the field names of rlms; an unknown cost is absent, and so are our own fields where they are 0."""

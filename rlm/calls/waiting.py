@@ -45,7 +45,7 @@ class WaitClock:
             self._calls.append(mine)
         try:
             yield
-        finally:  # where this is not reached, a lock that nobody holds is not counted
+        finally:  # if this is not reached, the free lock is not counted
             with self._lock:
                 self._count()
                 self._calls.remove(mine)

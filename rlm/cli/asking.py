@@ -138,7 +138,7 @@ def limits(
     prompt_characters: Annotated[int | None, Option(min=1, help="What one sub-call may hold.")] = None,
     models: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="A model that code in cells may name, beside its own; repeatable."),
+        Option(metavar="NAME", help="A model that code in cells may name, besides its own; repeatable."),
     ] = None,
     outline: Annotated[
         bool, Option("--outline", help="Tell the root model first what the context is (16 GETs).")

@@ -19,7 +19,7 @@ Type a question. Variables that the model makes persist, and it remembers what w
 /help   this
 /vars   the variables made so far
 /cost   calls, tokens and dollars so far
-/new    begin anew: an empty namespace and no history
+/new    start again: an empty namespace and no history
 /quit   leave; so does the end of the input
 Ctrl-C  stop the question; twice within two seconds: leave"""
 

@@ -78,7 +78,7 @@ answer["ready"] = True
 
 TURN_SECONDS = 0.6
 LINES = 8
-"""Of a reply of the script, about."""
+"""Approximate lines of a scripted reply."""
 OnStep = Callable[[Step], object] | None
 SCRIPTED = "scripted"
 """What the script goes by in the place of a model; it costs nothing."""
@@ -167,7 +167,7 @@ def main(
 
 
 def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step: OnStep) -> bool:
-    """A text that nobody would download, asked by the script. Returns whether the answer was right."""
+    """Ask the script about a text too large to download. Returns whether the answer was right."""
     store = demo_large.large_log(_log_bytes(runner))
     slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
     with RLM(

@@ -75,7 +75,7 @@ def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, 
 
 
 def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
-    """Where the context of a recorded run is: as it was recorded, or beside the recording. Raises UsageError."""
+    """Where the context of a recorded run is: as it was recorded, or next to the recording. Raises UsageError."""
     place: str | None = metadata.get("source")
     if place is None or place in ("-", SESSIONS) or "://" in place or "context_value" in metadata:
         return place

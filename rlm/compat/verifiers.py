@@ -8,7 +8,7 @@ An environment is a module that names a taskset and a harness. Yours is three li
 
 Each rollout is a run of `RLM` in this process, and its code runs in the confined process of its runner. All rollouts
 share one open context, with one cache. Every call of the root and of sub-calls goes through the endpoint of
-`verifiers`, so the trace holds it. `verifiers` is not a dependency of ours: install it beside.
+`verifiers`, so the trace holds it. `verifiers` is not a dependency of ours: install it separately.
 """
 
 from __future__ import annotations

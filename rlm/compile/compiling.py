@@ -120,7 +120,7 @@ def compile_sessions(
     that have not ended and grew in the last `settle_seconds`. Who loses the lease meanwhile, to a machine that saw it
     expire, stops before the next session.
 
-    Cost beside the models: 2 LISTs, 4 with `settle_seconds`; 2 requests for the lease and 1 for each third of it; 2
+    Cost besides the models: 2 LISTs, 4 with `settle_seconds`; 2 requests for the lease and 1 for each third of it; 2
     GETs and 7 PUTs; 1 PUT a call; for each new session 2 GETs, 1 for each piece of its text, 1 PUT.
 
     Raises `NotFound` where the project has no session, `LLMError`, `BudgetSpent`, once the brief says so; the digests

@@ -18,7 +18,7 @@ FORMAT = 1
 MOST_BYTES = 64 << 20
 """No state is larger: 100,000 sessions take 40 MB."""
 MOST_STATEMENTS = 2_000
-"""Of decisions, and of patterns: the newest. All are in the digests."""
+"""Newest decisions, and newest patterns, that are kept here; the digests hold all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class DigestedSession:
 
     session_id: str
     version: str
-    """Of the session when it was read."""
+    """Version of the session when it was read."""
     digest: str
     """Names `digests/<digest>.md`."""
     turns: int
@@ -50,9 +50,9 @@ class State:
     summary: tuple[Statement, ...] = ()
     """What the brief says, over all sessions."""
     maker: str = ""
-    """Of the summary: `extractive`, or the model."""
+    """Maker of the summary: `extractive`, or the model."""
     brief_etag: str = ""
-    """Of `brief.md` as this generation wrote it."""
+    """ETag of `brief.md` as this generation wrote it."""
     write_id: str = ""
     note: str = ""
     """What the brief says of a limit that was reached."""

@@ -1,4 +1,4 @@
-"""Wake a watcher by HTTP: a bucket, a queue or a hook POSTs an event, whose body nobody reads."""
+"""An HTTP listener that wakes a watcher: a bucket, queue or hook POSTs an event; its body is ignored."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ class Description:
     kind: Kind
     type_name: str
     length: int | None
-    """Of the whole: characters for text, items for a list, keys for a dict. None where there is no length."""
+    """Length of the whole: characters for text, items for a list, keys for a dict. None if it has none."""
     lines: int | None
-    """Of text."""
+    """Lines of a text."""
     sentence: str
     """For the model: "a str of 1,200 characters in 30 lines"."""
     uri: str | None = None

@@ -35,7 +35,7 @@ from rlm.runners.runner import DEFAULT_RUNNER, Runner
 from rlm.runners.values import is_data
 
 STDOUT_CHARACTERS = 10_000
-"""Of one result; beyond it there is a summary."""
+"""Longest result, in characters; longer ones are summarized."""
 _PREFIX_CHARACTERS = 200
 _OUTPUT_CHARACTERS = 4_000_000
 _CELL = """

@@ -11,7 +11,7 @@ from rlm.models.lm import TokenDetails, read_details, sum_tokens
 from rlm.models.said import Asked, one_line
 
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
-"""Names of thinking beside the content, of which an endpoint may send several with the same words."""
+"""Names of fields for thinking, of which an endpoint may send several with the same words."""
 
 
 def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:

@@ -16,7 +16,7 @@ from rlm.models.lm import Reply, TokenDetails
 from rlm.models.said import Asked, Failed, find_error, one_line
 
 _NAME_CHARACTERS = 80
-"""Of a reason or the name of a tool."""
+"""Longest reason or tool name, in characters."""
 _CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "limit", "exceeded",
         "truncated", "incomplete")  # fmt: skip
 _REFUSED = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "refused",

@@ -16,7 +16,7 @@ Message = dict[str, str]
 CHARACTERS_PER_TOKEN = 4
 """For estimates: English prose and code have between 3.5 and 4.5."""
 _QUOTED_CHARACTERS = 100
-"""Of a cut answer, in the error that says so."""
+"""Characters of a truncated answer quoted in its error."""
 _MOST_TOKENS = 10**9
 """The most of one call; a larger count is invalid."""
 _MOST_DOLLARS = 1e12
@@ -27,13 +27,13 @@ class TokenDetails:
     """Parts of a call's tokens that have a price of their own, as far as the endpoint reports them."""
 
     cache_read: int = 0
-    """Of the input: what the cache of the provider held."""
+    """Input tokens that the provider's cache held."""
     cache_write: int = 0
-    """Of the input: what was written to that cache."""
+    """Input tokens written to that cache."""
     cache_write_1h: int = 0
-    """Of the written: what is kept for an hour, for another price."""
+    """Written tokens kept for an hour, at another price."""
     reasoning: int = 0
-    """Of the output: thinking that is billed and not sent."""
+    """Output tokens of thinking that is billed and not sent."""
     tier: str = ""
     """The service tier or speed that the endpoint says it charged, such as `flex`; empty for the standard one."""
     endpoint: str = ""

@@ -19,6 +19,6 @@ def log(level: int, message: str, *arguments: object, said: str = "") -> None:
 
     logger = logging.getLogger("rlm")
     if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # else `logging` prints warnings to stderr that nobody asked for
+        logger.addHandler(logging.NullHandler())  # else `logging` prints unwanted warnings to stderr
     if logger.isEnabledFor(level):
         logger.log(level, message, *arguments, stacklevel=2, extra={"said": said})

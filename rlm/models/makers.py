@@ -58,7 +58,7 @@ MAKERS: Mapping[str, Maker] = {
     "xai": Maker("https://api.x.ai/v1", ("XAI_API_KEY",)),
     "zai": Maker("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
 }
-"""Name -> maker. Their models need no package beside the OpenAI SDK."""
+"""Name -> maker. Their models need no package besides the OpenAI SDK."""
 
 BY_ANY_LLM = frozenset((
     "azure", "azureanthropic", "azureopenai", "bedrock", "databricks", "sagemaker", "vertexai", "vertexaianthropic",

@@ -16,7 +16,7 @@ _SAID_CHARACTERS = 300
 WRONG_URL = "is base_url right? Most end in /v1"
 """What to do about an answer that comes from no API."""
 _DEEPEST = 8
-"""Of errors within errors that are read."""
+"""Deepest nesting of errors that is read."""
 
 # Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
 _STATUS_OF_CODE = {

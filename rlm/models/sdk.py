@@ -68,11 +68,11 @@ class SDKOptions(SamplingOptions, total=False):
     """How to reach a model and what to send with each request."""
 
     base_url: str | None
-    """Of the endpoint; by default the maker's own, or what the SDK finds in the environment."""
+    """URL of the endpoint; by default the maker's own, or the SDK's from the environment."""
     api_key: str | None
     """By default what the SDK finds in the environment."""
     timeout_seconds: float
-    """Of a request; 600 by default."""
+    """Timeout of a request, in seconds; 600 by default."""
     timeout: float | None
     """The same, by the name that the SDKs give it."""
     headers: Mapping[str, str] | None
@@ -204,7 +204,7 @@ class SDKModel(Sampled):
         return made
 
     def _convert_other(self, error: Exception, asked: Asked) -> LLMError:
-        """Of an error that is no answer of the endpoint: a connection, a missing key, a fault in here."""
+        """Convert an error that is no answer: a connection, a missing key, a local fault."""
         kind, said = type(error).__name__, one_line(error)
         if isinstance(error, TypeError) and "authentication" in said:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")

@@ -80,7 +80,7 @@ _PREFACE = re.compile(
     r"|\A(?P<steps>.*)^\[BEGIN FINAL RESPONSE\][ \t]*\n?",
     re.DOTALL | re.MULTILINE,
 )
-"""Of the program `ollama run`, of Granite and of Apriel, whose marks are words."""
+"""Marks that are words: `ollama run`, Granite and Apriel."""
 _GLUED = re.compile(r"(?<![\w\"'`/-])assistant(?P<name>analysis|commentary|final)(?=[A-Z0-9`{\[*#<\n]|\Z)")
 _GLUED_BEHIND_SENTENCE = re.compile(r"(?<![A-Za-z_\"'`/-])assistant(?P<name>analysis|commentary|final)(?![_(=.])")
 _GLUED_START = re.compile(r"\s*analysis(?=[A-Z][\w']*[ ,]+[A-Za-z])")

@@ -15,7 +15,7 @@ from rlm.models.said import WRONG_URL, Asked, Failed, find_error, one_line
 from rlm.models.sse import read_events
 
 _MOST_BYTES = 256 << 20
-"""Of an answer: far more than a model writes, and less than memory holds."""
+"""Largest answer, in bytes: far more than a model writes."""
 _HEAD_BYTES = 8
 """Enough to tell a stream from JSON and from a web page."""
 _SHOWN_CHARACTERS = 100

@@ -23,9 +23,9 @@ OUTPUT = 0.25
 # Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.
 _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
 _FEWEST_CHARACTERS = 200
-"""Of an output, however small the window."""
+"""Fewest characters of an output, however small the window."""
 _LESS, _LESS_UNCOUNTED = 0.9, 0.5
-"""Of a prompt that was too long, what may be sent instead: where its endpoint counted it, and where it did not."""
+"""Share of a too long prompt to send instead: if its endpoint counted it, and if not."""
 _SCALES = (0.25, 8.0)
 """Counts of an endpoint that are further from the estimate are of something else, such as of what no cache held."""
 

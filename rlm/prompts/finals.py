@@ -40,7 +40,7 @@ _BEHIND = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
 FINALS_TRIED = 50
 _ENDS_TRIED = 50
 _MOST_CHARACTERS = 200_000
-"""Of an answer in words."""
+"""Longest answer in words, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

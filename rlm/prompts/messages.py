@@ -17,7 +17,7 @@ _AGAIN = "Your last reply and its output were the same as before: do something e
 _AGAIN_UNRUN = "Your last reply was the same as before: do something else now. "
 _ANSWER = "in one line, with FINAL(...) around the answer; or write the next block of code"
 _QUERY_CHARACTERS = 300
-"""Of the question in the line that opens a later turn; the whole stands at the beginning."""
+"""Characters of the question repeated in later turns; the opening message has it whole."""
 
 UNSEEN = (
     "Not taken as the answer yet: no code has run, so you have seen nothing of `context`. Search it in a ```repl "

@@ -16,12 +16,12 @@ from rlm.models.log import WARNING, log
 _MOST_PLACES = 3
 _MOST_TRIED = 4
 _FEWEST_CHARACTERS = 24
-"""Of a printed piece: a shorter one may stand there by chance."""
+"""Shortest printed piece that counts as a quotation: shorter ones may match by chance."""
 _SEARCHED = 1 << 19
 """Characters at the end of each range that are looked at: a search ends in the frame that has its hit, of 256 KiB."""
 _MOST_RANGES = 8
 _MOST_MATCHES = 50
-"""Of a piece: one that stands in more places does not tell where it was read."""
+"""Most places of a piece: one with more does not tell where it was read."""
 _IN_MEMORY = 20_000_000
 """The longest `str` that is searched."""
 _PIECES = re.compile(r"\n|\\n|\\t")

@@ -9,7 +9,7 @@ Rules, each with a case in the tests:
   a fence inside their parentheses, with words around it, is part of the answer;
 - `Final(...)` counts where it is the whole reply, of one line: small models write it so;
 - a turn that the reply invents ends it: neither code nor answers count behind that;
-- the text of a reply beside its code is its words: they count when an answer was demanded, or none came.
+- the text of a reply outside its code is its words: they count when an answer was demanded, or none came.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ParsedReply:
     final: TextFinal | None
     """An answer in text; always None where there are blocks."""
     words: str = ""
-    """The text of the reply beside its code; for a reply that is one fenced block of text, its content."""
+    """The text of the reply outside its code; for a reply that is one fenced block of text, its content."""
     said: str = ""
     """The reply up to a turn that it invents."""
     fault: str = ""
@@ -117,7 +117,7 @@ def parse_reply(text: str) -> ParsedReply:
 def _code_without_fence(
     said: str, prose: Sequence[str], others: Sequence[Fence], final: TextFinal | None
 ) -> tuple[CodeBlock, ...]:
-    """Blocks without a tag, or a reply that is code all through, as far as they act and no answer stands beside."""
+    """Blocks without a tag, or a reply that is code all through, as far as they act and there is no answer."""
     if not any(fence.tag for fence in others) and (block := whole_code(said)):
         return (block,)
     text = "\n".join(prose)

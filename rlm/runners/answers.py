@@ -1,6 +1,6 @@
 """Accept the final answer of a run, given in any of three ways.
 
-- the dict: `answer["content"] = ...; answer["ready"] = True`, also by `update` or by binding `answer` anew. The cell's
+- the dict: `answer["content"] = ...; answer["ready"] = True`, also by `update` or by binding `answer` again. The cell's
   end decides, so content that comes after `ready` counts and an exception does not lose it;
 - calls: `FINAL(value)`, `FINAL_VAR("name")`, `SUBMIT(value)` end the cell at once;
 - text in a reply without code: see `rlm.prompts.replies`; the runner looks the name of a `FINAL_VAR(name)` up here.
@@ -22,7 +22,7 @@ from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
 MOST_BYTES = 63 << 20
-"""Of an answer as UTF-8. It crosses the channel of a worker in one message, beside what its cell printed."""
+"""Largest answer, in bytes of UTF-8. It crosses the channel of a worker in one message, with what its cell printed."""
 
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
 """What a model copies from the instructions where its answer belongs."""

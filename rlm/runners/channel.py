@@ -66,7 +66,7 @@ class Channel:
         total = len(text) + sum(map(len, body))
         if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
             raise ValueError(
-                f"{total:,} bytes at once, {len(text):,} of them beside long texts, cannot cross the border of the "
+                f"{total:,} bytes at once, {len(text):,} of them besides long texts, cannot cross the border of the "
                 f"sandbox: at most {self._sent_message_bytes:,} and {self._sent_head_bytes:,}"
             )
         lengths = total.to_bytes(4, "big") + len(text).to_bytes(4, "big")

@@ -306,7 +306,7 @@ def _safe_repr(value: object) -> str:
 
 
 def _note_on_rebound_context(context: object) -> str:
-    """The note on code that bound `context` anew: weak models type in a text of their own before they look."""
+    """The note on code that rebound `context`: weak models type in a text of their own before they look."""
     if context is None:
         return "[`context` is None in this session and was restored: use another name]\n"
     whole = "the whole text" if isinstance(context, str) or hasattr(context, "lines") else "all of it"
@@ -322,7 +322,7 @@ def _note_on_rebound_context(context: object) -> str:
 
 def _make_refusal(name: str) -> Callable[..., NoReturn]:
     def refuse(*args: object, **options: object) -> NoReturn:
-        raise RuntimeError(f"{name}() waits for a person, and nobody is there")
+        raise RuntimeError(f"{name}() waits for a person, and there is none")
 
     return refuse
 

@@ -44,7 +44,7 @@ class ProcessPlace:
         packages: tuple[str, ...] = ("rlm",),
         scratch: str | None = None,
     ) -> None:
-        """`packages`: those that a worker must be able to import, beside installed ones; `scratch`: a path that it may
+        """`packages`: those that a worker must be able to import, besides installed ones; `scratch`: a path that it may
         write below, where the way of confining has paths of its own."""
         self._limits = limits
         self._ways = tuple(ways)

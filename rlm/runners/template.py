@@ -21,7 +21,7 @@ from rlm.runners.confine.view import FolderView
 from rlm.runners.launcher import PLAN_BYTES, command
 
 FORKED_WAYS = ("namespaces", "landlock")
-"""Of confining. The program `bwrap` starts a new Python by itself."""
+"""Ways of confining that fork the template; `bwrap` starts a new Python itself."""
 
 _Key = tuple[FolderView, tuple[str, ...]]
 _lock = threading.Lock()
@@ -48,7 +48,7 @@ def warm_workers() -> Iterator[None]:
 
 
 def warm_template(view: FolderView, modules: tuple[str, ...]) -> Template | None:
-    """The template of workers that import these modules; None where nobody keeps workers warm."""
+    """The template of workers that import these modules; None if no workers are kept warm."""
     with _lock:
         if not _holders:
             return None
@@ -122,7 +122,7 @@ class Forked:
 
     @property
     def pid(self) -> int:
-        """Of the launcher; 0 where none was forked."""
+        """Process id of the launcher; 0 if none was forked."""
         while b"\n" not in self._said and self._status is not None:
             self._read()
         return int(self._said.split()[0]) if self._said else 0

@@ -1,6 +1,6 @@
 """Encode and decode the values that cross the channel. Pure.
 
-From a worker to the host: plain data as JSON, long texts beside it as bytes; nothing that could run. From the host to a
+From a worker to the host: plain data as JSON, long texts next to it as bytes; no code. From the host to a
 worker, which trusts it: `marshal`, exact for plain data of any size, and nothing but plain data.
 """
 

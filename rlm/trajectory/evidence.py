@@ -33,7 +33,7 @@ from rlm.trajectory.source import Source
 from rlm.trajectory.words import Words
 
 MOST_CHARACTERS = 1_000_000
-"""Of a source; a longer one says nothing."""
+"""Longest useful source, in characters."""
 _SHOWN = 1_000
 _MOST_READ = 20
 _MOST_PIECES = 1_000

@@ -25,9 +25,9 @@ class Source:
     how: Literal["cited", "read"]
     """`cited`: the model said so, and it was read back. `read`: a cell that the answer rests on read it."""
     generation: int | None = None
-    """Of a context in storage."""
+    """Generation of a context in storage."""
     sha256: str = ""
-    """Of the characters as UTF-8; empty where they were not all read back."""
+    """SHA-256 of the characters as UTF-8; empty if some were not read back."""
 
     @property
     def place(self) -> str:

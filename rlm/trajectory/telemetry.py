@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 _SCOPE = "rlm"
 _TOKEN_BOUNDS = tuple(float(4**i) for i in range(14))
-"""Of the convention: 1 to 67,108,864."""
+"""Bounds from the convention: 1 to 67,108,864."""
 _SECONDS_BOUNDS = tuple(0.01 * 2**i for i in range(14))
-"""Of the convention: 0.01 to 81.92."""
+"""Bounds from the convention: 0.01 to 81.92."""
 _READ_COUNTS = {
     "rlm.read.bytes": ("rlm.read.bytes", "rlm.read_ahead.bytes"),
     "rlm.read.gets": ("rlm.read.gets", "rlm.read_ahead.gets"),
@@ -232,7 +232,7 @@ class _Metrics:
         labels = {name: about[name] for name in _LABELS if name in about}
         error = {"error.type": record.error} if record.error else {}
         self._seconds.record(record.stop_seconds - record.start_seconds, labels | error)
-        if not error and "rlm.estimated" not in about:  # the convention: no tokens that nobody reported
+        if not error and "rlm.estimated" not in about:  # the convention: report no estimated tokens
             for kind, attribute in _TOKENS.items():
                 self._tokens.record(about[attribute], labels | {"gen_ai.token.type": kind})
 

@@ -1,7 +1,7 @@
 """Write the record of a run as it happens: JSON lines in the shape of rlms, which its visualizer opens.
 
 One `metadata` line, then one `iteration` line per call of the root model. There are no other types of line, because
-other readers take any for an iteration; our fields are inside these. Calls within a turn go to a file beside it at
+other readers take any for an iteration; our fields are inside these. Calls within a turn go to a file next to it at
 once, `NAME.partial`. The line of the turn repeats them, and then the file is deleted. So a process that is killed at
 any moment leaves everything that it paid for. Each record is passed to the operating system at once, without fsync: a
 loss of power may lose records. `docs/rlm.md` lists the fields.
@@ -75,7 +75,7 @@ class Trajectory:
                 partial_of(self.path).unlink(missing_ok=True)
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
-        """Write a call that has just ended to the file beside. One that ends after its run is not recorded."""
+        """Write a call that has just ended to the file next to it. One that ends after its run is not recorded."""
         if self.path and not self._ended:
             self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
 
@@ -99,7 +99,7 @@ class Trajectory:
 
 
 def partial_of(path: Path) -> Path:
-    """The file beside a trajectory that holds the calls of the turn under way."""
+    """The file next to a trajectory that holds the calls of the turn under way."""
     return path.with_name(path.name + ".partial")
 
 

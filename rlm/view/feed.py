@@ -189,7 +189,7 @@ class RowFeed:
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 record = self._parse(raw, f"a line of {beside.name}")
-            except TrajectoryError:  # it was emptied and begun anew while it was read: the next look sees it whole
+            except TrajectoryError:  # it was emptied and restarted while it was read: the next look sees it whole
                 break
             if record.get("iteration") == len(self._places) + 1:
                 found.append(record)

@@ -18,7 +18,7 @@ def simplify_for_map(ranges: Iterable[Range], chars: int) -> list[Range]:
 
 
 def shares_read(ranges: Iterable[Range], chars: int, steps: int = MAP_COLUMNS) -> list[int]:
-    """Of a text in so many equal steps, the share of each that lies in `ranges`, in thousandths.
+    """For each of `steps` equal parts of a text, the share that lies in `ranges`, in thousandths.
 
     `ranges` without overlap. What is there at all counts at least one thousandth. Empty where the text is.
     """

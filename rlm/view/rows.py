@@ -13,7 +13,7 @@ from rlm.trajectory.fields import count, items, mapping, number, ranges, text
 from rlm.view.ranges import simplify_for_map
 
 _LINE_CHARACTERS = 160
-"""Of the first line of code, as a list shows it."""
+"""Characters of the first line of code shown in a list."""
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def row(line: Mapping[str, Any], clock: float, chars: int) -> dict[str, Any]:
     if think is None:
         think = max(0.0, (whole or ran) - ran)
     said = number(line.get("start_seconds"))
-    # Recorded times of neighbours may differ by what writing a line takes; a clock that goes back has begun anew.
+    # Recorded times of neighbours may differ by what writing a line takes; a clock that goes back has restarted.
     start = clock if said is None or said < clock - 0.001 else said
     shift = start - (start if said is None else said)
     cells, at = [], start + think
@@ -176,7 +176,7 @@ def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[list[float]]:
 
 
 def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Of a sub-call, in whichever of the two spellings."""
+    """Tokens of a sub-call, in either spelling."""
     into, out = count(record.get("prompt_tokens")), count(record.get("completion_tokens"))
     models = mapping(mapping(record.get("usage_summary")).get("model_usage_summaries")).values()
     if into is None and models:

@@ -30,7 +30,7 @@ from cachetools import LRUCache
 from monocontext.engine.fetch.hot_texts import MOST_BYTES, Decodable, DecodedTexts
 
 PROBATION_SHARE = 0.1
-"""Of the capacity; S3-FIFO's figure. Anything from a twentieth to a fifth does nearly as well."""
+"""Share of the capacity; the figure of S3-FIFO. Anything from a twentieth to a fifth does nearly as well."""
 ONE_USE = 2
 """Uses of an entry while fewer others than this have arrived after the first are one use: a loop over slices touches
 each frame several times, and a line that lies across two frames touches the first again when the second has come. Such
@@ -87,7 +87,7 @@ class Cache:
     """Byte-bounded cache of index pages and decoded frames: probation, and a least-recently-used main part.
 
     Frames are kept as bytes: one emoji makes a `str` four bytes a character. What is sliced again and again is kept
-    decoded beside them, in room that is free.
+    decoded next to them, in free memory.
     """
 
     def __init__(self, capacity_bytes: int):
@@ -100,7 +100,7 @@ class Cache:
         self._probation_bytes = 0
         self._expected: OrderedDict[Hashable, tuple[Sized, int]] = OrderedDict()
         self.expected_bytes = 0
-        """Of what nobody has looked at yet."""
+        """Bytes that no caller has read yet."""
         self._given_up: OrderedDict[Hashable, None] = OrderedDict()
         self._decoded = DecodedTexts()
         self._arrivals = 0
@@ -139,7 +139,7 @@ class Cache:
     def put(self, key: Hashable, entry: Sized, *, used: bool = True) -> None:
         """Keep an entry; one that is larger than the whole cache is not kept.
 
-        `used=False` for what nobody has asked for yet: it is expected, its first use is still to come.
+        `used=False` for speculative entries: their first use is still to come.
         """
         size_bytes = entry.size_bytes
         if size_bytes > self.capacity_bytes:
@@ -191,7 +191,7 @@ class Cache:
             self._main[key] = found.entry
 
     def has_room_for_decoded(self, characters: int) -> bool:
-        """Whether the decoded text of so many characters fits beside all that is here: none pushes out another, or a
+        """Whether the decoded text of so many characters fits next to all entries: none pushes out another, or a
         text too large for the room would be decoded again and again."""
         return self.used_bytes + MOST_BYTES * characters + 100 <= self.capacity_bytes
 
@@ -242,7 +242,7 @@ class Cache:
         )
 
     def expect_nothing(self) -> None:
-        """Nobody knows any more what was expected: it goes before anything else does."""
+        """Forget which entries were expected: they are evicted first."""
         for key in list(self._expected):
             self.give_up_first(key)
 
@@ -260,7 +260,7 @@ class Cache:
         return entry
 
     def _recover(self) -> None:
-        """Count anew what is here. What a change that was cut short held in its hands is gone."""
+        """Recount the entries. Entries that an interrupted change held are lost."""
         self._is_dirty = True
         self._decoded.clear()
         main = {key: BaseCache.__getitem__(self._main, key) for key in self._main}

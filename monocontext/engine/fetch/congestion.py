@@ -28,7 +28,7 @@ class Pressure:
         self.limit = maximum
         """Requests that may run now."""
         self.is_throttled = False
-        """Whether a refusal still shows: no request is sent then that nobody needs."""
+        """Whether a recent refusal still limits speculative requests."""
         self._exact = float(maximum)
         self._decreased = float("-inf")
         self._grown = float("-inf")

@@ -10,7 +10,7 @@ Invariants:
   is left to callers belongs to calls that hold a token (`scheduler`);
 - an exception may cut a change short at any moment: Ctrl-C, the time limit of a cell, a signal's handler that raises.
   Such an exception strikes between any two lines, also in a `finally`, so nothing relies on what follows being done.
-  The next change notices and first begins all anew; what was in flight then counts no more towards the window.
+  The next change notices and first resets the state; what was in flight then counts no more towards the window.
 """
 
 from __future__ import annotations
@@ -356,7 +356,7 @@ class Fetcher:
         self.cache.clear()
         self.stored.clear()
         warm.forget(self.cache)
-        for fetch in self.scheduler.drop_queued():  # nobody will start them, and threads may wait for them
+        for fetch in self.scheduler.drop_queued():  # they will never start, and threads may wait for them
             fetch.error = self._closed_error()
             fetch.done = True
         for listener in self.listeners.all:
@@ -473,7 +473,7 @@ class Fetcher:
         elif fetch.attempts == 1:  # else the other may still bring it
             fetch.error = failed
             fetch.done = True
-        if fetch.home is self.scheduler:  # else it was begun before the state was begun anew
+        if fetch.home is self.scheduler:  # else it started before the state was reset
             self.scheduler.finish(fetch)
             for landed in self.listeners.landed:
                 landed(fetch, self.workers.now(), not self.scheduler.running)
@@ -499,7 +499,7 @@ class Fetcher:
         if fetch.done:
             return {}
         if self.is_closed and (fetch.speculative or not fetch.waiters):
-            raise self._closed_error()  # decoding for nobody would start the threads again that were given back
+            raise self._closed_error()  # decoding now would start the released threads again
         if etag and (recorded or not blob.local):
             _check_version(request, etag, blob)
         if len(blob.data) != size:

@@ -110,7 +110,7 @@ class Hedging(Listener):
         self._tokens = BURST
 
     def sent(self, fetches: Iterable[Fetch], now: float, is_first: bool) -> None:
-        """The clock starts with the first attempt; nobody watches what a caller carries out."""
+        """The clock starts with the first attempt; requests that a caller carries out are not watched."""
         for fetch in fetches:
             if fetch.attempts < 2 and fetch.claimed_by is None:
                 self._class_of(fetch.request.stored_bytes).under_way[fetch] = now
@@ -172,8 +172,8 @@ class Hedging(Listener):
         return self._classes[number]
 
     def _trigger(self, number: int) -> float | None:
-        """Of a class with few answers the next larger one's: what is late among larger bodies is late here too. The
-        rows of a first search are 16 small requests, of which the slowest decides."""
+        """With few answers in a class, the next larger one decides: what is late among larger bodies is late here too.
+        The rows of a first search are 16 small requests, of which the slowest decides."""
         rule = self._rule
         if self._pressure.is_throttled:
             return None

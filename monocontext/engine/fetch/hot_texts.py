@@ -14,7 +14,7 @@ from typing import Protocol
 from monocontext.records import dataclass, field
 
 MOST_BYTES = 4
-"""Of memory for a character of a `str`."""
+"""Maximum bytes per character of a `str`."""
 
 
 class Decodable(Protocol):

@@ -30,7 +30,7 @@ _TRANSFER_BYTES = 2 << 20
 _SPELL_BYTES = 4 << 20
 """The same of a mean of spells."""
 _WEIGHT = 0.3
-"""Of the newest spell in that."""
+"""Weight of the newest measurement."""
 
 
 def wave_bytes(round_trip_seconds: float | None, bytes_per_second: float | None) -> int:
@@ -74,7 +74,7 @@ class Link(Listener):
     """The way of one reader to its store."""
 
     round_trip_seconds: float | None = None
-    """Of the quickest small answer; 0 where the store is near."""
+    """Round trip of the quickest small answer, in seconds; 0 for a near store."""
     bytes_per_second: float | None = None
     """While requests are under way, without the first round trip of a spell; None before there was a long one."""
     bandwidth: Bandwidth = field(default_factory=Bandwidth)

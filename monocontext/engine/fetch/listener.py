@@ -27,14 +27,14 @@ class Listener:
         """The store has answered an attempt whole, so long after it was sent; None: it was asked again for damage."""
 
     def landed(self, fetch: Fetch, now: float, is_last: bool) -> None:
-        """An attempt has ended, well or badly, and what it brought is kept; or nobody wants the fetch any more.
+        """An attempt has ended, with or without success, and its bytes are kept; or no caller wants the fetch any more.
         `is_last`: none is under way now."""
 
     def used(self, text: FrameText) -> None:
         """A caller looks at a frame for the first time since it was fetched."""
 
     def lost(self) -> None:
-        """In the child of a fork: what nobody waited for is not under way any more."""
+        """In the child of a fork: speculative requests are no longer in flight."""
 
     def reset_state(self) -> None:
         """A change was cut short, or the reader is closed: nothing is under way any more."""
@@ -60,7 +60,7 @@ class Listeners:
                 getattr(self, event).append(getattr(listener, event))
 
     def clear(self) -> None:
-        """Nobody is told of anything any more."""
+        """Drop all listeners."""
         for told in (self.all, self.sent, self.answered, self.landed, self.used):
             told.clear()
 

@@ -6,7 +6,7 @@ Invariants:
   fetch is always let through, so that a text with frames larger than the budget can still be read;
 - order of start: priority, then order of arrival. A caller that wants what is queued at a lower priority raises it, so
   demand never waits behind speculation;
-- a fetch that nobody waits for any more is dropped if it has not started;
+- a fetch without waiters is dropped if it has not started;
 - speculation has half of the connections and half of the budget, so demand finds the other half free of it; what demand
   adopts counts as demand from then on, and is speculation again where demand goes before it has started;
 - what is queued as speculation is divided when demand wants a part of it: demand waits for what it wants, not for more;
@@ -47,7 +47,7 @@ _AGAIN = -1
 
 
 Token = Lock
-"""Of one call: held as long as that lasts."""
+"""The lease of one call, held while the call lasts."""
 
 
 class Fetch:
@@ -84,7 +84,7 @@ class Fetch:
         self.in_share = False
         """Whether it runs in the share of speculation."""
         self.sent_ahead = False
-        """Whether nobody waited for it when it was sent."""
+        """Whether it had no waiters when it was sent."""
         self.started = False
         self.attempts = 0
         """Under way now; 1, or 2 where it is hedged. The slower one may outlive the fetch."""
@@ -99,7 +99,7 @@ class Fetch:
 
     @property
     def speculative(self) -> bool:
-        """Nobody but speculation wants it."""
+        """Only speculation wants it."""
         return self.ahead is not None and self.waiters == 1
 
 
@@ -110,7 +110,7 @@ class Scheduler:
         self, max_running: int, budget_bytes: int, stats: PrefetchStats | None = None, pressure: Pressure | None = None
     ):
         self.pressure = pressure or Pressure(max_running)
-        """Of the store, which may want fewer at once."""
+        """Limit on concurrent requests, lowered while the store throttles."""
         self._budget_bytes = budget_bytes
         self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
         self._by_key: dict[Hashable, Fetch] = {}
@@ -123,7 +123,7 @@ class Scheduler:
         self.running = 0
         self.reserved_bytes = 0
         self.ahead_running = 0
-        """Of these, in the share of speculation."""
+        """The running requests that count as speculation."""
         self.ahead_bytes = 0
 
     def __contains__(self, key: Hashable) -> bool:
@@ -220,7 +220,7 @@ class Scheduler:
             self._forget(fetch)
 
     def leave(self, fetch: Fetch) -> None:
-        """Nobody carries this attempt out but callers."""
+        """Only callers carry this attempt out."""
         self._uncount(fetch)
         if not fetch.attempts:
             fetch.started = False
@@ -269,7 +269,7 @@ class Scheduler:
         return Scheduler(self.pressure.maximum, self._budget_bytes, self._stats, self.pressure)
 
     def restart(self) -> list[Fetch]:
-        """In the child of a fork: what is under way, to be carried out anew, by one attempt each; not speculation."""
+        """In the child of a fork: the requests in flight, each to be sent again once; without speculation."""
         begun = list({id(fetch): fetch for fetch in self._by_key.values() if fetch.started}.values())
         self.running = self.reserved_bytes = self.ahead_running = self.ahead_bytes = 0
         under_way = [fetch for fetch in begun if not fetch.speculative]
@@ -285,7 +285,7 @@ class Scheduler:
         return under_way
 
     def release(self, fetches: Iterable[Fetch]) -> None:
-        """Somebody no longer waits for these; what nobody waits for and has not started is dropped."""
+        """A caller stops waiting for these; those without waiters that have not started are dropped."""
         for fetch in {id(fetch): fetch for fetch in fetches if fetch.home is self}.values():
             fetch.waiters -= 1
             if fetch.started:
@@ -297,7 +297,7 @@ class Scheduler:
                 self._push(fetch, fetch.priority)
 
     def unwanted(self) -> list[Fetch]:
-        """What is under way and has nobody left who waits for it, nor speculation: its owner may end it."""
+        """Requests in flight that neither a caller nor speculation wants: their owner may end them."""
         begun = {id(fetch): fetch for fetch in self._by_key.values() if fetch.started and not fetch.waiters}
         return list(begun.values())
 
@@ -323,7 +323,7 @@ class Scheduler:
     def _has_share(self, size_bytes: int) -> bool:
         """Whether speculation may have one more connection, and so many bytes."""
         if self.pressure.is_throttled:
-            return not self.running  # what nobody waits for is the first to be left
+            return not self.running  # requests without waiters are left first
         if not self.ahead_running:
             return True
         fits = self.ahead_bytes + size_bytes <= self._budget_bytes // 2

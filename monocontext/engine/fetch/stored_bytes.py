@@ -12,7 +12,7 @@ from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.records import dataclass, field
 
 MOST_SHARE = 0.5
-"""Of the cache: the other half holds decoded frames, which are what most reads want."""
+"""Share of the cache for stored bytes: the other half holds decoded frames, which most reads want."""
 
 
 def reserved_bytes(text_bytes: int, stored_bytes: int, cache_bytes: int) -> int:
@@ -43,7 +43,7 @@ class StoredBytes:
                 self.used_bytes += item.stored_bytes
 
     def body_of(self, request: RangeRequest) -> bytes | None:
-        """The answer to a request, but for what nobody wants of it; None where a part is not here."""
+        """The answer to a request, without unwanted parts; None if a part is missing."""
         if not self._kept or not all(item.key in self._kept for item in request.items):
             return None
         body = bytearray(request.stored_bytes)

@@ -168,7 +168,7 @@ def in_threads(work: Callable[[A], T], items: Iterable[A], most: int, name: str)
 
     def do(item: A) -> T:
         if is_over:
-            raise InterruptedError  # which nobody sees
+            raise InterruptedError  # never seen by a caller
         return work(item)
 
     try:

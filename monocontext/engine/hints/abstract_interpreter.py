@@ -30,7 +30,7 @@ from monocontext.engine.hints.values import (
 ENDLESS = 1 << 30
 """Rounds of a loop that goes on as long as there is something to find."""
 MOST_CALLS = 8
-"""Of functions within functions that are followed."""
+"""Deepest nesting of function calls that is followed."""
 
 
 class Flow(Enum):

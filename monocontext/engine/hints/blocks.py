@@ -16,7 +16,7 @@ from monocontext.engine.hints.trace import Trace
 from monocontext.engine.hints.values import UNKNOWN, TextValue
 
 MOST_HINTS = 256
-"""Of a reply, and of a block that is read on its own."""
+"""Most hints from one reply, or from one block read on its own."""
 WORK = 10_000
 """Nodes of a program that are looked at, again in each round of a loop: some 20 ms."""
 _MOST_SOURCE = 200_000

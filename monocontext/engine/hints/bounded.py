@@ -11,11 +11,11 @@ from typing import Any
 from monocontext.engine.hints.values import UNKNOWN, Items, Loaded, Table, TextValue
 
 MOST_BITS = 128
-"""Of a number: `9**9**9` is not worked out."""
+"""Largest number computed, in bits: `9**9**9` is not evaluated."""
 MOST_CHARACTERS = 1 << 16
-"""Of a string: needles and patterns are short, `"a" * 10**9` is not made."""
+"""Longest string computed, in characters: `"a" * 10**9` is not evaluated."""
 MOST_ITEMS = 4096
-"""Of a list, or of all tuples within a tuple."""
+"""Most items of a list, or of all tuples within a tuple."""
 MOST_TOTAL = 1 << 20
 """Characters of all strings within a value."""
 _MOST_NESTED = 4

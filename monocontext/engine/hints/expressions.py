@@ -29,7 +29,7 @@ from monocontext.engine.hints.values import (
 )
 
 MOST_DEPTH = 80
-"""Of expressions within expressions; deeper ones are not followed."""
+"""Deepest nesting of expressions that is followed."""
 
 _TYPES = frozenset({"str", "int", "float", "list", "tuple", "dict", "bool", "set"})
 _MODULES = frozenset({"re", "math", "json", "io"})

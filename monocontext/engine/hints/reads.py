@@ -16,7 +16,7 @@ _MATCH_CHARACTERS = 1 << 16
 _NEEDLE_CHARACTERS = 4096
 """A longer needle says no more than its beginning."""
 _CHUNK_CHARACTERS = 100_000
-"""Of `context.chunks()`."""
+"""Default size of a chunk of `context.chunks()`, in characters."""
 _IGNORE_CASE = 2
 """`re.I`."""
 

@@ -24,7 +24,7 @@ class Trace:
     """Hints in the order of execution."""
 
     characters: int
-    """Of the context."""
+    """Length of the context, in characters."""
     lines: int | None
     """Lines of the context, where they are known."""
     work: int
@@ -35,7 +35,7 @@ class Trace:
     loops: int = 0
     """Loops around the current place: a search for the first place goes on from there in the next round."""
     rounds: int = 0
-    """Of the loop around the current place, if it ends early only where a search finds nothing; else 0."""
+    """Rounds of the enclosing loop if only a failed search ends it early; else 0."""
     may_leave: bool = False
     """Whether what is evaluated is taken item by item, by a loop that may be left early."""
     ends_early: bool = False

@@ -22,7 +22,7 @@ UNKNOWN = UnknownValue()
 
 @dataclass(frozen=True, slots=True)
 class TextValue:
-    """The context, a part of it that nobody has read yet, or a conversion of it as long as itself."""
+    """The context, an unread part of it, or a conversion of it as long as itself."""
 
     start: int
     """Where it begins in the context."""

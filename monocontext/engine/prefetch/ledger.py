@@ -1,6 +1,6 @@
 """Account for the bytes that are fetched ahead and not used yet: the budget of speculation. Pure.
 
-Bytes count from the moment they are planned until a caller looks at them or nobody expects them any more.
+Bytes count from the moment they are planned until a caller reads them or they are no longer expected.
 
 Invariants:
 - of each kind no more is outstanding than its share of the cache, and of all no more than the largest share;
@@ -50,7 +50,7 @@ class Ledger:
         guessed = int(capacity_bytes * GUESSED_SHARE)
         self.share_bytes = {Kind.KNOWN: named, Kind.ASKED: named, Kind.GUESSED: guessed}
         self.kinds: dict[int, Kind] = {}
-        """Of each frame that is outstanding."""
+        """The kind of each outstanding frame."""
         self.outstanding_bytes = dict.fromkeys(Kind, 0)
         self._largest_share = max(self.share_bytes.values())
         self._entries: dict[Kind, OrderedDict[int, _LedgerEntry]] = {kind: OrderedDict() for kind in Kind}

@@ -11,9 +11,9 @@ import re
 BEFORE, AFTER = 200, 1_500
 """Characters of the passage around a hit: what models print of it."""
 MOST_NAMES = 4
-"""Of one passage: each takes some rows of a filter, a request each."""
+"""Names looked up from one passage: each costs a few filter rows, one request each."""
 _WORD = re.compile(r"[^\W_](?:\w{4,30})\w(?!\w)")
-"""Of six characters at least: shorter ones set few grams."""
+"""Names of at least six characters: shorter ones set few grams."""
 
 
 def names_in(passage: str, frame: bytes) -> list[str]:

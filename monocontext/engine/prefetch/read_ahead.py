@@ -45,7 +45,7 @@ NAMES_BYTES = 64 << 10
 LEAST_UNDER_WAY_BYTES = 16 << 20
 """Under way at once: what 100 MB/s bring in a round trip of 150 ms; where the link is faster, half a second of it."""
 _FRAME_BYTES = 600
-"""What a frame takes beside its text, in the cache and in an index page."""
+"""Bytes of a frame besides its text, in the cache and in an index page."""
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +85,7 @@ class ReadAhead(Listener):
         self.fresh = 0
         """Frames that were looked at for the first time since they were fetched."""
         self.late = 0
-        """Of these, frames that somebody waited for."""
+        """The frames among these that a caller waited for."""
         self.used_bytes = 0
         """Text of the frames that were looked at, in whole frames, each once a fetch."""
         self._fetcher = fetcher
@@ -194,7 +194,7 @@ class ReadAhead(Listener):
         self._walk()
 
     def look(self) -> None:
-        """Time has gone by and nobody waits: what code will read, and is late, is asked for once more. Cheap."""
+        """Request late predicted reads once more while no caller waits. Cheap."""
         hedging = self._fetcher.hedging
         if hedging is not None:
             with self._fetcher.lock:
@@ -446,7 +446,7 @@ class ReadAhead(Listener):
         self._walk()
 
     def _hold(self, frame: Frame, plan: PrefetchPlan) -> None:
-        """Of an expected read this part is in memory: lost by then it would be a request more."""
+        """Keep this part of an expected read in memory, to save another request."""
         size = frame.bytes + _FRAME_BYTES
         if frame.number in self.ledger or size > self._room_bytes(Kind.GUESSED):
             return

@@ -9,7 +9,7 @@ from monocontext.records import dataclass
 FIRST_SECONDS = 3.5
 """The median of a root call before any was seen: published medians run from 1.5 to 8.9 s."""
 WEIGHT = 0.3
-"""Of the newest sample: four calls make up three quarters of the estimate."""
+"""Weight of the newest sample: four calls make up three quarters of the estimate."""
 _SECONDS = 0.5, 30.0
 """Estimates stay within: a scripted model answers at once, and one that reasons for minutes need not be waited for."""
 

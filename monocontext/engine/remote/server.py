@@ -227,7 +227,7 @@ class ReaderServer:
         return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
-        """Of a part of a text none: names of others are none of its worker's business."""
+        """A part of a text gets none: its worker must not learn the names of other documents."""
         table = self._reader.documents
         if not self._is_whole or not table.count:
             return wire.answer({"pages": []})

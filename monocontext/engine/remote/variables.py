@@ -12,7 +12,7 @@ from typing import Protocol
 
 MOST_NAMES = 200
 MOST_CHARACTERS = 500
-"""Of one string, as of one list its items."""
+"""Longest string, and most items of a list."""
 MOST_ALL = 10_000
 """Values, and four characters of strings count as one: at most some 500 KB of JSON, usually less than one."""
 _LARGEST = 1 << 62

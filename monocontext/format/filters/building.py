@@ -131,7 +131,7 @@ class Columns:
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._rows: NDArray[np.uint8] | None = None
-        """Of the frame that is computed: fresh pages for each would cost as much as the grams."""
+        """Rows of the current frame, reused: fresh pages for each frame would cost as much as the grams."""
         self._groups: list[_Group] = []
 
     @property

@@ -90,7 +90,7 @@ class FilterLayout:
             key = self.ref.key(block // self.blocks_per_part)
             raise DamagedData(
                 f"block {block} of {key}: expected {self.block_bytes} bytes with crc32c {recorded:08x}, "
-                f"found {len(stored)} with {found:08x} (`monocontext index --filters --rebuild` makes filters anew)"
+                f"found {len(stored)} with {found:08x} (`monocontext index --filters --rebuild` rebuilds them)"
             )
         return rows
 

@@ -258,7 +258,7 @@ class Planner:
 
         numbers = (np.flatnonzero(holds) + self.first).tolist()
         if self.stop < self.frames:
-            numbers.append(self.stop)  # nobody has looked there: the literal may be in it
+            numbers.append(self.stop)  # not searched: the literal may be in it
         if literal.latest >= INFINITE and not within_line:
             holds[: numbers[-1] - self.first] = True
             return holds

@@ -37,7 +37,7 @@ _FIRST, _LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 _MOST = 99
 """How much longer a word is does not matter."""
 _PAIR_BYTES = 6
-"""Of two characters of CJK, which begin with these bytes."""
+"""Bytes of two CJK characters."""
 _PAIRED = range(0xE3, 0xEA)
 _ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
 

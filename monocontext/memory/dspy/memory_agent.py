@@ -16,7 +16,7 @@ from monocontext.text.monocontext import Monocontext
 
 MEMORY_FIELDS = frozenset({"memory_context", "memory_bank", "memory_database", "agent_memories"})
 _LONG = 20_000
-"""Characters from which a `str` in another field is lazy too: `dspy.RLM` sends a `str` anew with every step."""
+"""Characters from which a `str` in another field is lazy too: `dspy.RLM` sends a `str` again with every step."""
 
 
 class MemoryRLM(dspy.Module):  # type: ignore[misc]

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 CAPACITY_BYTES = 10 << 30
-"""Of a folder, where the caller names no other."""
+"""Default capacity of a cache folder, in bytes."""

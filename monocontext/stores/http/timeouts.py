@@ -46,7 +46,7 @@ class SilenceTimeout:
         self._seen += 1
         if len(samples) < _CHANCE:
             return
-        # A slow response counts at once: requests that wait beside it are about to be given up too early.
+        # A slow response counts at once: other waiting requests are about to be given up too early.
         if self._seen % _RECOUNT == 0 or first_byte_seconds * TIMES_P99 > self.seconds:
             p99 = sorted(samples)[min(len(samples) - _CHANCE, len(samples) * 99 // 100)]
             self.seconds = min(self._longest, max(LEAST_SECONDS, TIMES_P99 * p99))

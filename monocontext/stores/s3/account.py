@@ -1,7 +1,7 @@
 """Keep the settings, keys and learnt routes of one environment and profile, for all stores of the process.
 
-A second store with the same environment, files and profile reads no file and asks nobody. A change of a variable, or of
-one of the files, makes a new account; stores that are open keep theirs.
+A second store with the same environment, files and profile reads no file and sends no request. A change of a
+variable, or of one of the files, makes a new account; stores that are open keep theirs.
 """
 
 from __future__ import annotations

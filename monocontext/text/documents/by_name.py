@@ -97,7 +97,7 @@ class Documents(Mapping[str, Text]):
         return self.keys()
 
     def metadata(self, name: str) -> dict[str, Any]:
-        """What was recorded of a document beside its text. Raises `KeyError`."""
+        """Metadata of a document. Raises `KeyError`."""
         return self.metadata_of(self.record(name).number)
 
     def metadata_of(self, number: int) -> dict[str, Any]:

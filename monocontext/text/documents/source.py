@@ -19,7 +19,7 @@ QUERIES = 4096
 IN_ORDER = 2
 """Documents that are read in a row before others are read ahead of the loop."""
 FAR = 4 << 20
-"""Characters that reading ahead would pass over in vain: then it begins anew."""
+"""Characters that reading ahead would pass over in vain: then it starts again."""
 LARGE = 1 << 20
 """Characters of a document from which on a search in it reads ahead by itself."""
 

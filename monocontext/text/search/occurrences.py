@@ -51,7 +51,7 @@ class Finder:
         self.terms = terms
         beginnings = [one.beginnings for one in terms]
         self.beginnings = [each for (each,) in beginnings] if all(beginnings) else []
-        """Of each term; empty: some have none, so only the expressions tell."""
+        """First characters of each term; empty if some term has none, so only the expressions decide."""
         self.has_case = any(each.lower() != each.upper() for each in self.beginnings)
         self.has_spaces = any(not one.is_spaced and re.search(r"\s", one.text) for one in terms)
         """Whether a match may reach over a space."""

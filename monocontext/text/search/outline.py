@@ -17,13 +17,13 @@ PLACES = 7
 SAMPLE_CHARACTERS = 1 << 18
 """The most of one frame that is looked at."""
 DERIVED_CHARACTERS = 1 << 15
-"""Of a text derived from others at each place."""
+"""Characters read at each place of a derived text."""
 HEADINGS = 8
 """The most of one place."""
 NAMES = 12
 """The most names of documents."""
 LINE_CHARACTERS = 120
-"""Of a heading or a name."""
+"""Longest heading or name shown, in characters."""
 
 
 class DocumentPlaces(Protocol):
@@ -59,7 +59,7 @@ class Outline:
     documents: int
     """How many documents the text is divided into; 0: it is not."""
     names: tuple[str, ...]
-    """Of the first documents."""
+    """Names of the first documents."""
     kinds: tuple[str, ...]
     """What the places look like, the commonest first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`, `session`,
     `prose`."""

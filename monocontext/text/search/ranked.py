@@ -40,12 +40,12 @@ _ALIKE = 0.6
 """A wave takes frames that may score at least this share of the best of them: after it the others may be ruled out."""
 
 _PASSAGE_CHARACTERS = 440
-"""Of a passage, on average."""
+"""Average length of a passage, in characters."""
 _PASSAGES = (1.3, 4, 11, 30, 120)
 """Passages of a frame that hold a word which stands in it, `LEVELS[0]` times or more, and so on: means of 64 MB each of
 code, prose and logs."""
 _SHARE_OF_SHORT = 0.02
-"""Of all passages: that hold a word of which no filter knows."""
+"""Assumed share of passages that hold a word unknown to the filters."""
 _SMALL = 8 * RAW_FRAME_BYTES
 """A text of so many characters and without filters is read to find out how rare words are."""
 
@@ -218,7 +218,7 @@ def _plan(span: Span, terms: Terms, may_look: bool = True) -> _Plan:
     holding = {term: look_up(term.query) for term in scoring}
     common = [weights[term] for term, one in holding.items() if one is None]
     if union is None:
-        # Very many frames hold one of the words, or nobody knows. Those that hold a rarer one come first.
+        # Very many frames hold one of the words, or the filters cannot say. Those that hold a rarer one come first.
         rest = most_score(common) if common else most_score([*weights.values()])
         union = None if terms.phrases else next((one for one in holding.values() if one is not None), None)
         if union is None:
@@ -349,7 +349,7 @@ def _add_passages(
     per_document: bool,
     everything: bool = False,
 ) -> None:
-    """Of equal scores the earlier passage counts. Where a word may lie across an end of the window, the characters
+    """Among equal scores the earlier passage counts. Where a word may lie across an end of the window, the characters
     behind it, or the one before it, are read: 1 GET where that frame is not in memory."""
     data, start = window.data, window.start - span.start
     if not everything:

@@ -32,7 +32,7 @@ def add_filters(
 
     Reads the text of these frames once, in bounded memory: 1 GET for some 8 MiB stored and for each index page, 1 PUT
     for each 16 MiB of filter, about 6 requests for the commit. `allow`: places outside the context in which text may be
-    read, as for `Monocontext.open`; raises `ForeignObject` where one is missing. Safe beside readers and appenders;
+    read, as for `Monocontext.open`; raises `ForeignObject` where one is missing. Safe while readers and appenders run;
     raises `AlreadyExists` when another writer replaced the text or its frames meanwhile.
     """
     with open_store_at(url, store_options) as store:

@@ -64,7 +64,7 @@ def compact(
 
     Cost: 1 GET for each index page and for some 8 MiB of what is stored again, once to store it and once for filters;
     1 PUT a segment, a page and 16 MiB of filter; 1 LIST a thousand segments for each stretch; about 6 requests for the
-    commit. Safe beside readers, who keep their generation, and beside appenders, whose text is included. Raises
+    commit. Safe while readers and appenders run: readers keep their generation, appended text is included. Raises
     `AlreadyExists` when another writer replaced the text meanwhile, or `gc` removed what was read, `NotFound` where no
     context is.
     """

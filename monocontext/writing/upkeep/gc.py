@@ -39,7 +39,7 @@ from monocontext.writing.publish import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
 SAFE_SECONDS = 2 * 86400
-"""The least grace period beside writers without a fence: an upload reuses segments that are up to a day old
+"""The shortest grace period with writers that know no fence: an upload reuses segments that are up to a day old
 (`segments.REUSE_SECONDS`), and may run for a day before it commits."""
 REQUESTS = 16
 """Requests at once."""
@@ -90,10 +90,10 @@ def gc(
     store's clock: with a machine's clock that is days ahead, `gc` would remove what a writer has just stored.
     `progress` takes the bytes of the objects removed so far.
 
-    Safe beside readers of generations that stay, and beside writers. With a grace period below two days
+    Safe while readers of kept generations, and writers, run. With a grace period below two days
     (`SAFE_SECONDS`) it first commits the newest text once more, as a fence: an append that has stored but not committed
     a short text stores it again, a longer one, `publish` and `compact` raise `AlreadyExists`, and change nothing.
-    Writers of version 0.1 do not know fences: beside these two days are the least. After a crash another run completes
+    Writers of version 0.1 do not know fences: with these, two days are the minimum. After a crash another run completes
     it.
 
     Raises `NotFound` where no context is, `DamagedData` when a root or page that stays cannot be read: nothing is

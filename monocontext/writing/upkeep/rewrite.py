@@ -68,7 +68,7 @@ def beside_gc(store: Store, base: Manifest) -> Iterator[None]:
             raise
         raise AlreadyExists(
             f"{store.url}: generation {base.generation}, on which this began, was replaced and removed meanwhile "
-            f"({error}): nothing was changed, begin anew"
+            f"({error}): nothing was changed, start again"
         ) from error
 
 
@@ -231,7 +231,7 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
     lack filters that `ours` or `latest` have.
 
     An append may have stored the last frames of `before` again. Of `ours` stays what stands for frames that both have;
-    the rest is as `latest` has it, and text between the two is stored anew.
+    the rest is as `latest` has it, and text between the two is stored again.
     """
     with work.text(before) as old, work.text(latest) as new, work.text(ours) as mine:
         same = _count_common(old, new)
@@ -240,7 +240,7 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
             url = work.context.store.url
             raise AlreadyExists(
                 f"{url}: another writer replaced generation {before.generation}, on which this began: "
-                f"{latest.generation} has another text or other frames; nothing was changed, begin anew"
+                f"{latest.generation} has another text or other frames; nothing was changed, start again"
             )
         if latest.frames == before.frames == same:
             return ours, ours.frames

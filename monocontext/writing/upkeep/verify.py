@@ -243,7 +243,7 @@ def _check_object(
         read_bytes += len(blob.data)
         for frame in batch:
             sound &= _check_frame(frame, blob.data[frame.offset - start :][: frame.stored_bytes], checks, report)
-        # Of a segment that has random bytes beside its frames, or reaches into another page, these are checked alone.
+        # Of a segment that has random bytes besides its frames, or reaches into another page, these are checked alone.
         if stop == blob.total_bytes == read_bytes and sound and "://" not in name:
             found = segment_key(digest.hexdigest())
             if found != name:

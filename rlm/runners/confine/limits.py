@@ -17,9 +17,9 @@ class Limits:
     memory_bytes: int = 4 << 30
     """Address space. Beyond it a cell gets a MemoryError."""
     cpu_seconds: int = 3600
-    """Of all its cells together; then the process ends."""
+    """CPU seconds of all cells together; then the process ends."""
     disk_bytes: int = 64 << 20
-    """Of its /tmp, which lies in memory, and of one file."""
+    """Bytes of its in-memory /tmp, and of one file."""
     files: int = 256
     """Open at once."""
     threads: int = 256

@@ -39,7 +39,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "open_tree_attr": (467, 467),
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "mknod": (133, None), "mknodat": (259, 33),
     "statmount": (457, 457), "listmount": (458, 458),
-    # memory beside RLIMIT_AS; attributes of files are none of a file system's bytes
+    # memory outside RLIMIT_AS; attributes of files are none of a file system's bytes
     "memfd_create": (319, 279), "memfd_secret": (447, 447),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
     "setsockopt": (54, 208),  # buffers of pairs: where the machine allows 4 MiB each, 2 GB of its memory

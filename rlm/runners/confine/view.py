@@ -30,7 +30,7 @@ class FolderView:
     readable: tuple[str, ...]
     """Files and folders."""
     links: tuple[tuple[str, str], ...]
-    """Path and target of symbolic links beside them, as `/lib` is on most systems."""
+    """Path and target of symbolic links next to them, as `/lib` is on most systems."""
     import_path: tuple[str, ...]
     """`sys.path` of the worker."""
 

@@ -30,11 +30,11 @@ from rlm.runners.wasm.snapshot import load_snapshot
 MEMORY_BYTES = 2 << 30
 DISK_BYTES = 64 << 20
 _HEAP_MIB = 512
-"""Of JavaScript: Pyodide's own objects, and the names of files."""
+"""JavaScript heap for Pyodide's own objects and file names, in MiB."""
 _LIBRARIES = ("cachetools",)
 """Python's that a context's package imports in a worker."""
 _IMPORTED_AHEAD = ("rlm.runners.wasm.inside", "tempfile")
-"""Beside what the server of a context names."""
+"""In addition to those that the server of a context names."""
 _PAGE_BYTES = 64 << 10
 _PROGRAM = Path(__file__).with_name("node.mjs")
 
