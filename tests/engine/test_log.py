@@ -226,7 +226,7 @@ def test_writers_who_meet(caplog: pytest.LogCaptureFixture) -> None:
     publish("first\n", store)
     append("ours\n", Slower(store))
     assert str(Monocontext.open(store)) == "first\ntheirs\nours\n"
-    assert lines(caplog) == [f"INFO {store.url}: someone else wrote generation 2; begun anew on 2"]
+    assert lines(caplog) == [f"INFO {store.url}: someone else wrote generation 2; starting again from 2"]
 
 
 def test_a_write_whose_reply_was_lost(caplog: pytest.LogCaptureFixture) -> None:

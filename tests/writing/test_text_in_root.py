@@ -222,7 +222,7 @@ def test_an_end_that_does_not_fit_is_an_error(field: str) -> None:
 def test_a_length_that_does_not_fit_is_refused() -> None:
     store = memory()
     root = publish(TEXT, store)
-    with pytest.raises(DamagedData, match="text is not that of the one page"):
+    with pytest.raises(DamagedData, match="text is not that of its one page"):
         dataclasses.replace(root, text=root.text[:-4]).check()
 
 

@@ -200,7 +200,7 @@ def test_chunked_bodies(chunk_bytes: int) -> None:
 
 
 def test_a_chunked_body_that_is_cut() -> None:
-    """A whole of unknown length begins anew: nobody said how much is missing."""
+    """A whole of unknown length is read again: nothing says how much is missing."""
     cut = Turn(chunk_bytes=1000, cut_at=50_000)
     with ObjectServer(DATA, cut, GOOD, cut) as server:
         store = store_at(server)

@@ -273,7 +273,7 @@ def test_an_object_that_is_stored_again_meanwhile(random: Random) -> None:
 
 @pytest.mark.parametrize("rewrite", [compact, lambda store: add_filters(store, rebuild=True)])
 @pytest.mark.parametrize("after", [1, 2])
-def test_a_rewrite_whose_text_was_replaced_and_removed_begins_anew(
+def test_a_rewrite_whose_text_was_replaced_and_removed_starts_again(
     rewrite: Callable[[Store], object], after: int, random: Random
 ) -> None:
     """Without a grace period what it reads goes: that is no missing context."""
@@ -293,7 +293,7 @@ def test_a_rewrite_whose_text_was_replaced_and_removed_begins_anew(
             return super().get_range(key, start, length, etag=etag)
 
     meeting = Meeting(store)
-    with pytest.raises(AlreadyExists, match="begin anew"):
+    with pytest.raises(AlreadyExists, match="start again"):
         rewrite(meeting)
     assert meeting.left <= 0
     assert text_of(store) == "another text\n"

@@ -312,7 +312,7 @@ def test_a_text_that_is_replaced_meanwhile_is_not_touched(random: Random) -> Non
 def test_two_compactions_at_once(random: Random) -> None:
     store = memory()
     text = grow_context(store, random, 300, 60)
-    with pytest.raises(AlreadyExists, match="begin anew"):
+    with pytest.raises(AlreadyExists, match="start again"):
         compact(Overtaken(store, lambda: compact(store, segment_bytes=9999)), segment_bytes=SEGMENT_BYTES)
     check(store, text, random)
 
