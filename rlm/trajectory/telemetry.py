@@ -167,24 +167,24 @@ class _RunSpans(Telemetry):
             return
         record = read()
         if is_sampled:
-            self._emit(record, self._inside)
+            self.latest_ns = max(self.latest_ns, self._emit(record, self._inside))
         if self._metrics:
             self._metrics.count(record)
 
-    def _emit(self, record: SpanRecord, inside: Context) -> None:
+    def _emit(self, record: SpanRecord, inside: Context) -> int:
+        """When the span ended, in nanoseconds: not before those inside it, which several clocks measured."""
         span = self._tracer.start_span(
             record.name, inside, self._call if record.is_call else self._own, record.attributes,
             start_time=self._began_ns + int(record.start_seconds * 1e9),
         )  # fmt: skip
         if record.error:
             _set_error(span, record.error)
+        stop_ns = self._began_ns + int(record.stop_seconds * 1e9)
         if record.children:
             inside = self._in_span(span)
-            for child in record.children:
-                self._emit(child, inside)
-        stop_ns = self._began_ns + int(record.stop_seconds * 1e9)
-        self.latest_ns = max(self.latest_ns, stop_ns)
+            stop_ns = max(stop_ns, *(self._emit(child, inside) for child in record.children))
         span.end(stop_ns)
+        return stop_ns
 
 
 class _Metrics:

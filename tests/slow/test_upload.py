@@ -146,36 +146,36 @@ def test_without_compression(place: Place, big_folder: Path) -> None:
         text.path.unlink()
 
 
-def test_killed_and_run_again(place: Place, big_text: BigText) -> None:
-    """Killed three times at random moments, each run goes on where the last one stopped, and nobody sees a half."""
+@pytest.fixture(scope="module")
+def addition(big_folder: Path) -> Iterator[BigText]:
+    text = BigText.write(big_folder / "addition.txt", 256 << 20, seed=5)
+    yield text
+    text.path.unlink()
+
+
+def test_killed_and_run_again(place: Place, addition: BigText) -> None:
+    """Killed three times at random moments, each run goes on where the last one stopped, and no reader sees a half."""
     rng = random.Random(11)
-    arguments = ("upload", str(big_text.path), place.url, "--segment-bytes", "4M", *place.arguments)
+    arguments = ("upload", str(addition.path), place.url, "--segment-bytes", "1M", *place.arguments)
     sent: dict[str, tuple[int, str, float]] = {}
     with Watcher(place) as watcher:
         for kill in range(3):
-            with kill_after(place, rng.randint(1, 8), rng.uniform(0, 0.1)) as stop:
+            with kill_after(place, rng.randint(1, 4), rng.uniform(0, 0.1)) as stop:
                 done = run(*arguments, kill_when=stop)
             assert done.code == -9, done
             before, sent = sent, segments(place)
             assert before.items() <= sent.items(), "what was there is not sent again"
             print(f"\nkill {kill + 1} after {done.seconds:.1f} s: {len(sent)} segments there, {len(before)} before")
         done = run(*arguments)
-        report(f"the rest to {place.url}", done, big_text.bytes)
+        report(f"the rest to {place.url}", done, addition.bytes)
         assert (done.code, done.errors) == (0, "")
     assert done.peak_bytes < ALLOWED_BYTES
     finished = segments(place)
     assert len(sent) >= 3
     assert sent.items() <= finished.items(), "what was there is not sent again"
-    watcher.check(None, ends(big_text))
+    watcher.check(None, ends(addition))
     verified(place)
-    assert cat_sha256(place) == big_text.sha256
-
-
-@pytest.fixture(scope="module")
-def addition(big_folder: Path) -> Iterator[BigText]:
-    text = BigText.write(big_folder / "addition.txt", 256 << 20, seed=5)
-    yield text
-    text.path.unlink()
+    assert cat_sha256(place) == addition.sha256
 
 
 def test_append_killed_and_run_again(place: Place, addition: BigText, tmp_path: Path) -> None:

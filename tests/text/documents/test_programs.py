@@ -76,7 +76,7 @@ def test_programs_over_a_served_context(store: MemoryStore, shape: str) -> None:
         assert differences(served, real, 7, 150) == []
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize("shape", ["list", "dict"])
 @pytest.mark.parametrize("part", range(20))
 def test_many_programs(shape: str, part: int) -> None:

@@ -289,7 +289,7 @@ def test_of_cpython(suite: str, name: str, awkward: Subject, monkeypatch: pytest
         pytest.skip("this one asks nothing of its subject here")
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize(("suite", "name"), SLOW, ids=[f"{suite}-{name}" for suite, name in SLOW])
 def test_of_cpython_at_length(suite: str, name: str, awkward: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(awkward, "all_pairs", True)
