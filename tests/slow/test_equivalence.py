@@ -1,4 +1,4 @@
-"""The same cells over a `str` and over a Monocontext print the same, without any model, at 1 and 50 MB, in campaigns at 100 MB.
+"""The same cells over a `str` and over a Monocontext print the same, without any model, at 1 and 50 MB (fuzz: 100).
 
 The cells: blocks after published trajectories (each at 1 MB, every fifth of them above), and idioms of weak models.
 Each runs in a namespace of its own.
@@ -36,6 +36,8 @@ CELLS = {
 for _ours in ("block: lines attribute", "block: chunks method"):
     del CELLS[_ours]  # what a `str` has not
 
+MEGABYTES = [1, 50, pytest.param(100, marks=pytest.mark.fuzz)]
+
 MOST_TIME = 4.0
 """Of all cells over a Monocontext, in the time that they take over a `str` in memory; CPU of this process."""
 
@@ -69,7 +71,7 @@ def ran(context: object, code: str) -> tuple[str, str, float]:
     return _ADDRESS.sub("0x", result.stdout), _ADDRESS.sub("0x", error), seconds
 
 
-@pytest.fixture(scope="module", params=[1, 50, pytest.param(100, marks=pytest.mark.fuzz)], ids=lambda size: f"{size} MB")
+@pytest.fixture(scope="module", params=MEGABYTES, ids=lambda size: f"{size} MB")
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Monocontext]]:
     folder = tmp_path_factory.mktemp("equivalence")
     text = text_of(folder, request.param)
