@@ -2,12 +2,13 @@
 
 A reader of the code follows a call from file to file, so the count says how scattered a path is. A profile hook sees
 each call and return on the calling thread; a change is an event in another file of the project than the last one.
-Files outside the project do not count. Waiting repeats a few steps, so the least of the rounds counts.
+Files outside the project do not count. Each call runs over a directory and over S3 (a stand-in on this machine). Waiting repeats a few steps, so the least of the rounds counts.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -16,17 +17,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 import monocontext
 from benchmarks.machine import describe_machine
 from monocontext import Monocontext, publish
+from monocontext.testing import S3StandIn
 
 PROJECT = str(Path(monocontext.__file__).parent)
 LINES = 150_000
 """Of 100 random characters: more than rides in a root, and enough frames for search filters to be asked."""
 NEEDLE = "the needle stands here"
+KEYS = {"AWS_ACCESS_KEY_ID": "stand-in", "AWS_SECRET_ACCESS_KEY": "stand-in"}
 DELTAS = ("I look first.\n\n```repl\n", "print(context[100_000:101_000])\n", "```\n")
+
+Options: TypeAlias = dict[str, Any]
+"""How a store is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +48,20 @@ class Row:
 
 def main(rounds: int, to: Path | None, pairs: int = 0) -> list[Row]:
     """Measure and print; `pairs`: of each call so many of the most frequent changes as well."""
+    os.environ.update(KEYS)
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        publish_text(folder)
-        print(f"{'call':32} {'changes':>8} {'files':>6} {'calls':>6}")
-        for name, run in CALLS.items():
-            run(folder)  # imports are not part of a call
-            best = min((run(folder) for _ in range(rounds)), key=lambda count: count.changes.total())
-            rows.append(Row(name, best.changes.total(), len(best.files), best.calls))
-            print(f"{name:32} {rows[-1].changes:8} {rows[-1].files:6} {rows[-1].calls:6}")
-            for (before, after), times in best.changes.most_common(pairs):
-                print(f"    {times:4}  {before} > {after}")
+    with tempfile.TemporaryDirectory() as folder, S3StandIn(folder) as server:
+        publish_text(f"{folder}/text")
+        s3 = {"endpoint": server.endpoint}
+        print(f"{'call':40} {'changes':>8} {'files':>6} {'calls':>6}")
+        for place, url, options in (("directory", f"{folder}/text", {}), ("S3", server.url("text"), s3)):
+            for call, run in CALLS.items():
+                run(url, options)  # imports are not part of a call
+                best = min((run(url, options) for _ in range(rounds)), key=lambda count: count.changes.total())
+                rows.append(Row(f"{call}, {place}", best.changes.total(), len(best.files), best.calls))
+                print(f"{rows[-1].call:40} {rows[-1].changes:8} {rows[-1].files:6} {rows[-1].calls:6}")
+                for (before, after), times in best.changes.most_common(pairs):
+                    print(f"    {times:4}  {before} > {after}")
     if to is not None:
         result = {"version": 1, "machine": describe_machine(), "rounds": rounds, "rows": [asdict(row) for row in rows]}
         to.write_text(json.dumps(result, indent=1) + "\n")
@@ -95,33 +104,33 @@ class FileChanges:
         self._last = path
 
 
-def count_open(folder: str) -> FileChanges:
+def count_open(url: str, options: Options) -> FileChanges:
     with FileChanges() as count:
-        context = Monocontext.open(folder)
+        context = Monocontext.open(url, **options)
     context.close()
     return count
 
 
-def count_slice(folder: str) -> FileChanges:
-    with Monocontext.open(folder) as context, FileChanges() as count:
+def count_slice(url: str, options: Options) -> FileChanges:
+    with Monocontext.open(url, **options) as context, FileChanges() as count:
         assert len(context[1_000_000:1_000_100]) == 100
     return count
 
 
-def count_in(folder: str) -> FileChanges:
-    with Monocontext.open(folder) as context, FileChanges() as count:
+def count_in(url: str, options: Options) -> FileChanges:
+    with Monocontext.open(url, **options) as context, FileChanges() as count:
         assert NEEDLE in context
     return count
 
 
-def count_thinking(folder: str) -> FileChanges:
-    with Monocontext.open(folder) as context, FileChanges() as count, context.thinking():
+def count_thinking(url: str, options: Options) -> FileChanges:
+    with Monocontext.open(url, **options) as context, FileChanges() as count, context.thinking():
         for delta in DELTAS:
             context.hint(delta)
     return count
 
 
-CALLS: dict[str, Callable[[str], FileChanges]] = {
+CALLS: dict[str, Callable[[str, Options], FileChanges]] = {
     "open": count_open,
     "cold slice of one frame": count_slice,
     "cold `in`": count_in,
