@@ -2,7 +2,8 @@
 
 A reader of the code follows a call from file to file, so the count says how scattered a path is. A profile hook sees
 each call and return on the calling thread; a change is an event in another file of the project than the last one.
-Files outside the project do not count. Each call runs over a directory and over S3 (a stand-in on this machine). Waiting repeats a few steps, so the least of the rounds counts.
+Files outside the project do not count. Each call runs over a directory and over S3 (a stand-in on this machine).
+Waiting repeats a few steps, so the least of the rounds counts.
 """
 
 from __future__ import annotations

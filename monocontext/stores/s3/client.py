@@ -16,8 +16,7 @@ from monocontext.stores import log
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.connector import Connector
 from monocontext.stores.http.pool import MAX_IDLE, Pool
-from monocontext.stores.s3.account import Way, account_of
-from monocontext.stores.s3.credentials import S3Origin
+from monocontext.stores.s3.account import S3Origin, Way, account_of
 from monocontext.stores.s3.endpoint import find_handlers, is_intercepted, learn_route
 from monocontext.stores.s3.identity.keys import BotocoreIdentity
 from monocontext.stores.s3.options import S3Options

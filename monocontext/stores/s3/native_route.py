@@ -16,7 +16,7 @@ import re
 
 from monocontext.records import replace
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.identity.proxies import UnknownProxy, find_proxy
+from monocontext.stores.s3.identity.network import UnknownProxy, find_proxy
 from monocontext.stores.s3.identity.reasons import UnsupportedBySigner
 from monocontext.stores.s3.identity.settings import Settings
 from monocontext.stores.s3.options import S3Options
