@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import builtins
 import json
 import pickle
@@ -19,8 +18,7 @@ import pytest
 
 import monocontext.adapters
 from monocontext import Monocontext, publish
-from monocontext.adapters import dspy, minrlm, predict_rlm, recursive_llm, rlm_minimal, rlms
-from monocontext.errors import NotPicklable
+from monocontext.adapters import dspy, rlm_minimal, rlms
 from monocontext.stores.memory import forget
 
 TEXT = "".join(f"line {i} äöü 💬\n" for i in range(500))
@@ -166,70 +164,14 @@ def test_rlm_minimal_gets_the_object(context: Monocontext) -> None:
     assert repl.repl_env.locals["context"] == "plain"
 
 
-class MinimalRepl:
-    def __init__(self) -> None:
-        self.names: dict[str, Any] = {}
-
-    def set_variable(self, name: str, value: Any, allow_override: bool = False) -> None:
-        self.names[name] = value
-
-
-class MinimalRlm:
-    def __init__(self) -> None:
-        self._repl = MinimalRepl()
-
-    def completion(self, task: str, context: str = "") -> str:
-        self._repl.set_variable("input_0", context or "", allow_override=True)
-        return context
-
-
-def test_minrlm_prompts_with_a_note_and_holds_the_text(context: Monocontext) -> None:
-    rlm = minrlm.lazy(MinimalRlm)()
-    told = rlm.completion("why", context)  # type: ignore[arg-type]
-    assert type(told) is str
-    assert f"{len(TEXT):,} characters" in told
-    assert rlm._repl.names["input_0"] == TEXT
-    assert rlm.completion("why", "plain") == rlm._repl.names["input_0"] == "plain"
-    assert "set_variable" not in vars(rlm._repl), "the method is the class's own again"
-
-
 @pytest.mark.parametrize("shape", ["list", "dict"])
-def test_hosts_take_documents(tmp_path: Path, shape: Any) -> None:
-    texts = {"a": "one\n", "b": "two zebras\n"}
-    publish(texts, tmp_path)
+def test_rlm_minimal_takes_documents(tmp_path: Path, shape: Any) -> None:
+    publish({"a": "one\n", "b": "two zebras\n"}, tmp_path)
     with Monocontext.open(tmp_path, shape=shape) as opened:
         documents: Any = opened
-        expected: Any = texts if shape == "dict" else [*texts.values()]
         repl = rlm_minimal.lazy(Repl)()
         repl.setup_context(documents, "why")
         assert repl.repl_env.locals["context"] is documents
-        rlm = minrlm.lazy(MinimalRlm)()
-        told = rlm.completion("why", documents)
-        assert f"a {shape} of 2 documents" in told or f"a {shape} from" in told, told
-        assert rlm._repl.names["input_0"] is documents
-        assert recursive_llm.prepared(documents) is documents
-        with predict_rlm.open_context(predict_rlm.handle(documents)) as again:
-            assert again == expected
-
-
-def test_what_cannot_be_pickled_is_said(context: Monocontext, tmp_path: Path) -> None:
-    with pytest.raises(NotPicklable):
-        recursive_llm.prepared(context)
-    publish(TEXT, tmp_path)
-    with Monocontext.open(tmp_path) as text:
-        assert recursive_llm.prepared(text) is text
-        with predict_rlm.open_context(predict_rlm.handle(text)) as again:
-            assert again == TEXT
-
-
-def test_tools_of_predict_rlm(context: Monocontext) -> None:
-    tools = predict_rlm.tools(context)
-    assert asyncio.run(tools["ctx_read"](start=5, stop=50)) == TEXT[5:50]
-    assert asyncio.run(tools["ctx_find"](sub="line 300")) == TEXT.find("line 300")
-    assert asyncio.run(tools["ctx_grep"]("line 49[89]")) == [
-        [TEXT.find("line 498"), 499, "line 498 äöü 💬"],
-        [TEXT.find("line 499"), 500, "line 499 äöü 💬"],
-    ]
 
 
 def own_re(patch: pytest.MonkeyPatch) -> None:

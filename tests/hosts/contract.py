@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from monocontext import Monocontext
@@ -43,6 +44,14 @@ print(hit.line_number, found)
 """
 CELLS = (LOOK, FIND, GREP)
 """What the scripted model writes in its first three turns; the fourth gives the answer in the host's own dialect."""
+
+
+def lines_for(host: str, context: Any = None) -> dict[str, Any]:
+    """What the lines for a host in docs/hosts.md define, run with this `context`."""
+    page = (Path(__file__).parents[2] / "docs" / "hosts.md").read_text("utf-8")
+    names = {"context": context}
+    exec(page.partition(f"\n### {host}\n")[2].partition("```python\n")[2].partition("```")[0], names)
+    return names
 
 
 def big_text() -> Any:

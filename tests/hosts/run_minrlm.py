@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract import QUESTION, Turns, measure, measure_documents, tell
-from minrlm import RLM
+from contract import QUESTION, Turns, lines_for, measure, measure_documents, tell
 from openai_server import answering
-
-from monocontext.adapters import minrlm
 
 
 def cell(code: str) -> str:
@@ -20,6 +17,7 @@ def final(expression: str) -> str:
 
 
 NAME = "input_0"
+LazyRLM = lines_for("minrlm")["LazyRLM"]
 
 
 def logged(folder: str) -> dict[str, Any]:
@@ -29,7 +27,7 @@ def logged(folder: str) -> dict[str, Any]:
 
 def run(context: Any, model: Turns, **options: Any) -> str:
     with answering(model) as url:
-        lm = minrlm.lazy(RLM)(model="scripted", base_url=url, api_key="none", async_batch=False, **options)
+        lm = LazyRLM(model="scripted", base_url=url, api_key="none", async_batch=False, **options)
         return lm.completion(QUESTION, context).response
 
 

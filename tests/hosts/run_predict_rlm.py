@@ -6,18 +6,16 @@ import json
 from typing import Any
 
 import dspy
-from contract import QUESTION, Turns, measure, measure_documents, tell
+from contract import QUESTION, Turns, lines_for, measure, measure_documents, tell
 from openai_server import answering
 from predict_rlm import DirectPythonBackend, PredictRLM
-
-from monocontext.adapters import predict_rlm as lazy
 
 
 def cell(code: str) -> str:
     """The input is a handle, opened once; a host's own start has a plain `str` there."""
     return (
         "if isinstance(context, str):\n    text = context\n"
-        "else:\n    from monocontext.adapters.predict_rlm import open_context\n    text = open_context(context)\n"
+        "else:\n    import base64, pickle\n    text = pickle.loads(base64.b64decode(context['pickle']))\n"
     ) + code
 
 
@@ -42,7 +40,8 @@ def run(given: Any, model: Turns) -> str:
 
 
 def given(context: Any) -> Any:
-    return lazy.handle(context), [lazy.skill(context)]
+    names = lines_for("predict-rlm", context)
+    return names["handle"], [names["skill"]]
 
 
 if __name__ == "__main__":

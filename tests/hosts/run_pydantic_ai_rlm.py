@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract import QUESTION, Turns, measure, measure_documents, tell
+from contract import QUESTION, Turns, lines_for, measure, measure_documents, tell
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai_rlm import RLMDependencies, create_rlm_toolset
-
-from monocontext.adapters import pydantic_ai_rlm
 
 
 def cell(code: str) -> str:
@@ -35,7 +33,7 @@ def run(context: Any, model: Turns) -> str:
         agent: Any = Agent(FunctionModel(reply), toolsets=[create_rlm_toolset()], deps_type=RLMDependencies)
         deps = RLMDependencies(context=context)
         return str(agent.run_sync(QUESTION, deps=deps).output.split(":")[-1].strip())
-    agent = Agent(FunctionModel(reply), toolsets=[pydantic_ai_rlm.toolset(context)])
+    agent = Agent(FunctionModel(reply), toolsets=[lines_for("pydantic-ai-rlm", context)["toolset"]])
     return str(agent.run_sync(QUESTION).output)
 
 

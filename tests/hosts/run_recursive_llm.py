@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract import QUESTION, Turns, measure, measure_documents, tell
-from rlm import RLM
-
-from monocontext.adapters import recursive_llm
+from contract import QUESTION, Turns, lines_for, measure, measure_documents, tell
 
 
 def cell(code: str) -> str:
@@ -23,13 +20,10 @@ def run(context: Any, model: Turns) -> str:
         return {"choices": [{"message": {"content": turns(messages)}}]}
 
     turns = model
-    lm = RLM("scripted", completion_handler=complete, **recursive_llm.ARGUMENTS)
+    lm = lines_for("recursive-llm", context)["make_rlm"]("scripted", completion_handler=complete)
     return lm.complete(QUESTION, context=context)
 
 
-GIVEN = recursive_llm.prepared
-
-
 if __name__ == "__main__":
-    assert measure_documents(run, cell=cell, final=final, given=GIVEN, text="str(d)") < 4_000_000
-    tell(measure("recursive-llm", run, cell=cell, final=final, given=GIVEN))
+    assert measure_documents(run, cell=cell, final=final, text="str(d)") < 4_000_000
+    tell(measure("recursive-llm", run, cell=cell, final=final))
