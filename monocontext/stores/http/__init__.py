@@ -2,9 +2,8 @@
 
     client   one GET with its retries
     |-- route, signing, responses         endpoints, signatures, error responses; pure
-    |-- retry, timeouts, throughput       when to retry, how long to wait, how slow is too slow; pure
-    |-- pool -> connector -> connection   sockets: kept, opened, used
-    `-- body -> http11, buffer            bytes from the socket into their buffer
+    |-- timeouts                          how long to wait, how slow is too slow; pure
+    `-- pool -> connector -> connection   sockets: kept, opened, read by http11
 
 It knows neither S3's verbs nor botocore: a store brings an `Origin` (routes and credentials) and a `Sink` (which checks
 responses and takes the bytes). It needs only the standard library, starts no thread and holds no lock while it waits.

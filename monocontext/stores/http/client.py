@@ -26,17 +26,14 @@ from typing import Protocol
 from monocontext.errors import MonocontextError
 from monocontext.records import dataclass, field
 from monocontext.stores import log
-from monocontext.stores.http.body import Body, BodyCut
-from monocontext.stores.http.connection import Address, Connection
+from monocontext.stores.http.connection import Address, Body, BodyCut, Connection
 from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse, is_disguised
-from monocontext.stores.http.retry import RetryBudget, next_pause
 from monocontext.stores.http.route import Origin, Route
 from monocontext.stores.http.signing import Credentials, Signer, encode_path
-from monocontext.stores.http.throughput import Throughput
-from monocontext.stores.http.timeouts import ExchangeTimer, Overdue, SilenceTimeout
+from monocontext.stores.http.timeouts import ExchangeTimer, Overdue, SilenceTimeout, Throughput
 
 DEADLINE_SECONDS = 60.0
 """Time limit of one call with all its retries."""
@@ -56,24 +53,14 @@ class Sink(Protocol):
         """Headers of a request for the missing bytes."""
         ...
 
-    def begin(self, head: ResponseHead) -> None:
-        """Check a head, before its body is read. Raises where it does not answer the request of `headers`."""
-        ...
-
-    def next_view(self) -> memoryview:
-        """A view for the next bytes; never empty, and released at once."""
-        ...
-
-    def advance(self, count: int) -> None:
-        """Take `count` bytes that were written to the beginning of the view. Raises for too many bytes."""
+    def receive(self, head: ResponseHead, body: Body) -> None:
+        """Check a head, accept its body and read it. Raises where the response does not answer `headers`, where more or
+        fewer bytes come than it said, and what the body raises; another `receive` takes the rest.
+        """
         ...
 
     def count_refusal(self) -> None:
         """Note that the server asked for fewer requests; another attempt may follow."""
-        ...
-
-    def end(self) -> None:
-        """Note the end of the body. Raises where bytes are missing that another request would not bring."""
         ...
 
 
@@ -197,10 +184,13 @@ class Client:
             if head.status not in (200, 206) or is_disguised(head):
                 refused = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
             else:
-                _fill(sink, head, body, call)
+                sink.receive(head, body)
                 timer.finish()
-        except BaseException:
-            call.avoid, call.read_bytes = connection.address, body.read_bytes if body else 0
+        except BaseException as error:
+            call.avoid = connection.address
+            if body is not None and body.is_accepted:
+                call.in_body, call.read_bytes = True, body.read_bytes
+                call.cuts += isinstance(error, (BodyCut, BadReply, ConnectionError))
             self.pool.discard(connection)
             raise
         if body.leaves_connection_usable:
@@ -278,28 +268,6 @@ class Client:
         return False
 
 
-def _fill(sink: Sink, head: ResponseHead, body: Body, call: _Call) -> None:
-    sink.begin(head)
-    call.in_body = True
-    try:
-        while not body.is_over and _read(body, sink):
-            pass
-    except (BodyCut, BadReply, ConnectionError):
-        call.cuts += 1
-        raise
-    sink.end()
-
-
-def _read(body: Body, sink: Sink) -> int:
-    before = body.read_bytes
-    with sink.next_view() as view:
-        try:
-            return body.read_into(view)
-        finally:  # what came before an error is there
-            if body.read_bytes > before:
-                sink.advance(body.read_bytes - before)
-
-
 def _is_first_repair(repair: str, call: _Call) -> bool:
     is_new = repair not in call.repaired
     call.repaired.add(repair)
@@ -324,3 +292,50 @@ def _reason(error: OSError) -> str:
 
 def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None:
     log.note(level, "%s of %s: %s; %s", call.key, call.route.endpoint.host, event, reaction)
+
+
+SHARE = 0.1
+"""Retries that each success adds: an outage cannot multiply the load that caused it."""
+FLOOR = 64
+"""Retries without a success before them: when a server restarts, all connections may break at once."""
+REFILL_PER_SECOND = 1.0
+"""Retries that each second adds, so that a process that saw only failures finds out that they are over."""
+_SHORTEST_SECONDS = 0.05
+_LONGEST_SECONDS = 5.0
+
+
+class RetryBudget:
+    """Tokens, one for each retry. Threads may share it without a lock: a race miscounts by a token, and no more."""
+
+    def __init__(self, clock: Callable[[], float], tokens: float = FLOOR) -> None:
+        self._most = self._tokens = tokens
+        self._clock = clock
+        self._at = clock()
+
+    def __repr__(self) -> str:
+        return f"<Budget {self._tokens:.1f}/{self._most:g} retries>"
+
+    def take(self) -> bool:
+        """Pay for one retry; whether there was a token for it."""
+        payable = self.can_pay()
+        if payable:
+            self._tokens -= 1
+        return payable
+
+    def can_pay(self) -> bool:
+        """Whether `take` would succeed now."""
+        now = self._clock()
+        self._tokens = min(self._most, self._tokens + (now - self._at) * REFILL_PER_SECOND)
+        self._at = now
+        return self._tokens >= 1
+
+    def add_success(self) -> None:
+        """Add the share of one success."""
+        if self._tokens < self._most:
+            self._tokens = min(self._most, self._tokens + SHARE)
+
+
+def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) -> float:
+    """Seconds to wait before the next attempt, given the last wait (0 for none): decorrelated jitter, 50 ms to 5 s."""
+    longest = max(last_seconds, _SHORTEST_SECONDS) * 3
+    return min(_LONGEST_SECONDS, uniform(_SHORTEST_SECONDS, longest))

@@ -7,9 +7,8 @@ is given up like a silent one: bytes that arrived stay, and the rest is requeste
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-
-from monocontext.stores.http.throughput import LEAST_SAMPLE_BYTES, Throughput
 
 LEAST_SECONDS = 1.0
 """Four to ten times the p99 of first bytes on S3 (100-230 ms), and half of the two seconds to recover in."""
@@ -126,3 +125,34 @@ class ExchangeTimer:
         """Learn from a response that arrived whole."""
         if self._throughput is not None and self._began is not None and self._count >= LEAST_SAMPLE_BYTES:
             self._throughput.learn(self._count, self._clock() - self._began)
+
+
+SLOWEST_BYTES_PER_SECOND = 256 << 10
+"""A slower body is given up. S3 gives a connection some 90 MB/s; at this speed the largest request, of 8 MiB, would
+still end in half of its deadline. Between the two, hedging covers late requests."""
+SLOWEST_SHARE = 0.05
+"""Share of the median of other connections below which a body is given up, where that is less: all bodies of a thin
+line are slow."""
+LEAST_SAMPLE_BYTES = 64 << 10
+"""Smaller bodies arrive with their heads and do not measure throughput."""
+_SPEEDS = 64
+_LEAST_SPEEDS = 8
+
+
+class Throughput:
+    """Recent throughputs of bodies. Threads may share it: a lost sample does no harm."""
+
+    def __init__(self) -> None:
+        self._samples: deque[float] = deque(maxlen=_SPEEDS)
+
+    def learn(self, count: int, seconds: float) -> None:
+        """Add the sample of a body, or of a part of a slow one."""
+        self._samples.append(count / max(seconds, 1e-6))
+
+    @property
+    def slowest(self) -> float:
+        """Bytes a second below which a connection is given up."""
+        samples = sorted(self._samples)
+        if len(samples) < _LEAST_SPEEDS:
+            return SLOWEST_BYTES_PER_SECOND
+        return min(SLOWEST_BYTES_PER_SECOND, samples[len(samples) // 2] * SLOWEST_SHARE)

@@ -17,7 +17,7 @@ from monocontext.stores.http.client import Client
 from monocontext.stores.http.connector import Connector
 from monocontext.stores.http.pool import MAX_IDLE, Pool
 from monocontext.stores.s3.account import S3Origin, Way, account_of
-from monocontext.stores.s3.endpoint import find_handlers, is_intercepted, learn_route
+from monocontext.stores.s3.endpoint import find_handlers, learn_route
 from monocontext.stores.s3.identity.keys import BotocoreIdentity
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.throttling import ThrottleCounter
@@ -36,7 +36,8 @@ class _ProcessState:
         self.process = os.getpid()
         self.lock = threading.Lock()
         self.client: Any = None
-        self.handlers: list[Any] | None = None
+        self.handlers: list[Any] | None = find_handlers()
+        """Those that may answer in place of the network, as moto's do while a mock is entered."""
         self.pool: Pool | None = None
         self.transports: dict[str, Client | None] = {}
         self.credentials_source = ""
@@ -77,12 +78,12 @@ class S3Connection:
 
     def transport(self, bucket: str) -> Client | None:
         """Our own transport for the objects of a bucket, or `None` where reads go through boto3: the caller chose it or
-        gave a client, a handler such as moto's intercepts requests, or the bucket needs what our transport cannot do.
+        gave a client, a handler such as moto's intercepts requests, or our transport cannot reach the bucket.
         """
         if self.given is not None or self.options.transport == "boto3":
             return None
         state = self._state()
-        if is_intercepted(find_handlers() if state.client is None else state.handlers):
+        if state.handlers is None or any(getattr(each, "enabled", True) for each in state.handlers):
             return None
         if bucket not in state.transports:
             with state.lock:

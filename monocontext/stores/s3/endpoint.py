@@ -93,8 +93,3 @@ def find_handlers(client: Any = None) -> list[Any] | None:
         return [each[1] for each in module.BUILTIN_HANDLERS if each[0].startswith("before-send")] if module else []
     except AttributeError:
         return None
-
-
-def is_intercepted(handlers: list[Any] | None) -> bool:
-    """Whether a handler is active, so that reads must go through boto3. moto registers one; `mock_aws` enables it."""
-    return handlers is None or any(getattr(each, "enabled", True) for each in handlers)

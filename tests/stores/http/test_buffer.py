@@ -6,8 +6,7 @@ import pytest
 
 from monocontext.errors import DamagedData
 from monocontext.stores import open_store
-from monocontext.stores.http.buffer import ReceiveBuffer
-from monocontext.stores.s3.download import Download
+from monocontext.stores.s3.download import Download, ReceiveBuffer
 
 from .object_server import ObjectServer, Turn
 
@@ -52,14 +51,14 @@ def test_no_copy(length: int) -> None:
 )
 def test_failed_reads_leave_no_view_behind(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ReceiveBuffer] = []
-    begin = Download.begin
+    check = Download._check
 
     def recorded(self: Download, head: object) -> None:
-        begin(self, head)  # type: ignore[arg-type]
+        check(self, head)  # type: ignore[arg-type]
         if self._buffer is not None:
             made.append(self._buffer)
 
-    monkeypatch.setattr(Download, "begin", recorded)
+    monkeypatch.setattr(Download, "_check", recorded)
     with ObjectServer(DATA, turn) as server:
         store = open_store("s3://bucket", endpoint=server.endpoint)
         try:

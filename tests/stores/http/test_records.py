@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.stores.http.body import Body, BodyCut
-from monocontext.stores.http.connection import Connection
+from monocontext.stores.http.connection import Body, BodyCut, Connection
 from monocontext.stores.http.http11 import ResponseHead
 from monocontext.stores.http.route import Endpoint
 from monocontext.stores.http.timeouts import ExchangeTimer, Stalled

@@ -6,9 +6,16 @@ import random
 
 import pytest
 
-from monocontext.stores.http.retry import FLOOR, RetryBudget, next_pause
-from monocontext.stores.http.throughput import SLOWEST_BYTES_PER_SECOND, Throughput
-from monocontext.stores.http.timeouts import LEAST_SECONDS, ExchangeTimer, Overdue, SilenceTimeout, Stalled
+from monocontext.stores.http.client import FLOOR, RetryBudget, next_pause
+from monocontext.stores.http.timeouts import (
+    LEAST_SECONDS,
+    SLOWEST_BYTES_PER_SECOND,
+    ExchangeTimer,
+    Overdue,
+    SilenceTimeout,
+    Stalled,
+    Throughput,
+)
 from monocontext.testing import profile
 
 
