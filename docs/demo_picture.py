@@ -37,7 +37,7 @@ def run() -> tuple[Completion, list[Step], Cost, Cost]:
     """The answer, its turns, and the costs of reading and of a download."""
     store, steps = demo_large.large_log(), list[Step]()
     slow = SlowStore(store, 0.03, bytes_per_second=demo.BYTES_PER_SECOND)
-    with RLM(lm=demo.UnhurriedLM(demo_large.TURNS), on_step=steps.append) as rlm:
+    with RLM(lm=demo.SlowScriptedLM(demo_large.TURNS), on_step=steps.append) as rlm:
         completion, [lazy, whole] = demo_large.ask(rlm, store, slow, demo.BYTES_PER_SECOND)
     return completion, steps, lazy, whole
 

@@ -188,7 +188,7 @@ class Reader:
         text = self.within(start, stop)
         if text is not None:
             return text.slice(start - text.frame.start, stop - text.frame.start)
-        if texts := self._at_hand(start, stop):
+        if texts := self._cached_texts(start, stop):
             first, last = texts[0], texts[-1]
             pieces = [text.slice(0, text.frame.characters) for text in texts[1:-1]]
             head = first.slice(start - first.frame.start, first.frame.characters)
@@ -246,7 +246,7 @@ class Reader:
         fetcher.use(text, partial(ahead.read, Read(start, stop, number, number), late))
         return text
 
-    def _at_hand(self, start: int, stop: int) -> list[FrameText] | None:
+    def _cached_texts(self, start: int, stop: int) -> list[FrameText] | None:
         """The frames that hold characters [start, stop), if they are two or more, few and on one index page, and all of
         them are in memory and were looked at before: a slice over their edges takes 5 us, where a pass takes 100."""
         page, cache = self.table.page_at(start), self.cache
@@ -521,7 +521,7 @@ class Reader:
         text = self.load(self.table.newline_frame(line - 1))
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
-    def newline_at_hand(self, newline: int) -> FrameText | None:
+    def cached_newline(self, newline: int) -> FrameText | None:
         r"""The frame that holds the `\n` with this number (from 0), if it is in memory and was looked at before (no GET
         but for an index page)."""
         if not 0 <= newline < self.manifest.newlines:

@@ -134,12 +134,12 @@ def _find_way(bucket: str, options: dict[str, object]) -> tuple[Route, Signer | 
         raise NeedsFullClient(reason)
 
     try:
-        way = account_of(wanted.profile).way(wanted, bucket, refuse)
-        assert way is not None
-        if way.route.endpoint.proxy:
+        plan = account_of(wanted.profile).plan(wanted, bucket, refuse)
+        assert plan is not None
+        if plan.route.endpoint.proxy:
             raise NeedsFullClient("there is a proxy")
-        if isinstance(way.identity, BotocoreIdentity):
-            raise NeedsFullClient(way.identity.source)
-        return way.route, Signer(way.identity.get(), way.route.region) if way.route.signed else None
+        if isinstance(plan.identity, BotocoreIdentity):
+            raise NeedsFullClient(plan.identity.source)
+        return plan.route, Signer(plan.identity.get(), plan.route.region) if plan.route.signed else None
     except (UnsupportedBySigner, NoIdentity) as error:
         raise NeedsFullClient(str(error)) from None

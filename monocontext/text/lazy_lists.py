@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, overload
 
 from monocontext.engine import read_log
 from monocontext.errors import NotPicklable
+from monocontext.text.cached_lines import CachedLines
 from monocontext.text.lazy_kinds import LazyItems, is_collected
-from monocontext.text.lines_at_hand import LinesAtHand
 from monocontext.text.source import Span, Stored
 from monocontext.text.splitting import Blocks, split_backward, split_lines, split_text, split_words
 from monocontext.text.windows import has_border
@@ -324,7 +324,7 @@ class LineSplit(SeparatorSplit):
 
     def __init__(self, span: Span):
         super().__init__(span, "\n")
-        self._at_hand = LinesAtHand(span)
+        self._cached_lines = CachedLines(span)
 
     def __len__(self) -> int:
         if self._length < 0:
@@ -339,9 +339,9 @@ class LineSplit(SeparatorSplit):
             index += size
         if not 0 <= index < size:
             raise IndexError("list index out of range")
-        found = self._at_hand.get(index)
+        found = self._cached_lines.get(index)
         if found is not None:
-            first, items = self._at_hand.block
+            first, items = self._cached_lines.block
             self._block = first, items, read_log.marks_made
         else:
             start, stop = span.line_start(index), span.line_start(index + 1) - 1 if index + 1 < size else len(span)

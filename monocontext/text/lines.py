@@ -9,7 +9,7 @@ from typing import Any, Protocol, SupportsIndex, cast, overload
 
 from monocontext.engine.stats import Stats
 from monocontext.errors import ContextTooLarge
-from monocontext.text.lines_at_hand import LinesAtHand
+from monocontext.text.cached_lines import CachedLines
 from monocontext.text.source import Span
 
 
@@ -147,7 +147,7 @@ class TextLines:
         return newlines if span.line_start(newlines) == len(span) else newlines + 1
 
     def cached_line(self, line: int) -> str | None:
-        found = self._text._lines_at_hand.get(line)
+        found = self._text._cached_lines.get(line)
         return None if found is None else found + "\n"
 
     def read(self, start: int, stop: int) -> str:
@@ -166,7 +166,7 @@ class _LinedText(Protocol):
     _limit: int
 
     @property
-    def _lines_at_hand(self) -> LinesAtHand: ...
+    def _cached_lines(self) -> CachedLines: ...
 
     @property
     def span(self) -> Span: ...

@@ -25,7 +25,7 @@ from monocontext.options import StoreOptions, check_int, check_seconds, validate
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
-from monocontext.text.lines_at_hand import LinesAtHand
+from monocontext.text.cached_lines import CachedLines
 from monocontext.text.source import OPEN, Source, Span, Stored
 from monocontext.text.str_methods import StrLike, iterate
 from monocontext.text.windows import Window
@@ -85,7 +85,7 @@ class Monocontext(StrLike, Sequence[str]):
     """The frame last read: characters [low, high) of this text, and their bytes or `str`."""
     _last_frame: int
     """The number of the frame last read."""
-    _lines: LinesAtHand | None
+    _lines: CachedLines | None
     """The lines of the frame last used; made when somebody first asks for lines."""
     _code: CodePrefetcher | None
     """Follows the code that a model writes; made when it first writes some."""
@@ -504,9 +504,9 @@ class Monocontext(StrLike, Sequence[str]):
         return shaped(self._snapshot, shape)
 
     @property
-    def _lines_at_hand(self) -> LinesAtHand:
+    def _cached_lines(self) -> CachedLines:
         if self._lines is None:
-            self._lines = LinesAtHand(self.span)
+            self._lines = CachedLines(self.span)
         return self._lines
 
     def read(self, start: int, stop: int) -> str:

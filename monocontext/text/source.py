@@ -270,7 +270,7 @@ class FrameReader(Protocol):
 
     def line_of(self, character: int) -> int: ...
 
-    def newline_at_hand(self, newline: int) -> FrameText | None: ...
+    def cached_newline(self, newline: int) -> FrameText | None: ...
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool: ...
 
@@ -296,7 +296,7 @@ class Stored:
     def read(self, start: int, stop: int) -> str:
         return self.reader.read(start, stop)
 
-    def find_at_hand(self, needle: str, start: int, stop: int) -> int:
+    def find_cached(self, needle: str, start: int, stop: int) -> int:
         """The first occurrence in [start, stop) if it lies in the frame of `start` and that is in memory, else -1.
 
         A loop of `find(x, at + 1)` takes microseconds a hit this way, where opening a stream takes a hundred.
@@ -345,9 +345,9 @@ class Stored:
     def line_of(self, character: int) -> int:
         return self.reader.line_of(character)
 
-    def newline_at_hand(self, newline: int) -> FrameText | None:
+    def cached_newline(self, newline: int) -> FrameText | None:
         r"""The frame that holds the `\n` with this number (from 0), if it is in memory (no GET but for a page)."""
-        return self.reader.newline_at_hand(newline)
+        return self.reader.cached_newline(newline)
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of a range has a flag of `index` (1 GET for each index page)."""

@@ -204,7 +204,7 @@ class StrLike(LazyText):
         if not sub:
             return high if reverse else low
         if not reverse and isinstance(span.source, Stored):
-            at = span.source.find_at_hand(sub, span.start + low, span.start + high)
+            at = span.source.find_cached(sub, span.start + low, span.start + high)
             if at >= 0:
                 return at - span.start
         return span.rfind(sub, low, high) if reverse else span.find(sub, low, high)

@@ -33,7 +33,7 @@ _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 
 
 class ReadingOptions(TypedDict, total=False):
-    """The fields of `Reading` as keywords."""
+    """The fields of `InputOptions` as keywords."""
 
     encoding: str
     errors: Literal["strict", "replace", "skip"]
@@ -45,7 +45,7 @@ class ReadingOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class InputOptions:
     """Options for reading input."""
 
     encoding: str = "utf-8"
@@ -77,7 +77,7 @@ class Reading:
 
 
 def read_pieces(
-    sources: Source | Iterable[Source], reading: Reading, rows: DocumentRows | None = None
+    sources: Source | Iterable[Source], reading: InputOptions, rows: DocumentRows | None = None
 ) -> Iterator[bytes]:
     """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
 
@@ -116,7 +116,9 @@ class _Ending:
     is_newline = True
 
 
-def _read_texts(sources: Source | Iterable[Source], reading: Reading, rows: DocumentRows | None) -> Iterator[bytes]:
+def _read_texts(
+    sources: Source | Iterable[Source], reading: InputOptions, rows: DocumentRows | None
+) -> Iterator[bytes]:
     ending = _Ending()
     rows = None if isinstance(sources, str) else rows  # a bare text has no documents: nothing is counted for them
     for data, characters in _read_sources(sources, reading, ending, rows):
@@ -128,7 +130,7 @@ def _read_texts(sources: Source | Iterable[Source], reading: Reading, rows: Docu
 
 
 def _read_sources(
-    sources: Source | Iterable[Source], reading: Reading, ending: _Ending, rows: DocumentRows | None
+    sources: Source | Iterable[Source], reading: InputOptions, ending: _Ending, rows: DocumentRows | None
 ) -> Iterator[_Text]:
     if isinstance(sources, str | bytes | bytearray | memoryview | os.PathLike | DocumentInputs):
         sources = [sources]
@@ -163,7 +165,7 @@ def _read_sources(
         yield stream.finish()
 
 
-def _check_surrogates(text: str, before: int, reading: Reading, what: str = "text") -> str:
+def _check_surrogates(text: str, before: int, reading: InputOptions, what: str = "text") -> str:
     """Return the text, with lone surrogates refused or replaced: they have no UTF-8 form."""
     try:
         text.isascii() or text.encode()  # a quarter of the time of looking for one
@@ -190,7 +192,9 @@ _Batch = list[tuple[bytes, bytes, str]]
 """Documents of a megabyte or less: name, metadata, text."""
 
 
-def _read_documents(source: DocumentInputs, reading: Reading, ending: _Ending, rows: DocumentRows) -> Iterator[_Text]:
+def _read_documents(
+    source: DocumentInputs, reading: InputOptions, ending: _Ending, rows: DocumentRows
+) -> Iterator[_Text]:
     rows.unique = rows.unique or source.unique
     if not ending.is_newline:
         yield _NEWLINE
@@ -235,12 +239,12 @@ def _parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
     return name, text, metadata
 
 
-def _slices(text: str, name: object, reading: Reading) -> Iterator[_Text]:
+def _slices(text: str, name: object, reading: InputOptions) -> Iterator[_Text]:
     for start in range(0, len(text), PIECE_BYTES):
         yield _encode(_check_surrogates(text[start : start + PIECE_BYTES], start, reading, f"document {name!r}"))
 
 
-def _pass_batch(batch: _Batch, reading: Reading, rows: DocumentRows) -> _Text:
+def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> _Text:
     """The text of some documents, each of which ends a line; tells `rows` of them."""
     whole = "".join([text if not text or text.endswith("\n") else text + "\n" for _, _, text in batch])
     is_ascii = whole.isascii()
@@ -262,7 +266,7 @@ def _pass_batch(batch: _Batch, reading: Reading, rows: DocumentRows) -> _Text:
     return data, len(whole)
 
 
-def _prefixes(paths: Sequence[os.PathLike[str]], reading: Reading) -> dict[Path, str]:
+def _prefixes(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
     """What stands before the names of documents from each path, so that no two paths give one name.
 
     Nothing, unless they do; then the name of the folder. Raises `InvalidText` where that does not tell them apart.
@@ -284,7 +288,7 @@ def _prefixes(paths: Sequence[os.PathLike[str]], reading: Reading) -> dict[Path,
     return prefixes
 
 
-def _names(path: Path, reading: Reading) -> set[str]:
+def _names(path: Path, reading: InputOptions) -> set[str]:
     """The names of the documents from a path, without a prefix."""
     if not path.is_dir():
         return {_file_name(path)}
@@ -297,7 +301,7 @@ def _file_name(path: Path) -> str:
 
 
 def _read_path(
-    path: Path, reading: Reading, ending: _Ending, rows: DocumentRows | None, prefix: str = ""
+    path: Path, reading: InputOptions, ending: _Ending, rows: DocumentRows | None, prefix: str = ""
 ) -> Iterator[_Text]:
     if not path.is_dir():
         name = prefix + path.name if prefix else _file_name(path)
@@ -335,7 +339,7 @@ def _read_path(
             reading.note(f"{path}: left out {count}: {', '.join(names[:_NAMED])}{more}")
 
 
-def _decodes(file: IO[bytes], reading: Reading) -> bool:
+def _decodes(file: IO[bytes], reading: InputOptions) -> bool:
     """Whether a file is text all through; leaves it at its beginning."""
     decoder = codecs.getincrementaldecoder(reading.encoding)()
     try:
@@ -367,14 +371,14 @@ def is_binary(head: bytes, encoding: str) -> bool:
     return False
 
 
-def _is_selected(relative: str, reading: Reading) -> bool:
+def _is_selected(relative: str, reading: InputOptions) -> bool:
     def matches(globs: tuple[str, ...]) -> bool:
         return any(fnmatch(relative, glob) or fnmatch(relative.rpartition("/")[2], glob) for glob in globs)
 
     return (not reading.include or matches(reading.include)) and not matches(reading.exclude)
 
 
-def _read_file(path: Path, reading: Reading) -> Iterator[_Text]:
+def _read_file(path: Path, reading: InputOptions) -> Iterator[_Text]:
     try:
         with open_file(path) as file:
             yield from read_stream(file, str(path), reading)
@@ -382,7 +386,7 @@ def _read_file(path: Path, reading: Reading) -> Iterator[_Text]:
         raise NotFound(f"{path}: no such file") from None
 
 
-def read_stream(file: IO[bytes], name: str, reading: Reading) -> Iterator[_Text]:
+def read_stream(file: IO[bytes], name: str, reading: InputOptions) -> Iterator[_Text]:
     """Yield the text of an open binary file; messages call it `name`."""
     decoder = _Decoder(name, reading)
     while data := file.read(PIECE_BYTES):
@@ -393,7 +397,7 @@ def read_stream(file: IO[bytes], name: str, reading: Reading) -> Iterator[_Text]
 class _Decoder:
     """Decodes one stream; its errors name the byte offset."""
 
-    def __init__(self, name: str, reading: Reading):
+    def __init__(self, name: str, reading: InputOptions):
         self._name = name
         self._reading = reading
         errors = "replace" if reading.errors == "replace" else "strict"

@@ -30,7 +30,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
 from monocontext.writing.documents import DocumentRows, documents, join_documents
-from monocontext.writing.inputs import Reading, ReadingOptions, Source, read_pieces
+from monocontext.writing.inputs import InputOptions, ReadingOptions, Source, read_pieces
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
 
@@ -57,7 +57,7 @@ def publish(
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
     Each file is a document too. It is read once, in memory bounded by about 8 segments and 50 bytes a document.
-    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `inputs.Reading`).
+    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `inputs.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
     32 MiB of text; the text is still read, and the context committed, here.
@@ -66,7 +66,7 @@ def publish(
     `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 6 requests to look;
     segments that an earlier, killed run left are found and not sent again.
     """
-    layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), Reading(**reading)
+    layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
     with open_store_at(url, store_options) as store:
 
         def write(since_seconds: float) -> Written:
@@ -135,7 +135,7 @@ def append(
     Cost: 4 PUTs, 4 other requests, a few GETs where short texts are joined; a longer text costs what `publish` does.
     """
     check_seconds("drop_older_than_seconds", drop_older_than_seconds)
-    reads = Reading(**reading)
+    reads = InputOptions(**reading)
     with open_store_at(url, store_options) as store:
         before = read_newest(store)
         if before is None:

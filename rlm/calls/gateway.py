@@ -23,7 +23,7 @@ from rlm.errors import BudgetSpent, LLMError, ReplyRefused
 from rlm.models.listener import Listener
 from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, has_words, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
-from rlm.models.said import one_line
+from rlm.models.statement import one_line
 from rlm.models.thinking import SaidText, separate_thinking
 
 

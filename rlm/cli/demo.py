@@ -84,7 +84,7 @@ SCRIPTED = "scripted"
 """What the script goes by in the place of a model; it costs nothing."""
 
 
-class UnhurriedLM(ScriptedLM):
+class SlowScriptedLM(ScriptedLM):
     """A script that takes its time, as models do: a reader uses that to read ahead."""
 
     def complete(
@@ -109,7 +109,7 @@ def _line_by_line(on_delta: Callable[[str], object]) -> Callable[[str], object]:
 
 def scripted_root() -> ScriptedLM:
     """A root that explores as a model would: head, outline, zoom, answer."""
-    return UnhurriedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER], model=SCRIPTED)
+    return SlowScriptedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER], model=SCRIPTED)
 
 
 def scripted_reader(prompt: object) -> str:
@@ -171,7 +171,7 @@ def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step:
     store = demo_large.large_log(_log_bytes(runner))
     slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
     with RLM(
-        lm=UnhurriedLM(demo_large.TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
+        lm=SlowScriptedLM(demo_large.TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
     ) as rlm:
         size = f"{sum(info.size_bytes for info in store.list('segments/')) / 1e9:.0f} GB"
         _begin(console, 1, f"a log of {size}", demo_large.QUESTION)
@@ -244,7 +244,7 @@ def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
         _without_notes(),
         Monocontext.open(folder) as context,
         RLM(
-            lm=UnhurriedLM(_FOLDER_TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
+            lm=SlowScriptedLM(_FOLDER_TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
         ) as rlm,
     ):
         completion = rlm.completion(FOLDER_QUESTION, context)

@@ -10,8 +10,8 @@ from rlm.errors import LLMError, takes
 from rlm.models.heard import Heard, get, read_parts
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
-from rlm.models.said import Asked, one_line
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, reading
+from rlm.models.statement import Asked, one_line
 from rlm.models.wire import read_body
 
 _MARK = {"cache_control": {"type": "ephemeral"}}

@@ -14,8 +14,8 @@ from rlm.models import chat
 from rlm.models.heard import Heard
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
-from rlm.models.said import Asked, Failed, Said, one_line
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, read_failure
+from rlm.models.statement import Asked, Failed, Statement, one_line
 
 
 class AnyLM(SDKModel):
@@ -76,7 +76,9 @@ class AnyLM(SDKModel):
             status = 500
         codes = (error.code, error.error_type, re.sub("(?<=[a-z])(?=[A-Z])", "_", type(error).__name__))
         param = error.param or getattr(error, "parameter_name", None) or ""
-        said = Said(one_line(error.message), " ".join(str(code).lower() for code in codes if code), status, str(param))
+        said = Statement(
+            one_line(error.message), " ".join(str(code).lower() for code in codes if code), status, str(param)
+        )
         wait = getattr(error, "retry_after", None)
         return Failed(said, status, {} if wait is None else {"retry-after": str(wait)})
 

@@ -8,7 +8,7 @@ from rlm.errors import LLMError
 from rlm.models.heard import Heard, first_of, get, read_parts, read_thinking
 from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
-from rlm.models.said import Asked, one_line
+from rlm.models.statement import Asked, one_line
 
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Names of fields for thinking, of which an endpoint may send several with the same words."""

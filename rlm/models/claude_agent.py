@@ -10,7 +10,7 @@ from rlm.errors import LLMError, takes
 from rlm.models.heard import Heard
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages, read_details, sum_tokens
-from rlm.models.said import Asked, Said, make_error, one_line
+from rlm.models.statement import Asked, Statement, make_error, one_line
 
 
 class ClaudeAgentLM:
@@ -79,7 +79,7 @@ class ClaudeAgentLM:
                     dollars = answer.total_cost_usd
                     heard.end(getattr(answer, "stop_reason", None))
                     if answer.is_error:
-                        said = Said(one_line(answer.result), status=getattr(answer, "api_error_status", None))
+                        said = Statement(one_line(answer.result), status=getattr(answer, "api_error_status", None))
                         raise make_error(said, Asked(model, "Claude Code"))
         used = heard.usage or {}
         kept, found = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))

@@ -13,7 +13,7 @@ from typing import Any
 from rlm.errors import LLMError, ReplyRefused
 from rlm.models.listener import Listener
 from rlm.models.lm import Reply, TokenDetails
-from rlm.models.said import Asked, Failed, find_error, one_line
+from rlm.models.statement import Asked, Failed, find_error, one_line
 
 _NAME_CHARACTERS = 80
 """Longest reason or tool name, in characters."""

@@ -14,8 +14,8 @@ from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.makers import MAKERS
-from rlm.models.said import Asked, Failed
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, reading
+from rlm.models.statement import Asked, Failed
 from rlm.models.wire import read_body
 
 Api = Literal["chat", "responses"]

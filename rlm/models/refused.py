@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from rlm.models.said import Said
+from rlm.models.statement import Statement
 
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 DROPPABLE = frozenset((
@@ -42,7 +42,7 @@ _OUT_OF_RANGE = re.compile(
 )
 
 
-def find_refused(said: Said, sent: Iterable[str]) -> str | None:
+def find_refused(said: Statement, sent: Iterable[str]) -> str | None:
     """The field among those `sent` that the endpoint refuses; None where it refuses something else.
 
     A value out of range is no refusal of the field: the caller mends it.

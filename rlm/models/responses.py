@@ -9,7 +9,7 @@ from rlm.errors import LLMError
 from rlm.models.heard import Heard, get, read_parts, read_thinking
 from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
-from rlm.models.said import Asked, Failed, one_line, read_error
+from rlm.models.statement import Asked, Failed, one_line, read_error
 
 _THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")

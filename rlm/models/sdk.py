@@ -17,8 +17,8 @@ from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
-from rlm.models.said import Asked, Failed, Said, make_error, one_line, read_error
 from rlm.models.sampling import Sampled, SamplingOptions
+from rlm.models.statement import Asked, Failed, Statement, make_error, one_line, read_error
 from rlm.models.wire import read_text
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
@@ -269,7 +269,7 @@ def read_failure(error: Exception) -> Failed | None:
     try:
         said = read_error(json.loads(text))
     except (ValueError, RecursionError):
-        said = Said(read_text(text) or f"status {status} without words")
+        said = Statement(read_text(text) or f"status {status} without words")
     return Failed(said, status, response.headers)  # type: ignore[union-attr]
 
 

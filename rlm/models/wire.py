@@ -11,8 +11,8 @@ from itertools import chain
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.said import WRONG_URL, Asked, Failed, find_error, one_line
 from rlm.models.sse import read_events
+from rlm.models.statement import WRONG_URL, Asked, Failed, find_error, one_line
 
 _MOST_BYTES = 256 << 20
 """Largest answer, in bytes: far more than a model writes."""

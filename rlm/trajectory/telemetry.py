@@ -65,7 +65,7 @@ def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
     if "opentelemetry.trace" not in sys.modules and "opentelemetry.metrics" not in sys.modules:
         yield _NOBODY
         return
-    spared = _Spared(metadata, elapsed_seconds)
+    spared = _GuardedTelemetry(metadata, elapsed_seconds)
     error = None
     try:
         yield spared
@@ -76,7 +76,7 @@ def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
         spared.stop(error)
 
 
-class _Spared(Telemetry):
+class _GuardedTelemetry(Telemetry):
     """Hands on what it hears, until something raises."""
 
     def __init__(self, metadata: Line, elapsed_seconds: float) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from monocontext import Monocontext, publish, regex
 from monocontext.stores.memory import MemoryStore
-from monocontext.text import lazy_lists, lines_at_hand, splitting
+from monocontext.text import cached_lines, lazy_lists, splitting
 from monocontext.text import windows as search
 
 LINE = "a line of words, née 漢字 😀"
@@ -125,7 +125,7 @@ def test_a_loop_over_lines_by_index_splits_each_frame_once(monkeypatch: pytest.M
     text = text_of(2000)
     context = opened(text, materialize_limit=40)
     expected = text.split("\n")
-    calls = counting(monkeypatch, lines_at_hand.LinesAtHand, "_split")
+    calls = counting(monkeypatch, cached_lines.CachedLines, "_split")
     frames = context._reader.manifest.frames
     parts = context.split("\n")
     assert [parts[at] for at in range(len(parts))] == expected

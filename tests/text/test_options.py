@@ -25,7 +25,7 @@ from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.s3.options import S3Options
 from monocontext.writing.index_in_place import index
-from monocontext.writing.inputs import Reading, ReadingOptions
+from monocontext.writing.inputs import InputOptions, ReadingOptions
 from monocontext.writing.upkeep.gc import gc
 
 
@@ -155,7 +155,7 @@ def test_signatures_show_every_option() -> None:
 
 
 def test_typed_options_are_the_fields_that_they_set() -> None:
-    assert {each.name for each in fields(Reading)} == ReadingOptions.__annotations__.keys()
+    assert {each.name for each in fields(InputOptions)} == ReadingOptions.__annotations__.keys()
     assert {each.name for each in fields(S3Options)} == StoreOptions.__annotations__.keys() - {"client"}
 
 

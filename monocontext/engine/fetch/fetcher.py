@@ -346,7 +346,7 @@ class Fetcher:
         return True
 
     @change
-    def _put_down(self, fetch: Fetch) -> None:
+    def _unclaim(self, fetch: Fetch) -> None:
         self.scheduler.unclaim(fetch)
         self.workers.notify()
         self._start()
@@ -403,7 +403,7 @@ class Fetcher:
         """Within a change: have attempts carried out, or leave them to callers."""
         now, away = self.workers.now(), []
         for fetch in fetches:
-            if self._is_at_hand(fetch.request):
+            if self._is_cached(fetch.request):
                 self.scheduler.leave(fetch)
             else:
                 away.append(fetch)
@@ -418,7 +418,7 @@ class Fetcher:
             for tell in self.listeners.sent:
                 tell(sent, now, is_first)
 
-    def _is_at_hand(self, request: RangeRequest) -> bool:
+    def _is_cached(self, request: RangeRequest) -> bool:
         """Whether it takes no waiting: a caller does it quicker than a thread that is woken for it."""
         holds = self._holds
         return holds is not None and holds(request.object, request.start, request.stored_bytes)
@@ -442,7 +442,7 @@ class Fetcher:
         except MonocontextError as error:
             values, failed = {}, error
         except BaseException:
-            self._put_down(fetch)
+            self._unclaim(fetch)
             raise
         self._file(fetch, values, failed, began)
 

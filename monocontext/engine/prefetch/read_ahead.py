@@ -339,7 +339,7 @@ class ReadAhead(Listener):
                     return
             elif plan.free_bytes is not None and not self._may_go_on(plan, step):
                 return
-            elif not self._is_at_hand(step, plan):
+            elif not self._is_cached(step, plan):
                 size = step.bytes + _FRAME_BYTES
                 if size <= self.ledger.share_bytes[plan.kind]:
                     if self._under_way_bytes + size > limit or not self._reserve(step, size, plan):
@@ -365,7 +365,7 @@ class ReadAhead(Listener):
         self._hoped_bytes += size
         return True
 
-    def _is_at_hand(self, frame: Frame, plan: PrefetchPlan) -> bool:
+    def _is_cached(self, frame: Frame, plan: PrefetchPlan) -> bool:
         number = frame.number
         if number in self.ledger.kinds or number in self._cache or number in self._fetcher.scheduler:
             return True
@@ -429,7 +429,7 @@ class ReadAhead(Listener):
         route = self.routes.frames(range(start, stop)) if in_frames else self.routes.whole(start, stop)
         plan = PrefetchPlan(route, Priority.SEQUENTIAL, Kind.GUESSED, stream=stream)
         steps = list(route)
-        missing = [step for step in steps if isinstance(step, Frame) and not self._is_at_hand(step, plan)]
+        missing = [step for step in steps if isinstance(step, Frame) and not self._is_cached(step, plan)]
         if any(
             isinstance(step, Missing) for step in steps
         ):  # its index page comes first; it is in time for what follows

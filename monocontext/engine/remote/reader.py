@@ -159,14 +159,14 @@ class ServedReader:
             return
         groups = [only.runs[i : i + RUNS_AT_ONCE] for i in range(0, len(only.runs), RUNS_AT_ONCE)]
         for runs in reversed(groups) if reverse else groups:
-            here = self._at_hand(runs)
+            here = self._cached_texts(runs)
             if here is None:
                 yield from self._stream(start, stop, reverse, eager, runs)
             else:
                 chosen = [text for text in here if text.frame.stop > start and text.frame.start < stop]
                 yield from reversed(chosen) if reverse else chosen
 
-    def _at_hand(self, runs: list[tuple[int, int]]) -> list[FrameText] | None:
+    def _cached_texts(self, runs: list[tuple[int, int]]) -> list[FrameText] | None:
         if sum(stop - start for start, stop in runs) > 4096:
             return None
         return self._cache.by_number([number for start, stop in runs for number in range(start, stop)])
@@ -310,12 +310,12 @@ class ServedReader:
         r"""First character after `line` newlines; the text's length when there are fewer."""
         if line <= 0:
             return 0
-        text = self.newline_at_hand(line - 1)
+        text = self.cached_newline(line - 1)
         if text is not None:
             return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
         return int(self._ask("line_start", line=line)[0]["value"])
 
-    def newline_at_hand(self, newline: int) -> FrameText | None:
+    def cached_newline(self, newline: int) -> FrameText | None:
         r"""The frame that holds the `\n` with this number (from 0), if it is at hand."""
         return self._cache.with_newline(newline)
 

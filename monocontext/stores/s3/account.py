@@ -30,7 +30,7 @@ _MOST_ACCOUNTS = 64
 _Key = tuple[object, ...]
 
 
-class Way(NamedTuple):
+class RequestPlan(NamedTuple):
     """The route to a bucket, and the identity that signs."""
 
     route: Route
@@ -46,10 +46,12 @@ class Account:
         self.settings = Settings(environment, profile)
         self._lock = threading.Lock()
         self._identity: Identity | None = None
-        self._learnt: dict[tuple[S3Options, str], Way | None] = {}
+        self._learnt: dict[tuple[S3Options, str], RequestPlan | None] = {}
 
-    def way(self, options: S3Options, bucket: str, by_botocore: Callable[[str], Way | None]) -> Way | None:
-        """The way to a bucket; where only botocore knows it, what `by_botocore` learns for the reason that it is given.
+    def plan(
+        self, options: S3Options, bucket: str, by_botocore: Callable[[str], RequestPlan | None]
+    ) -> RequestPlan | None:
+        """The plan for a bucket; where only botocore knows it, what `by_botocore` learns for the given reason.
 
         Sends nothing: keys that lie elsewhere are fetched when they are first used.
         """
@@ -59,7 +61,7 @@ class Account:
                 try:
                     route = native_route(self.settings, options, bucket)
                     identity = self._signer() if route.signed else Anonymous()
-                    self._learnt[learnt] = Way(route, identity, "")
+                    self._learnt[learnt] = RequestPlan(route, identity, "")
                 except UnsupportedBySigner as reason:
                     self._learnt[learnt] = by_botocore(str(reason))
             return self._learnt[learnt]
@@ -113,8 +115,8 @@ def _signature(path: str) -> tuple[int, int, int] | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-Learn = Callable[[S3Options, str, str], Way | None]
-"""Learns a way from botocore: for options, a bucket, and the reason why it is asked."""
+Learn = Callable[[S3Options, str, str], RequestPlan | None]
+"""Learns a plan from botocore: for options, a bucket, and the reason why it is asked."""
 
 
 class S3Origin:
@@ -126,15 +128,15 @@ class S3Origin:
         self._learn = learn
         self._lock = threading.Lock()
         self._account = account_of(options.profile)
-        self.way = self._find(options)
+        self.plan = self._find(options)
         """`None` where our transport cannot follow botocore."""
 
-    def _find(self, options: S3Options) -> Way | None:
-        return self._account.way(options, self._bucket, lambda reason: self._learn(options, self._bucket, reason))
+    def _find(self, options: S3Options) -> RequestPlan | None:
+        return self._account.plan(options, self._bucket, lambda reason: self._learn(options, self._bucket, reason))
 
-    def _known(self) -> Way:
-        assert self.way is not None
-        return self.way
+    def _known(self) -> RequestPlan:
+        assert self.plan is not None
+        return self.plan
 
     def tls(self) -> SSLContext:
         return self._account.tls()
@@ -149,7 +151,7 @@ class S3Origin:
                 found = self._find(options)
                 if found is None:
                     return None
-                self.way, self._options = found, options
+                self.plan, self._options = found, options
             return self._known().route
 
     def credentials(self) -> Credentials:
@@ -161,4 +163,4 @@ class S3Origin:
         with self._lock:  # of many threads with refused credentials, one looks for newer ones
             if self._known().identity.get() == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
-                self.way = self._find(self._options) or self.way
+                self.plan = self._find(self._options) or self.plan

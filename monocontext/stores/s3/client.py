@@ -16,7 +16,7 @@ from monocontext.stores import log
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.connector import Connector
 from monocontext.stores.http.pool import MAX_IDLE, Pool
-from monocontext.stores.s3.account import S3Origin, Way, account_of
+from monocontext.stores.s3.account import RequestPlan, S3Origin, account_of
 from monocontext.stores.s3.endpoint import find_handlers, learn_route
 from monocontext.stores.s3.identity.keys import BotocoreIdentity
 from monocontext.stores.s3.options import S3Options
@@ -103,12 +103,12 @@ class S3Connection:
 
     def _open(self, state: _ProcessState, bucket: str) -> Client | None:
         origin = S3Origin(self.options, bucket, _learn)
-        if origin.way is None:
+        if origin.plan is None:
             log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
             state.credentials_source = "those of boto3, which reads from this bucket"
             return None
-        asked = f", asked since {origin.way.asked}" if origin.way.asked else ""
-        state.credentials_source = origin.way.identity.source + asked
+        asked = f", asked since {origin.plan.asked}" if origin.plan.asked else ""
+        state.credentials_source = origin.plan.identity.source + asked
         if state.pool is None:
             state.pool = Pool(Connector(origin.tls), MAX_IDLE if self.options.keep_alive else 0)
         return Client(origin, state.pool, attempts=_ATTEMPTS, silence_seconds=_READ_TIMEOUT_SECONDS)
@@ -136,7 +136,7 @@ def _close_client(client: Any) -> None:
             pool.close()
 
 
-def _learn(options: S3Options, bucket: str, reason: str) -> Way | None:
+def _learn(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
     """The way that botocore takes, for a reason that is logged (0.3 s at the first call of a process, 20 ms later)."""
     log.note(log.INFO, "botocore is asked how to read from %s: %s", bucket, reason)
     client = _connect(options)
@@ -144,7 +144,7 @@ def _learn(options: S3Options, bucket: str, reason: str) -> Way | None:
         route = learn_route(client, bucket)
         # Not public, but the only way to the credentials of a client; they are renewed before they expire.
         identity = BotocoreIdentity(lambda: client._request_signer._credentials, "botocore")
-        return None if route is None else Way(route, identity, reason)
+        return None if route is None else RequestPlan(route, identity, reason)
     finally:
         client.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlm.errors import LLMError, PromptTooLong, RateLimited
-from rlm.models.said import Asked, make_error, read_error
+from rlm.models.statement import Asked, make_error, read_error
 
 TOO_LONG = [
     ("This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (69000 in the messages, "

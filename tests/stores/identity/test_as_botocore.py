@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import Way, account_of
+from monocontext.stores.s3.account import RequestPlan, account_of
 from monocontext.stores.s3.endpoint import learn_route
 from monocontext.stores.s3.identity.keys import BotocoreIdentity
 from monocontext.stores.s3.identity.reasons import NoIdentity
@@ -200,7 +200,7 @@ CASES = {
 }  # fmt: skip
 
 
-def plain(found: Way) -> tuple[Any, ...]:
+def plain(found: RequestPlan) -> tuple[Any, ...]:
     route = found.route
     keys = found.identity.get() if route.signed else None
     return (
@@ -220,7 +220,7 @@ def by_botocore(options: S3Options, bucket: str) -> tuple[Any, ...] | str:
         try:
             route = learn_route(client, bucket)
             assert route is not None
-            return plain(Way(route, BotocoreIdentity(lambda: client._request_signer._credentials, ""), ""))
+            return plain(RequestPlan(route, BotocoreIdentity(lambda: client._request_signer._credentials, ""), ""))
         finally:
             client.close()
     except Exception as error:
@@ -231,12 +231,12 @@ def by_us(options: S3Options, bucket: str) -> tuple[tuple[Any, ...] | str, str]:
     """What we resolve, or the error; and why botocore is asked."""
     asked: list[str] = []
 
-    def ask(reason: str) -> Way | None:
+    def ask(reason: str) -> RequestPlan | None:
         asked.append(reason)
         return None
 
     try:
-        found = account_of(options.profile).way(options, bucket, ask)
+        found = account_of(options.profile).plan(options, bucket, ask)
         return "asked" if found is None else plain(found), "".join(asked)
     except NoIdentity as error:
         return f"NoIdentity: {error}", ""

@@ -14,7 +14,7 @@ from quirks import PAGE, ROWS, STOP, TOO_LONG, Answer, Row, delta, events, page_
 
 from rlm import AnthropicLM, Budget, BudgetSpent, LLMError, OpenAILM, Usage
 from rlm.calls.gateway import Gateway
-from rlm.models.said import Asked
+from rlm.models.statement import Asked
 from rlm.models.wire import read_body
 
 ASK = [{"role": "user", "content": "hi"}]

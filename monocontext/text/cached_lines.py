@@ -27,7 +27,7 @@ class _FrameLines(NamedTuple):
 _NOTHING = _FrameLines(-1, 0, [], [])
 
 
-class LinesAtHand:
+class CachedLines:
     """Lines of one span by their numbers in it. Safe for use by many threads: each sets `_block` in one step."""
 
     def __init__(self, span: Span):
@@ -73,7 +73,7 @@ class LinesAtHand:
         if line < 0 or not isinstance(source, Stored):
             return None
         newline = line + self._lines_before
-        text = source.newline_at_hand(newline)
+        text = source.cached_newline(newline)
         if text is None:
             return None
         frame = text.frame

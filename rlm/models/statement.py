@@ -39,7 +39,7 @@ _WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_m
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Statement:
     """A failure in the words of an endpoint."""
 
     message: str
@@ -56,7 +56,7 @@ class Said:
     """The seconds to wait, where the body says them."""
 
 
-def find_error(value: object) -> Said | None:
+def find_error(value: object) -> Statement | None:
     """The failure that a JSON value tells of, though its status is 200; None where it tells of none."""
     if isinstance(value, list):
         return next((found for each in value[:1] if (found := find_error(each))), None)
@@ -69,20 +69,20 @@ def find_error(value: object) -> Said | None:
     # Bodies of other makers, told apart by what a reply never lacks.
     base = value.get("base_resp")
     if isinstance(base, dict) and base.get("status_code") not in (0, None):
-        return Said(one_line(base.get("status_msg") or base), str(base["status_code"]))
+        return Statement(one_line(base.get("status_msg") or base), str(base["status_code"]))
     if not any(name in value for name in ("choices", "output", "content", "id", "object", "usage", "type")):
         return read_error(value) if any(value.get(name) for name in _WORDS) else None
     return None
 
 
-def read_error(value: object, depth: int = 0) -> Said:
+def read_error(value: object, depth: int = 0) -> Statement:
     """The failure that the body of an error tells of: an object under `error`, a text, a list, whatever it is."""
     if isinstance(value, list) and value and depth < _DEEPEST:
         firsts = [read_error(each, depth + 1) for each in value[:3]]
         message = one_line("; ".join(each.message for each in firsts))
-        return Said(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
+        return Statement(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
     if not isinstance(value, dict) or depth >= _DEEPEST:
-        return Said(one_line(value if value not in (None, "", [], {}) else "an error without words"))
+        return Statement(one_line(value if value not in (None, "", [], {}) else "an error without words"))
     inner = value.get("error") or value.get("errors") or value.get("detail")
     if isinstance(inner, (dict, list)):
         return _fill(read_error(inner, depth + 1), value)
@@ -97,7 +97,7 @@ def read_error(value: object, depth: int = 0) -> Said:
     named = [str(each).lower() for each in codes if isinstance(each, (str, int)) and each not in ("", "error")]
     place = _location(value)
     field = value.get("param") or value.get("parameter") or place
-    return Said(
+    return Statement(
         one_line(f"{place}: {words}" if place else words),
         " ".join(named),
         next((status for each in (*codes, value.get("status_code")) if (status := _status(each))), None),
@@ -110,7 +110,7 @@ def read_error(value: object, depth: int = 0) -> Said:
 class Failed(Exception):
     """A backend's own: an endpoint told of a failure. `SDKModel` makes an `LLMError` of it."""
 
-    def __init__(self, said: Said, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, said: Statement, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(said.message)
         self.said, self.status, self.headers = said, status, headers
 
@@ -129,7 +129,7 @@ class Asked:
 
 
 def make_error(
-    said: Said, asked: Asked, *, status: int | None = None, headers: Mapping[str, str] | None = None
+    said: Statement, asked: Asked, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
     """The error for a failure, of one line. The status decides whether another try makes sense: that of the answer,
     or, in a stream or a body with status 200, the one that its code stands for."""
@@ -167,11 +167,11 @@ def one_line(message: object) -> str:
     return make_printable(" ".join(str(message).split())[:_SAID_CHARACTERS], terminal=False)
 
 
-def _fill(found: Said, outer: Mapping[str, Any]) -> Said:
+def _fill(found: Statement, outer: Mapping[str, Any]) -> Statement:
     """The error with the code of the object around it, where it has none."""
     if found.code or not isinstance(code := outer.get("code") or outer.get("type"), (str, int)) or code == "error":
         return found
-    return Said(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
+    return Statement(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
 
 
 def _words(value: Mapping[str, Any], depth: int) -> object:
@@ -219,5 +219,5 @@ def _number(value: object) -> int | None:
     return value if type(value) is int and 0 < value < 10**9 else None
 
 
-def _guess_status(said: Said) -> int | None:
+def _guess_status(said: Statement) -> int | None:
     return next((status for part, status in _STATUS_OF_CODE.items() if part in said.code), None)
