@@ -199,7 +199,10 @@ def _close(fd: int) -> None:
 
 
 def _give_up(exc: BaseException) -> NoReturn:
-    os.write(2, f"{exc.strerror if isinstance(exc, OSError) and exc.strerror else exc}\n".encode())
+    said = str(exc)
+    if isinstance(exc, OSError) and exc.strerror:
+        said = f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror
+    os.write(2, f"{said}\n".encode())
     os._exit(FAILED)
 
 
