@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
@@ -342,7 +343,7 @@ class Reader:
         if only:
             wanted = self.table.chosen(only.runs, start, stop, reverse)
         else:
-            wanted = self.table.follow(self.table.between(start, stop, reverse))
+            wanted = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
         is_whole = eager or (is_wave and needles is not None)
         growth = WAVE_GROWTH if is_wave else 1

@@ -280,6 +280,15 @@ class Page:
             self.newline_starts[i],
         )
 
+    def between(self, start: int, stop: int, backward: bool = False) -> range:
+        """The frames of the page that hold characters [start, stop), in order or from the end."""
+        low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
+        return range(high, low - 1, -1) if backward else range(low, high + 1)
+
+    def frames(self, numbers: range) -> list[Frame]:
+        """Some frames of the page, in the order of `numbers`."""
+        return [self[i] for i in numbers]
+
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether frames [start, stop) of the page have a flag."""
         flags = self._columns["flags"]

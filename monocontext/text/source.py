@@ -320,10 +320,8 @@ class Stored:
     ) -> Iterator[Window]:
         """Windows of [start, stop); a search for `needles` is begun where frames are decoded."""
         units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
-        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units):
-            if only is not None:
-                only.looked_at()
-            yield Window.of_frame(text, start, stop)
+        frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units)
+        return search.windows_of(frames, start, stop, only)
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(query, start, stop, within_line)

@@ -13,10 +13,13 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monocontext.engine import scan
 from monocontext.engine.frame import FrameText
+
+if TYPE_CHECKING:
+    from monocontext.engine.candidates import Candidates
 
 
 class Window:
@@ -101,6 +104,14 @@ class Window:
             return text.read()
         frame, whole = text.frame, text.whole
         return _decode(data) if whole is None else whole[self.start - frame.start : self._stop - frame.start]
+
+
+def windows_of(frames: Iterable[FrameText], start: int, stop: int, only: Candidates | None) -> Iterator[Window]:
+    """The parts of frames that lie within characters [start, stop); `only`, if given, counts them."""
+    for text in frames:
+        if only is not None:
+            only.looked_at()
+        yield Window.of_frame(text, start, stop)
 
 
 class Joined(Window):

@@ -37,11 +37,8 @@ class S3Store:
             raise TypeError(f"a ready client excludes {', '.join(options)}")
         self._address = Address("s3", bucket, prefix.strip("/"))
         self._root = self._address.path + "/" if self._address.path else ""
+        self.url = str(self._address)
         self._connection = S3Connection(self._options, client)
-
-    @property
-    def url(self) -> str:
-        return str(self._address)
 
     @property
     def credentials_source(self) -> str:
