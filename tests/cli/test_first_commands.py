@@ -42,7 +42,7 @@ ROWS = [
     Row("monocontext grep --column -w clock src", 0, "src/a.py:3:13:    return 'clock'\nsrc/sub/b.py:1:3:# clock\n"),
     Row("monocontext grep -l clock src", 0, "src/a.py\nsrc/sub/b.py\n"),
     Row("monocontext grep -c clock src -g '*.py'", 0, "src/a.py:1\nsrc/sub/b.py:1\n"),
-    Row("monocontext grep --cout clock src", 2, "", "Did you mean one of"),
+    Row("monocontext grep --cout clock src", 2, "", "--count"),
     Row("monocontext grep [ src", 2, "", "(-F takes it as it is)"),
     Row("monocontext grep nowhere src", 1),
     Row("monocontext grep clock nosuch", 2, "", "`monocontext upload SOURCE... file:///"),
