@@ -166,7 +166,7 @@ class ContextHandle:
         """Where a foreign object lies, if it may be read; `sources`: those that the root records.
 
         The same bucket may be; of directories the context's own folder and the sources that its root records: a root
-        can only name a file whose exact version (inode, time, size) and checksums its writer knew, so it gives nobody
+        can only name a file whose exact version (inode, time, size) and checksums its writer knew, so it gives no reader
         text that they did not have. Anything else takes `allow=`.
         """
         own = self.store.url

@@ -28,7 +28,7 @@ from collections.abc import Collection
 DEBUG, INFO, WARNING = 10, 20, 30
 
 _MOST_NOTES = 1000
-"""Where nobody reads for a while, the oldest notes make room."""
+"""When notes are not read for a while, the oldest notes make room."""
 _notes: deque[tuple[float, str, int, str, tuple[object, ...]]] = deque(maxlen=_MOST_NOTES)
 
 

@@ -1,7 +1,7 @@
 """Lazy lists: the results of `split` and `splitlines` where a real list would not fit.
 
 A list is read in blocks of items (`splitting`). The block last used is kept, and places from which items can be split
-anew are remembered, so that a loop by index costs what a loop by item does.
+again are remembered, so that a loop by index costs what a loop by item does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tell from the code behind a call whether its result is only searched: `text.lower().find(x)`, `x in text.lower()`.
 
-Nobody else gets to see such a result, so it need not be a real `str`. The answer is no where the code cannot tell, as
+No other code sees such a result, so it need not be a real `str`. The answer is no where the code cannot tell, as
 for a result that gets a name, or a method that is called by other means than its name.
 """
 

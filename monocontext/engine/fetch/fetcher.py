@@ -194,7 +194,7 @@ class Fetcher:
         return self._register(items, token, is_all)
 
     def wait(self, key: Hashable, fetch: Fetch, token: Token) -> Any:
-        """What a fetch brings for one of its keys. Nobody else need do anything for it: the caller carries out what is
+        """What a fetch brings for one of its keys. No other thread need act: the caller carries out what is
         left to callers, and asks again for what is not active any more."""
         if not fetch.done:
             self.resume()

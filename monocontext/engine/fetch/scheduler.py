@@ -170,7 +170,7 @@ class Scheduler:
             fetch.ahead = priority
 
     def cancel(self, keys: Iterable[Hashable]) -> list[Hashable]:
-        """Speculation no longer expects these, so what of it is queued, and nobody else wants, is dropped.
+        """Speculation no longer expects these, so queued requests without another waiter are dropped.
 
         A request is dropped when none of its keys is expected; the keys of what is dropped are returned.
         """

@@ -127,7 +127,7 @@ class Streams:
     def halves(self, start: int) -> tuple[int, ...]:
         """Where the reads after one that begins here may begin, if reads go half as far each time: two places or none.
 
-        Where a binary search goes next depends on what it finds, but there are two places only. Both are fetched beside
+        Where a binary search goes next depends on what it finds, but there are two places only. Both are fetched with
         what it waits for now: two steps of it take one round trip, and three frames are fetched where two are used.
         """
         step, frame = abs(start - self.last_start), self._frame_characters

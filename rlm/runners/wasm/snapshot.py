@@ -2,7 +2,7 @@
 
 A snapshot holds public code and no context; it is made by a process that runs no code of a model, with an empty
 environment. Its name is a digest of all that it depends on, its first bytes are a digest of the rest: a damaged one is
-made anew.
+rebuilt.
 """
 
 from __future__ import annotations

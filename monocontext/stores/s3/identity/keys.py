@@ -44,7 +44,7 @@ class Identity(Protocol):
 class Anonymous:
     """Signs nothing: for public buckets."""
 
-    source = "nobody, requests are not signed"
+    source = "no keys, requests are not signed"
 
     def get(self) -> Credentials:
         raise AssertionError("requests are not signed")
