@@ -166,8 +166,8 @@ class ContextHandle:
         """Where a foreign object lies, if it may be read; `sources`: those that the root records.
 
         The same bucket may be; of directories the context's own folder and the sources that its root records: a root
-        can only name a file whose exact version (inode, time, size) and checksums its writer knew, so it gives no reader
-        text that they did not have. Anything else takes `allow=`.
+        can only name a file whose exact version (inode, time, size) and checksums its writer knew, so no reader gets
+        text that its writer did not have. Anything else takes `allow=`.
         """
         own = self.store.url
         trusted = [own, *self.allow]
