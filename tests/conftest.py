@@ -6,9 +6,11 @@ import importlib.util
 import math
 import os
 import signal
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -110,11 +112,23 @@ def seaweed(aws_environment: None) -> Iterator[SeaweedServer]:
 
 
 @pytest.fixture
-def moto_s3() -> Iterator[str]:
-    """AWS as moto plays it, inside this process; gives the name of a bucket. Do not pass an `endpoint` under it."""
+def moto_s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """AWS as moto plays it, inside this process; gives the name of a bucket. Do not pass an `endpoint` under it.
+
+    moto looks at the condition of a write and then writes, without a lock: of four writers two may win. So requests
+    reach it one by one.
+    """
     import boto3
     import moto
+    from moto.core.botocore_stubber import BotocoreStubber
 
+    lock, answer = threading.RLock(), BotocoreStubber.__call__
+
+    def answer_alone(*given: Any, **named: Any) -> Any:
+        with lock:
+            return answer(*given, **named)
+
+    monkeypatch.setattr(BotocoreStubber, "__call__", answer_alone)
     # Our own keys stay in the environment: moto's would be refused by the real server.
     with moto.mock_aws(config={"core": {"mock_credentials": False}}):
         boto3.session.Session().client("s3", region_name="us-east-1").create_bucket(Bucket=MOTO_BUCKET)

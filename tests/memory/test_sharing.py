@@ -20,14 +20,8 @@ from monocontext.memory import Memory, MemoryTool
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
-from tests.one_by_one import OneByOne
 
 R = TypeVar("R")
-
-
-@pytest.fixture
-def any_store(any_store: Store) -> Store:
-    return OneByOne(any_store) if any_store.url.startswith("s3://moto-") else any_store
 
 
 def at_once(count: int, work: Callable[[int], R]) -> list[R]:

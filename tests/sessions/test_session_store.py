@@ -13,7 +13,6 @@ from monocontext.errors import InvalidUrl
 from monocontext.sessions import Sessions, SessionStore
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
-from tests.one_by_one import OneByOne
 
 T = TypeVar("T")
 MAIN = {"project_key": "-home-dev-proj", "session_id": "s1"}
@@ -34,7 +33,7 @@ def fold(before: Any, key: Any, entries: list[Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def sdk(any_store: Store) -> SessionStore:
-    return SessionStore(OneByOne(any_store) if any_store.url.startswith("s3://moto-") else any_store, fold=fold)
+    return SessionStore(any_store, fold=fold)
 
 
 def entries(*names: str) -> list[dict[str, Any]]:

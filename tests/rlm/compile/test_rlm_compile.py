@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory.test_sharing import OneByOne
 from sessions.agents import Claude, session_id, small
 
 from monocontext.errors import DamagedData, NotFound
@@ -228,7 +227,6 @@ def test_a_session_that_grows_is_read_again(tmp_path: Path) -> None:
 
 
 def test_two_machines_one_pays(any_store: Store, tmp_path: Path) -> None:
-    any_store = OneByOne(any_store) if any_store.url.startswith("s3://moto-") else any_store
     put(any_store, tmp_path, range(1, 3))
     lms = [ScriptedLM(root), ScriptedLM(root)]
     barrier = threading.Barrier(2)
