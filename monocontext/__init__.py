@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
     from monocontext.writing.documents import documents
     from monocontext.writing.publish import append, publish
+    from monocontext.writing.upkeep.edit import delete, replace, update
 
 __version__ = "0.2.0"
 
@@ -29,13 +30,17 @@ _HOMES = {
     "Monocontext": "text",
     "MonocontextError": "errors",
     "append": "writing.publish",
+    "delete": "writing.upkeep.edit",
     "documents": "writing.documents",
     "keep_memory": "engine.malloc",
     "publish": "writing.publish",
+    "replace": "writing.upkeep.edit",
+    "update": "writing.upkeep.edit",
 }
 
 __all__ = [
-    "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "documents", "keep_memory", "publish",
+    "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "documents", "keep_memory",
+    "publish", "replace", "update",
 ]  # fmt: skip
 
 

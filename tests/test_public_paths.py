@@ -18,7 +18,8 @@ from monocontext import Monocontext, publish
 
 PUBLIC: dict[str, list[str]] = {
     "monocontext": [
-        "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "keep_memory", "publish",
+        "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "keep_memory",
+        "publish", "replace", "update",
     ],
     "monocontext.adapters.dspy": ["wrap"],
     "monocontext.adapters.rlm_minimal": ["lazy", "place"],

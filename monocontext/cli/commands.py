@@ -9,6 +9,8 @@ app = make_program("monocontext", __version__, "Texts that live in S3: put them 
 for name, module, about in (
     ("upload", "writing", "Store texts as a new context at URL."),
     ("append", "writing", "Add texts at the end of the context at URL, as a new version of it."),
+    ("update", "writing", "Replace the documents of the context at URL that rows of SRC name, and append those with "
+     "new names."),
     ("index", "writing", "Make a context at DEST of plain text objects that already lie in S3 (or a directory), "
      "without copying them."),
     ("info", "reading", "Describe the context at URL (1 GET; of one above 150 GB 1 more for each directory, 1 TB of "
@@ -33,7 +35,8 @@ for name, module, about in (
     ("ls", "volume", "List the objects below URL: size in bytes, time, name (1 LIST a thousand)."),
     ("put", "volume", "Store files below URL as they are."),
     ("get", "volume", "Fetch the object at URL, or with a / at its end all objects below it (1 GET each)."),
-    ("rm", "volume", "Remove the object at URL, or with -r everything below it."),
+    ("rm", "volume", "Remove the object at URL, with -r everything below it, or with --document documents of a "
+     "context."),
     ("mcp", "mcp", "Serve texts to programs that speak the Model Context Protocol."),
 ):  # fmt: skip
     app.add_place(name, f"monocontext.cli.{module}:{name.replace('-', '_')}", about)

@@ -18,7 +18,7 @@ from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.settings import from_file
-from monocontext.cli.writing import FollowLinks
+from monocontext.cli.writing import FollowLinks, remove_documents
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
@@ -210,10 +210,19 @@ def _write(path: Path, data: bytes, force: bool) -> None:
 def rm(
     url: Object,
     recursive: Annotated[bool, Option("--recursive", "-r", help="Everything below URL.")] = False,
+    document: Annotated[
+        list[str] | None, Option(metavar="GLOB", help="Documents of the context at URL instead; may be repeated.")
+    ] = None,
+    yes: Annotated[bool, Option("--yes", "-y", help="With --document: also where these are all.")] = False,
     *,
     s3: S3,
 ) -> None:
-    """Remove the object at URL, or with -r everything below it."""
+    """Remove the object at URL, with -r everything below it, or with --document documents of a context."""
+    if document:
+        if recursive:
+            raise click.UsageError("-r and --document exclude each other")
+        remove_documents(url, document, yes, s3)
+        return
     url = _place(url, s3)
     if recursive:
         with _open_store(url, s3) as store:

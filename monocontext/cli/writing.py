@@ -234,6 +234,68 @@ def index(
     print_root(manifest, url, as_json)
 
 
+def update(
+    places: Places,
+    tables: Annotated[
+        str,
+        Option(
+            "--documents",
+            metavar="KIND",
+            help="What the files are, each row a document: jsonl, csv or parquet.",
+            autocompletion=one_of("jsonl", "csv", "parquet"),
+        ),
+    ] = "jsonl",
+    text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
+    name_field: Annotated[str, Option(metavar="FIELD", help="The field with the name.")] = "name",
+    encoding: Encoding = "utf-8",
+    *,
+    s3: S3,
+    as_json: AsJson = False,
+) -> None:
+    """Replace the documents of the context at URL that rows of SRC name, and append those with new names."""
+    from monocontext.writing.tables import table_documents
+    from monocontext.writing.upkeep.edit import update as update_documents
+
+    sources, url, options = _split(places, s3)
+    with usage_errors():
+        kind = cast("Kind", tables)
+        rows = (
+            row
+            for name in sources
+            for row in table_documents(
+                Path(name).expanduser(), kind, text_field=text_field, name_field=name_field, encoding=encoding
+            )
+        )
+        manifest = update_documents(url, rows, store_options=options)
+    print_root(manifest, url, as_json)
+
+
+def remove_documents(url: str, globs: list[str], yes: bool, s3: S3) -> None:
+    """Delete the documents that names or globs tell. Asks where these are all."""
+    from fnmatch import fnmatchcase
+
+    from monocontext.errors import NotFound
+    from monocontext.text.monocontext import Monocontext
+    from monocontext.writing.upkeep.edit import delete
+
+    options = options_of(url, s3)
+    with Monocontext.open(url, **options) as context:
+        names = list(context.documents)
+    wanted: dict[str, None] = {}
+    for glob in globs:
+        found = [name for name in names if name == glob] or [name for name in names if fnmatchcase(name, glob)]
+        if not found:
+            raise NotFound(f"{url}: no document is named {glob!r}, nor matches that as a glob")
+        wanted.update(dict.fromkeys(found))
+    if len(wanted) == len(names) and not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"these are all {len(names):,} documents of {url}: --yes removes them")
+        click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
+    manifest = delete(url, wanted, store_options=options)
+    count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
+    say(f"{url}: version {manifest.generation} without {count}; `gc` removes the versions before it")
+
+
 def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, StoreOptions]:
     *sources, url = places
     if not sources:

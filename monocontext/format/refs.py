@@ -16,6 +16,12 @@ MAX_FRAME_BYTES = 16 << 20
 FILTER_KIND = "grams-5"
 """The kind of search filter that writers make."""
 FILTER_KINDS = ("grams-1", "grams-2", "grams-3", "grams-4", FILTER_KIND)
+EDITED = "edited "
+"""Before the kind of a filter with `columns` in a root: readers that do not know these skip it, and read more text."""
+UNKNOWN = -1
+"""In place of a column: these frames may hold anything."""
+MOST_COLUMN_RUNS = 4096
+"""Entries of `columns`, at most."""
 """The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block, `grams-2` has
 no rows of words, grams of `grams-3` are of 5 bytes, and `grams-4` has none of 3 and more spans (`filters/grams.py`)."""
 LONGEST_GRAM = dict.fromkeys(FILTER_KINDS[:3], 5) | dict.fromkeys(FILTER_KINDS[3:], 8)
@@ -102,6 +108,11 @@ class FilterRef:
     """Ids of the objects, in order: truncated SHA-256 of their bytes."""
     seed: int | None = None
     """Part of the checksum of each block, so that a block of another filter does not pass; None in `grams-1`."""
+    columns: tuple[tuple[int, int], ...] | None = None
+    """Where documents were replaced or deleted since it was made: the columns of the group's frames in their order, as
+    pairs of the first column, or `UNKNOWN`, and a number of frames. None: column i is that of frame i."""
+    width: int | None = None
+    """With `columns`: columns that are stored, the border's included."""
 
     @property
     def stop_frame(self) -> int:
@@ -162,7 +173,7 @@ def page_refs(rows: Sequence[dict[str, Any]]) -> tuple[PageRef, ...]:
 
 def filter_refs(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
     """The filters of kinds that are known here."""
-    return tuple(_filter_ref(row) for row in rows if row["kind"] in FILTER_KINDS)
+    return tuple(_filter_ref(row) for row in rows if row["kind"].removeprefix(EDITED) in FILTER_KINDS)
 
 
 def filter_directories(rows: Sequence[dict[str, Any]]) -> tuple[FilterDirectory, ...]:
@@ -170,8 +181,10 @@ def filter_directories(rows: Sequence[dict[str, Any]]) -> tuple[FilterDirectory,
 
 
 def _filter_ref(row: dict[str, Any]) -> FilterRef:
+    kind = str(row["kind"])
+    is_edited = kind.startswith(EDITED)
     return FilterRef(
-        kind=str(row["kind"]),
+        kind=kind.removeprefix(EDITED),
         fold=str(row["fold"]),
         first_frame=count_of(row["first_frame"]),
         frames=count_of(row["frames"]),
@@ -180,8 +193,14 @@ def _filter_ref(row: dict[str, Any]) -> FilterRef:
         tail_frames=count_of(row["tail_frames"]),
         border_frames=count_of(row["border_frames"]),
         parts=tuple(str(part) for part in row["parts"]),
-        seed=count_of(row["seed"]) if row["kind"] != FILTER_KINDS[0] else None,
+        seed=count_of(row["seed"]) if kind.removeprefix(EDITED) != FILTER_KINDS[0] else None,
+        columns=tuple((_column(first), count_of(frames)) for first, frames in row["columns"]) if is_edited else None,
+        width=count_of(row["width"]) if is_edited else None,
     )
+
+
+def _column(value: object) -> int:
+    return UNKNOWN if value == UNKNOWN else count_of(value)
 
 
 def count_of(value: object) -> int:
@@ -221,12 +240,29 @@ def check_filters(refs: Sequence[FilterRef | FilterDirectory], covered: int) -> 
             check_directory(where, ref, refs[number - 1] if number else None)
         else:
             sane = ref.tail_frames <= ref.frames and ref.border_frames <= ref.first_frame and ref.overlap_bytes > 0
-            if not sane or ref.bits not in FILTER_BITS:
+            if not sane or ref.bits not in FILTER_BITS or not _has_sane_columns(ref):
                 raise ValueError(f"{where}: impossible record")
             if not ref.parts or not all(ID.fullmatch(part) for part in ref.parts):
                 raise ValueError(f"{where}: parts without a name")
         covered = ref.stop_frame
     return covered
+
+
+def _has_sane_columns(ref: FilterRef) -> bool:
+    """Whether `columns` rise, are stored, and stand for all frames of the group."""
+    if ref.columns is None or ref.width is None:
+        return ref.columns is None and ref.width is None
+    stored = ref.width - (1 if ref.border_frames else 0)
+    free = 0
+    for first, frames in ref.columns:
+        if first != UNKNOWN:
+            if first < free or first + frames > stored:
+                return False
+            free = first + frames
+        if not frames:
+            return False
+    counts = len(ref.columns) <= MOST_COLUMN_RUNS and sum(frames for _, frames in ref.columns) == ref.frames
+    return counts and ref.width <= LIMIT
 
 
 def check_object(where: str, id: str, size_bytes: int) -> None:
@@ -246,5 +282,7 @@ def check_directory(where: str, ref: Any, before: object) -> None:
 
 def as_object(ref: Any) -> dict[str, Any]:
     """The JSON form of an entry."""
-    found = {name: getattr(ref, name) for name in ref.__match_args__}
-    return {name: value for name, value in found.items() if value is not None}
+    found = {name: value for name in ref.__match_args__ if (value := getattr(ref, name)) is not None}
+    if "columns" in found:
+        found["kind"] = EDITED + found["kind"]
+    return found

@@ -65,7 +65,7 @@ def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Ma
     taken = merged(tail.sizes, len(text), max(layout.frame_bytes // LEAST_SHARE, 1))
     kept = tail.pieces[: len(tail.pieces) - taken]
     runs, records = as_runs(frame for piece in kept for frame in piece)
-    new = _Pieces(store, layout)
+    new = Pieces(store, layout)
     for _, stored, record in _repack(_fetch(store, tail.pieces[len(kept) :]), text, layout):
         new.add(stored, record)
     new.finish()
@@ -91,7 +91,7 @@ def _close(tail: _Tail, text: bytes) -> Manifest:
     """All open frames and a text in one piece, with a filter where the context has frames enough."""
     store, base, layout = tail.store, tail.base, tail.layout
     first = base.frames - base.open_frames
-    new, columns = _Pieces(store, layout), layout.columns(first)
+    new, columns = Pieces(store, layout), layout.columns(first)
     for data, stored, record in _repack(_fetch(store, tail.pieces), text, layout):
         new.add(stored, record)
         if columns:
@@ -264,7 +264,7 @@ def _repack(
     yield from cut()
 
 
-class _Pieces:
+class Pieces:
     """Stores frames in new objects, each of which begins with random bytes (1 PUT each)."""
 
     def __init__(self, store: Store, layout: SegmentLayout):

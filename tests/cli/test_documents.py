@@ -28,6 +28,22 @@ def listed(cli: Cli, place: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in cli("ls-documents", place, "--json").fine().out.splitlines()]
 
 
+def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    context, rows = tmp_path / "ctx", tmp_path / "rows.jsonl"
+    cli("upload", folder, context).fine()
+    removed = cli("rm", "--document", "src/*", context).fine()
+    assert "version 2 without 2 documents; `gc` removes the versions before it" in removed.out + removed.err
+    rows.write_text('{"name": "a.txt", "text": "new"}\n{"name": "z", "text": "last", "by": "me"}\n')
+    cli("update", rows, context).fine()
+    assert [row["name"] for row in listed(cli, context)] == ["a.txt", "z"]
+    assert cli("cat", context).fine().out == "=== FILE: a.txt ===\nnew\nlast\n"
+    cli("rm", "--document", "*", context).misused("these are all 2 documents", "--yes")
+    cli("rm", "--document", "x*", context).refused("no document is named 'x*'")
+    cli("rm", "-r", "--document", "z", context).misused("exclude each other")
+    cli("rm", "--yes", "--document", "*", context).fine()
+    assert listed(cli, context) == []
+
+
 def test_json_lines(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n\n" for row in ROWS))
     cli("upload", tmp_path / "d.jsonl", tmp_path / "ctx", "--documents", "jsonl", "--name-field", "id").fine()

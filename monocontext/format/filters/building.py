@@ -388,7 +388,7 @@ def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
     """Whether the last filter of a text and a new one are small, of the same kind and neighbours."""
     same = (tail.kind, tail.fold, tail.overlap_bytes) == (ref.kind, ref.fold, ref.overlap_bytes)
     similar = abs(tail.bits - ref.bits) <= 1 and ref.border_frames <= tail.frames
-    near = same and similar and tail.stop_frame == ref.first_frame
+    near = same and similar and tail.stop_frame == ref.first_frame and tail.columns is None
     return near and FilterLayout(tail).size_bytes + FilterLayout(ref).size_bytes <= MERGED_BYTES
 
 
@@ -424,6 +424,7 @@ def can_join(before: FilterRef, ref: FilterRef) -> bool:
     """Whether two stored filters may become one: they follow each other, with a border column between them."""
     same = (before.fold, before.overlap_bytes, before.stop_frame) == (ref.fold, ref.overlap_bytes, ref.first_frame)
     similar = before.kind == ref.kind == FILTER_KIND and abs(before.bits - ref.bits) < 2
+    similar = similar and before.columns is ref.columns is None
     return same and similar and 0 < ref.border_frames <= before.frames
 
 

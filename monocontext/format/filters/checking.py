@@ -148,6 +148,8 @@ class _Filter:
         self._comparable = not self._problems and ref.fold == TABLES and ref.bits <= MAX_BITS
         self._tile = 0
         self._computed: list[NDArray[np.uint8] | None] = [None] * _TILE_BYTES
+        self._frames: dict[int, int] = {}
+        """The frame of each column of the tile that was computed."""
         self._lacking: list[int] = []
         """Frames whose columns lack a gram."""
 
@@ -185,10 +187,14 @@ class _Filter:
             return
         import numpy as np
 
-        tile, place = divmod(number - self.ref.first_frame, 8 * _TILE_BYTES)
+        column = self._layout.column(number - self.ref.first_frame)
+        if column is None:
+            return
+        tile, place = divmod(column, 8 * _TILE_BYTES)
         if tile != self._tile:
             self._compare()
             self._tile = tile
+        self._frames[place] = number
         bit = self._shrink(set_column(folded, following, kind=self.ref.kind)) << np.uint8(place % 8)
         others = self._computed[place // 8]
         self._computed[place // 8] = bit if others is None else others | bit
@@ -202,8 +208,8 @@ class _Filter:
         if self._comparable:
             import numpy as np
 
-            place = self.ref.frames % (8 * _TILE_BYTES)
-            stored = self._read_tile(self.ref.frames // (8 * _TILE_BYTES))[:, place // 8] >> place % 8 & 1
+            tile, place = divmod(self._layout.border_column, 8 * _TILE_BYTES)
+            stored = self._read_tile(tile)[:, place // 8] >> place % 8 & 1
             column = np.zeros(HIGHEST, np.uint8)
             set_rows(column, Signs(before.folded[-reach:], head), self.ref.kind)
             expected = self._shrink(column)
@@ -239,6 +245,6 @@ class _Filter:
         for place, computed in enumerate(self._computed):
             if computed is not None:
                 missing = computed & ~stored[:, place]
-                first = self.ref.first_frame + 8 * (self._tile * _TILE_BYTES + place)
-                self._lacking += [first + bit for bit in range(8) if (missing & (1 << bit)).any()]
+                self._lacking += [self._frames[8 * place + bit] for bit in range(8) if (missing & (1 << bit)).any()]
         self._computed = [None] * _TILE_BYTES
+        self._frames.clear()

@@ -15,7 +15,7 @@ import google_crc32c
 
 from monocontext.errors import DamagedData
 from monocontext.format.filters.grams import height
-from monocontext.format.refs import FilterRef
+from monocontext.format.refs import UNKNOWN, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ class FilterLayout:
     def __init__(self, ref: FilterRef):
         self.ref = ref
         self.rows = height(ref.bits, ref.has_words)
-        self.columns = ref.frames + (1 if ref.border_frames else 0)
+        self.columns = ref.frames + (1 if ref.border_frames else 0) if ref.width is None else ref.width
         self.row_bytes = -(-self.columns // 8)
         self.rows_per_block = 1
         while 2 * self.rows_per_block * self.row_bytes <= BLOCK_BYTES and self.rows % (2 * self.rows_per_block) == 0:
@@ -55,6 +55,33 @@ class FilterLayout:
     @property
     def size_bytes(self) -> int:
         return self.blocks * self.block_bytes
+
+    @property
+    def border_column(self) -> int:
+        """The column of the text across the beginning of the group, if it has one."""
+        return self.columns - 1
+
+    def column(self, frame: int) -> int | None:
+        """The column of a frame, counted from the group's first; None: it has none."""
+        if self.ref.columns is None:
+            return frame
+        for first, frames in self.ref.columns:
+            if frame < frames:
+                return None if first == UNKNOWN else first + frame
+            frame -= frames
+        return None
+
+    def of_frames(self, bits: NDArray[np.bool_], unknown: bool) -> NDArray[np.bool_]:
+        """What columns say of each frame of the group; of one without a column `unknown`."""
+        import numpy as np
+
+        if self.ref.columns is None:
+            return bits[: self.ref.frames]
+        parts = [
+            np.full(frames, unknown) if first == UNKNOWN else bits[first : first + frames]
+            for first, frames in self.ref.columns
+        ]
+        return np.concatenate(parts)
 
     def row_ranges(self) -> Iterator[tuple[int, int]]:
         """The rows of each part."""

@@ -159,7 +159,7 @@ class Planner:
             has_rows = True
             bits = _all_set([rows[layout, one] for one in numbers])
             columns = np.unpackbits(bits, count=layout.columns, bitorder="little").view(np.bool_)
-            holds[ref.first_frame - self.first : ref.stop_frame - self.first] = columns[: ref.frames]
+            holds[ref.first_frame - self.first : ref.stop_frame - self.first] = layout.of_frames(columns, True)
             self._add_open_end(holds, i)
         for layout, numbers in zip(
             self.layouts, rows_by_filter, strict=True
@@ -170,7 +170,7 @@ class Planner:
             at = ref.first_frame - self.first
             if numbers:
                 bits = _all_set([rows[layout, one] for one in numbers])
-                if not bits[ref.frames // 8] >> (ref.frames % 8) & 1:
+                if not bits[layout.border_column // 8] >> (layout.border_column % 8) & 1:
                     continue
             holds[max(at - ref.border_frames, 0) : at] = True
         if not has_rows:
@@ -189,7 +189,7 @@ class Planner:
             part = says[ref.first_frame - self.first : ref.stop_frame - self.first]
             for row in (rows[layout, one] for one in numbers if (layout, one) in rows):
                 bits = np.unpackbits(np.frombuffer(row, np.uint8), count=layout.columns, bitorder="little")
-                part |= bits[: ref.frames].view(np.bool_)
+                part |= layout.of_frames(bits.view(np.bool_), False)
         return says
 
     def _word_rows(self, query: FrequencyQuery) -> list[tuple[int, ...]]:

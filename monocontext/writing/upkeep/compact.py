@@ -215,6 +215,7 @@ def _keep_until(old: Reader, stretches: list[Stretch], layout: SegmentLayout, un
         first, stop = first_byte(old, ref.first_frame), first_byte(old, ref.stop_frame)
         return (
             ref.fold == TABLES
+            and ref.columns is None
             and FilterLayout(ref).size_bytes > building.MERGED_BYTES
             and (ref.frames == building.GROUP_FRAMES or stop - first >= old.manifest.text_bytes - stop)
             and not plan([one for one in stretches if ref.first_frame <= one.first_frame < ref.stop_frame], layout)
@@ -246,7 +247,7 @@ def _has_tidy_filters(base: Manifest, fence: int) -> bool:
     """Whether the filters after the fence are those that one pass over their text would make."""
     refs = [ref for ref in base.filters if ref.first_frame >= fence]
     full = all(ref.frames == building.GROUP_FRAMES for ref in refs[:-1])
-    current = all(ref.fold == TABLES for ref in refs)
+    current = all(ref.fold == TABLES and ref.columns is None for ref in refs)
     return full and current and not any(gaps(refs, fence, base.frames))
 
 

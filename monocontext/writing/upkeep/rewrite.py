@@ -191,14 +191,14 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
             extra={},
             flags=latest.flags,
         )
-        next_root = _with_copies(work, next_root, latest)
+        next_root = with_copies(work, next_root, latest)
         next_root.check()
         return next_root
 
     return commit(work.context.store, read_newest(work.context.store), build)
 
 
-def _with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
+def with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
     """The root with copies of its own text. Where that is small it is read again, 1 GET a run; its ends stay those of
     `latest`, which has the same characters, and are read where that has none (2 GETs)."""
     bare = replace(root, text=b"", head="", tail="")

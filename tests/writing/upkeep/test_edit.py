@@ -1,0 +1,323 @@
+"""Replaced and deleted documents: the text that a publish of the same documents makes, at the cost of what changed."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, append, delete, documents, publish, replace, update
+from monocontext.engine.reader import Reader
+from monocontext.errors import InvalidText, NotFound
+from monocontext.format import inline
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.verify import verify
+from tests.budget import examples
+
+WORDS = ("alpha", "gamma ray", "délta", "ΐota", "kilo\n", "x", "\n", "\r\n", "日本語テキスト", "12:34:56")
+
+
+@pytest.fixture
+def store() -> Iterator[MemoryStore]:
+    name = uuid.uuid4().hex
+    yield MemoryStore(name)
+    forget(name)
+
+
+def text_of(texts: dict[str, str]) -> str:
+    """What a publish of these documents stores."""
+    return "".join(text if not text or text.endswith("\n") else text + "\n" for text in texts.values())
+
+
+def check(store: Store, texts: dict[str, str], chance: random.Random) -> None:
+    """The text, its documents and what searches find in it are those of `texts`."""
+    whole = text_of(texts)
+    with Monocontext.open(store) as context:
+        assert str(context) == whole
+        assert {name: str(context.documents[name]) for name in context.documents} == texts
+        for name in context.documents:
+            record = context.documents.record(name)
+            lines = whole.count("\n", 0, record.start), texts[name].count("\n")
+            assert (record.first_line, record.newlines) == lines
+        for _ in range(4 if whole else 0):
+            at = chance.randrange(len(whole))
+            needle = whole[at : at + chance.choice((3, 8, 20, 40))]
+            assert (context.find(needle), context.count(needle)) == (whole.find(needle), whole.count(needle))
+            assert context.lower().find(needle.lower()) == whole.lower().find(needle.lower())
+    if texts:
+        with Monocontext.open(store, shape="dict") as lazy:
+            name = chance.choice(list(texts))
+            assert (lazy[name], list(lazy)) == (texts[name], list(texts))
+
+
+class Program:
+    """Random steps over a context and over a dict."""
+
+    def __init__(self, store: Store, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.store = store
+        self.texts = {f"d{number}": self.text(400) for number in range(self.chance.choice((1, 5, 30, 120)))}
+        self.count = len(self.texts)
+        publish(dict(self.texts), store, frame_bytes=self.chance.choice((64, 600, 600, 2048)))
+
+    def text(self, most: int) -> str:
+        words = (self.chance.choice((*WORDS, f"w{self.chance.randrange(3000):x}q")) for _ in range(most))
+        return "".join(word + self.chance.choice((" ", "\n")) for word in words)[: self.chance.randrange(4 * most)]
+
+    def some(self) -> list[str]:
+        names = list(self.texts)
+        return self.chance.sample(names, min(len(names), self.chance.choice((1, 1, 2, 5))))
+
+    def new(self) -> dict[str, str]:
+        found = {f"d{self.count + number}": self.text(60) for number in range(self.chance.randrange(4))}
+        self.count += len(found)
+        return found
+
+    def step(self) -> None:
+        match self.chance.choice(("replace", "replace", "delete", "append", "update", "compact", "filters", "gc")):
+            case "replace" if self.texts:
+                changed = {name: self.text(self.chance.choice((1, 60, 400))) for name in self.some()}
+                replace(self.store, changed)
+                self.texts |= changed
+            case "delete" if self.texts:
+                gone = self.some()
+                delete(self.store, gone)
+                self.texts = {name: text for name, text in self.texts.items() if name not in gone}
+            case "append":
+                added = self.new()
+                append(dict(added), self.store)
+                self.texts |= added
+            case "update" if self.texts:
+                changed = {name: self.text(60) for name in self.some()} | self.new()
+                update(self.store, changed)
+                self.texts |= changed
+            case "compact":
+                compact(self.store)
+            case "filters":
+                add_filters(self.store)
+            case "gc":
+                gc(self.store, older_than_seconds=0)
+            case _:
+                return
+        check(self.store, self.texts, self.chance)
+
+
+@pytest.fixture
+def asks_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches ask filters in texts of any size."""
+    monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
+    monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
+    monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)
+
+
+@pytest.mark.usefixtures("asks_filters")
+@pytest.mark.parametrize("seed", range(examples(80)))
+def test_random_programs_give_what_a_dict_gives(store: MemoryStore, seed: int) -> None:
+    program = Program(store, seed)
+    for _ in range(10):
+        program.step()
+    assert verify(store).ok
+
+
+def test_a_program_on_every_store(any_store: Store) -> None:
+    program = Program(any_store, 3)
+    for _ in range(8):
+        program.step()
+    assert verify(any_store).ok
+
+
+# -- cost --------------------------------------------------------------------------------------------------------------
+
+
+def test_one_document_of_a_thousand(store: MemoryStore) -> None:
+    """Two frames are read and stored again; pages of the index and of documents too, and nothing else."""
+    texts = {f"d{number}": f"line {number}\n" * 400 for number in range(1000)}
+    publish(texts, store, frame_bytes=16 << 10)
+    before = {info.key for info in store.list()}
+    counted = CountingStore(store)
+    replace(counted, {"d500": "another line\n"})
+    segments = [info for info in store.list("segments/") if info.key not in before]
+    assert len(segments) == 1
+    assert segments[0].size_bytes < 8000
+    assert counted.gets <= 10
+    assert len({info.key for info in store.list()} - before) <= 4
+    with Monocontext.open(store) as context:
+        assert context.documents["d500"] == "another line\n"
+        assert context.documents["d501"] == texts["d501"]
+
+
+def test_an_index_page_without_a_change_keeps_its_object(store: MemoryStore) -> None:
+    texts = {f"d{number}": "word " * 100 for number in range(5000)}
+    publish(texts, store, frame_bytes=64)
+    before = {info.key for info in store.list("index/")}
+    assert len(before) > 5
+    replace(store, {"d2500": "other"})
+    assert len({info.key for info in store.list("index/")} - before) == 1
+
+
+# -- what stays, what goes ---------------------------------------------------------------------------------------------
+
+
+def test_header_lines_go_with_their_documents(store: MemoryStore, tmp_path: Path) -> None:
+    for name, text in {"a.txt": "A", "b.txt": "B\n", "c.txt": ""}.items():
+        (tmp_path / name).write_text(text)
+    publish([tmp_path], store)
+    replace(store, {"a.txt": "long\ntext"})
+    delete(store, "b.*")
+    with Monocontext.open(store) as context:
+        assert str(context) == "=== FILE: a.txt ===\nlong\ntext\n=== FILE: c.txt ===\n"
+        assert [str(context.documents[name]) for name in ("a.txt", "c.txt")] == ["long\ntext", ""]
+        assert "b.txt" not in context.documents
+
+
+def test_text_between_documents_stays(store: MemoryStore) -> None:
+    publish({"a": "A\n"}, store)
+    append("a line of no document\nand another\n", store)
+    append({"b": "B\n"}, store)
+    delete(store, ["a", "b"])
+    with Monocontext.open(store) as context:
+        assert str(context) == "a line of no document\nand another\n"
+        assert list(context.documents) == []
+
+
+def test_metadata_stays_unless_it_is_given(store: MemoryStore) -> None:
+    publish(documents([("a", "A", {"by": "x"}), ("b", "B", {"by": "y"})]), store)
+    replace(store, [("a", "AA"), ("b", "BB", {"by": "z"})])
+    with Monocontext.open(store) as context:
+        assert [context.documents.metadata(name)["by"] for name in ("a", "b")] == ["x", "z"]
+
+
+def test_of_several_documents_with_one_name_the_last_is_replaced_and_all_are_deleted(store: MemoryStore) -> None:
+    publish({"a": "first", "b": "B"}, store)
+    append({"a": "second"}, store)
+    replace(store, {"a": "third"})
+    with Monocontext.open(store) as context:
+        assert str(context) == "first\nB\nthird\n"
+    delete(store, "a")
+    with Monocontext.open(store, shape="list") as texts:
+        assert texts == ["B"]
+
+
+def test_earlier_generations_are_read_on(store: MemoryStore) -> None:
+    publish({"a": "A" * 5000, "b": "B" * 5000}, store, frame_bytes=1000)
+    with Monocontext.open(store) as old:
+        delete(store, "a")
+        assert str(old) == "A" * 5000 + "\n" + "B" * 5000 + "\n"
+    with Monocontext.open(store, generation=1) as old:
+        assert "a" in old.documents
+
+
+def test_a_document_after_another_million(store: MemoryStore) -> None:
+    """Names of more documents than a page holds are found by a table, which a deletion writes again."""
+    publish(documents((f"d{number}", f"{number}", None) for number in range(9000)), store)
+    delete(store, "d42")
+    with Monocontext.open(store) as context:
+        assert "d42" not in context.documents
+        assert [str(context.documents[f"d{number}"]) for number in (41, 43, 8999)] == ["41", "43", "8999"]
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("asks_filters")
+def test_filters_keep_what_they_know(store: MemoryStore) -> None:
+    chance = random.Random(1)
+    texts = {f"d{number}": " ".join(f"{chance.randrange(1 << 40):x}" for _ in range(100)) for number in range(300)}
+    publish(texts, store, frame_bytes=1200)
+    replace(store, {"d150": "what was never there before"})
+    root = json.loads(store.get("manifest.json").data)
+    (row,) = root["filters"]
+    assert row["kind"] == "edited grams-5", "readers that do not know its columns skip it"
+    assert 1 < len(row["columns"]) < 5
+    assert verify(store).ok
+    word = texts["d299"].split()[50]
+    with Monocontext.open(store) as context:
+        assert context.find(word) == str(context).find(word)
+    with Monocontext.open(store) as context:
+        assert context.find(word) > 0
+        assert context.stats.search.pruned > 200
+    compact(store)
+    assert "columns" not in json.loads(store.get("manifest.json").data)["filters"][0]
+
+
+# -- others write ------------------------------------------------------------------------------------------------------
+
+
+class SomebodyFirst(WrappedStore):
+    """Does something right before the first commit."""
+
+    def __init__(self, store: Store, act: Any) -> None:
+        super().__init__(store)
+        self._act = act
+
+    def put(self, key: str, data: Any, **condition: Any) -> str:
+        if key.startswith("generations/") and self._act:
+            act, self._act = self._act, None
+            act()
+        return super().put(key, data, **condition)
+
+
+def test_writers_who_meet_both_count(store: MemoryStore) -> None:
+    texts = {"a": "A", "b": "B", "c": "C"}
+    publish(texts, store)
+    replace(SomebodyFirst(store, lambda: append({"d": "D"}, store)), {"a": "aa"})
+    delete(SomebodyFirst(store, lambda: replace(store, {"c": "cc"})), "b")
+    with Monocontext.open(store, shape="dict") as found:
+        assert found == {"a": "aa", "c": "cc", "d": "D"}
+
+
+def test_a_document_that_another_deleted_is_not_replaced(store: MemoryStore) -> None:
+    publish({"a": "A", "b": "B"}, store)
+    with pytest.raises(NotFound, match="no document 'a' to replace"):
+        replace(SomebodyFirst(store, lambda: delete(store, "a")), {"a": "aa"})
+    with Monocontext.open(store, shape="dict") as found:
+        assert found == {"b": "B"}
+
+
+@pytest.mark.parametrize("after", range(12))
+def test_killed_at_any_write(store: MemoryStore, after: int) -> None:
+    old = {f"d{number}": f"text {number}\n" * 50 for number in range(40)}
+    new = {name: text for name, text in old.items() if name != "d7"}
+    publish(old, store, frame_bytes=600)
+    try:
+        delete(CrashingStore(store, after), "d7")
+    except Crash:
+        pass
+    with Monocontext.open(store, shape="dict") as found:
+        assert found in (old, new)
+    assert verify(store).ok
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -> None:
+    publish({"a": "A"}, store)
+    with pytest.raises(NotFound, match=r"no document 'x' and 1 more to replace: `update` adds new ones"):
+        replace(store, {"a": "aa", "x": "X", "y": "Y"})
+    with pytest.raises(NotFound, match="no document is named 'x\\*', nor matches that as a glob"):
+        delete(store, "x*")
+    with pytest.raises(NotFound, match="no document 'x' to delete"):
+        delete(store, ["a", "x"])
+    with pytest.raises(NotFound, match="no context there"):
+        delete("memory://nothing-here", "a")
+    for wrong in ({"a": 5}, [("a",)], ["a"]):
+        with pytest.raises(InvalidText):
+            replace(store, wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidText, match="lone surrogate"):
+        replace(store, {"a": "\ud800"})
+    with pytest.raises(TypeError, match="mapping of name to text"):
+        replace(store, "a")  # type: ignore[arg-type]
+    assert delete(store, []).generation == 1
+    with Monocontext.open(store) as context:
+        assert (context.generation, str(context)) == (1, "A\n")
