@@ -16,6 +16,7 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
 from monocontext.cli.progress import progress_bar
 from monocontext.errors import NotFound
+from monocontext.options import StoreOptions
 from monocontext.stores.address import parse
 
 if TYPE_CHECKING:
@@ -171,11 +172,27 @@ def ls_documents(
                 say_row(f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
 
 
+def _check_forgotten(url: str, texts: list[str], options: StoreOptions) -> None:
+    from monocontext.writing.upkeep.leftovers import find_leftovers
+
+    left = find_leftovers(url, texts, store_options=options)
+    for key in left:
+        say_row(key)
+    count = f"{len(left):,} object" + "s" * (len(left) != 1)
+    say(f"{url}: {count + ' still hold' + 's' * (len(left) == 1) if left else 'no object holds'} it")
+    if left:
+        raise click.exceptions.Exit(1)
+
+
 def verify(
     url: Url,
     generation: Generation = None,
     allow: Allow = None,
     dask: Dask = None,
+    forgotten: Annotated[
+        list[str] | None,
+        Option(metavar="TEXT", help="Instead: list all objects that still hold this text; may be repeated."),
+    ] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -185,6 +202,9 @@ def verify(
 
     options = options_of(url, s3)
     check_stored(url)
+    if forgotten:
+        _check_forgotten(url, forgotten, options)
+        return
     with progress_bar("verify", None) as show, workers(dask) as executor:
         report = check(
             url,

@@ -213,6 +213,9 @@ def rm(
     document: Annotated[
         list[str] | None, Option(metavar="GLOB", help="Documents of the context at URL instead; may be repeated.")
     ] = None,
+    forget: Annotated[
+        bool, Option("--forget", help="With --document: leave the text in no object; earlier versions go.")
+    ] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="With --document: also where these are all.")] = False,
     *,
     s3: S3,
@@ -221,7 +224,7 @@ def rm(
     if document:
         if recursive:
             raise click.UsageError("-r and --document exclude each other")
-        remove_documents(url, document, yes, s3)
+        remove_documents(url, document, yes, forget, s3)
         return
     url = _place(url, s3)
     if recursive:

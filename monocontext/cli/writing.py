@@ -270,7 +270,7 @@ def update(
     print_root(manifest, url, as_json)
 
 
-def remove_documents(url: str, globs: list[str], yes: bool, s3: S3) -> None:
+def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:
     """Delete the documents that names or globs tell. Asks where these are all."""
     from fnmatch import fnmatchcase
 
@@ -291,9 +291,10 @@ def remove_documents(url: str, globs: list[str], yes: bool, s3: S3) -> None:
         if not sys.stdin.isatty():
             raise click.UsageError(f"these are all {len(names):,} documents of {url}: --yes removes them")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
-    manifest = delete(url, wanted, store_options=options)
+    manifest = delete(url, wanted, forget=forget, store_options=options)
     count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
-    say(f"{url}: version {manifest.generation} without {count}; `gc` removes the versions before it")
+    rest = "no object holds them any more" if forget else "`gc` removes the versions before it"
+    say(f"{url}: version {manifest.generation} without {count}; {rest}")
 
 
 def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, StoreOptions]:

@@ -40,6 +40,9 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     cli("rm", "--document", "*", context).misused("these are all 2 documents", "--yes")
     cli("rm", "--document", "x*", context).refused("no document is named 'x*'")
     cli("rm", "-r", "--document", "z", context).misused("exclude each other")
+    assert cli("verify", "--forgotten", "last", context).code == 1
+    cli("rm", "--forget", "--document", "z", context).fine()
+    assert "no object holds it" in cli("verify", "--forgotten", "last", context).fine().out
     cli("rm", "--yes", "--document", "*", context).fine()
     assert listed(cli, context) == []
 

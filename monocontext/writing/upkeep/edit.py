@@ -9,6 +9,7 @@ worked out again on what that one wrote.
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,12 +42,12 @@ from monocontext.format.folding import opened
 from monocontext.format.generations import commit, read_newest
 from monocontext.format.history import History
 from monocontext.format.index import OF_TEXT, FrameRecord, FrameRun, flags_of_text
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, generation_key
 from monocontext.format.refs import UNKNOWN, FilterRef, PageRef, fresh_id
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass
 from monocontext.records import replace as changed
-from monocontext.stores.protocol import Store
+from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
 from monocontext.writing.inputs import InputOptions, read_pieces
@@ -54,6 +55,7 @@ from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.publish import Place, append, open_store_at
 from monocontext.writing.segments import SegmentLayout, cut_frames
 from monocontext.writing.tail import Pieces
+from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, first_character, records, with_copies
 
 MOST_RUNS = 512
@@ -62,6 +64,8 @@ _HEADER_CHARACTERS = 8192
 """A line before a document that is longer is not taken for its header."""
 _REQUESTS = 8
 _READ_CACHE_BYTES = 64 << 20
+_FRAMES_AT_ONCE = 32
+_LOOK_SECONDS = 0.1
 
 
 class Change(NamedTuple):
@@ -138,6 +142,7 @@ def delete(
     url: Place,
     names: str | Iterable[str],
     *,
+    forget: bool = False,
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
@@ -146,6 +151,11 @@ def delete(
     `names` is a name or a glob, or an iterable of names. All documents with such a name go. The documents behind them
     are numbered anew. Earlier generations hold the text until `gc` removes them. Parameters and cost as for `replace`;
     where documents have tables of names (more than 4096) these are written again, 16 bytes a document.
+
+    `forget`: leave the text in no object below `url`. Objects that share one with it are stored again, and `gc` without
+    a grace period removes earlier generations; readers that have one open fail at their next read of a removed object.
+    Where that `gc` did not come to its end, run it again. `find_leftovers` proves it. Copies elsewhere (disk caches of
+    readers, versions that a bucket keeps) are not reached.
 
     Raises `NotFound`, and changes nothing, where no document has such a name.
     """
@@ -163,7 +173,20 @@ def delete(
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
         return found
 
-    return _edit(url, changes, allow, store_options)
+    root = _edit(url, changes, allow, store_options, forget)
+    if forget:
+        with open_store_at(url, store_options) as store:
+            _wait_for_clock(store, root.generation)
+            gc(store, older_than_seconds=0)
+    return root
+
+
+def _wait_for_clock(store: Store, generation: int) -> None:
+    """Wait until the store's clock, which may count whole seconds, is past a commit: what came before is older then."""
+    while committed := next(iter(store.list(generation_key(generation))), None):  # as `gc` looks at it
+        if seconds_now(store, committed.now_seconds) > committed.modified_seconds:
+            return
+        time.sleep(_LOOK_SECONDS)
 
 
 # -- what is asked for -------------------------------------------------------------------------------------------------
@@ -214,7 +237,11 @@ def _metadata_of(change: Change) -> Any:
 
 
 def _edit(
-    url: Place, changes: Changes, allow: Iterable[str | os.PathLike[str]], store_options: StoreOptions | None
+    url: Place,
+    changes: Changes,
+    allow: Iterable[str | os.PathLike[str]],
+    store_options: StoreOptions | None,
+    forget: bool = False,
 ) -> Manifest:
     with open_store_at(url, store_options) as store:
         newest = read_newest(store)
@@ -229,7 +256,7 @@ def _edit(
         def build(base: Manifest | None) -> Manifest:
             nonlocal unchanged
             assert base is not None  # generations are never taken back
-            root = _edited(work, opened(base, lambda ref: work.get(ref.key)), changes)
+            root = _edited(work, opened(base, lambda ref: work.get(ref.key)), changes, forget)
             if root is None:
                 unchanged = base
                 raise _NothingToDo
@@ -248,7 +275,7 @@ class _NothingToDo(Exception):
     """No document changes."""
 
 
-def _edited(work: Rewrite, base: Manifest, changes: Changes) -> Manifest | None:
+def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Manifest | None:
     """The root to commit on `base`; None: nothing changes."""
     pages = _load_documents(work.context.store, base.documents)
     names = [page.raw_name(i) for page in pages for i in range(len(page))]
@@ -257,7 +284,10 @@ def _edited(work: Rewrite, base: Manifest, changes: Changes) -> Manifest | None:
         return None
     spots = _spots(pages, wanted, base.characters)
     with work.text(base) as text:
-        stretches = in_threads(lambda group: _rewrite(text, group), _group(text, spots), _REQUESTS, "monocontext-edit")
+        stretches = _group(text, spots)
+        if forget:
+            stretches = _with_neighbours(text, stretches)
+        stretches = in_threads(lambda stretch: _rewrite(text, stretch), stretches, _REQUESTS, "monocontext-edit")
         pieces = Pieces(work.context.store, SegmentLayout(base.frame_bytes, codec=base.codec))
         new_runs, new_rows = _store(pieces, stretches)
         index, last_page, dropped_bytes = _write_index(work, text, stretches, new_runs, new_rows)
@@ -389,6 +419,25 @@ def _group(text: Reader, spots: Iterable[_Spot]) -> list[_Stretch]:
             found[-1].spots.append(spot)
         else:
             found.append(_Stretch(first, last, [spot], []))
+    return found
+
+
+def _with_neighbours(text: Reader, stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """The stretches, and between them all other frames that share an object with one of theirs."""
+    frames = text.manifest.frames
+    objects = {frame.object for stretch in stretches for frame in records(text, stretch.first, stretch.stop)}
+    found: list[_Stretch] = []
+    stops = [0, *(stretch.stop for stretch in stretches)]
+    for start, stretch in zip(stops, [*stretches, _Stretch(frames, frames - 1, [], [])], strict=True):
+        for frame in records(text, start, max(stretch.first, start)):
+            if frame.object in objects and "://" not in frame.object:
+                last = found[-1] if found else None
+                if last and not last.spots and last.stop == frame.number and last.stop - last.first < _FRAMES_AT_ONCE:
+                    last.last = frame.number
+                else:
+                    found.append(_Stretch(frame.number, frame.number, [], []))
+        if stretch.spots:
+            found.append(stretch)
     return found
 
 

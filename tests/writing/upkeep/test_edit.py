@@ -21,6 +21,7 @@ from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStor
 from monocontext.writing.upkeep.add_filters import add_filters
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.leftovers import find_leftovers
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
 
@@ -224,6 +225,61 @@ def test_a_document_after_another_million(store: MemoryStore) -> None:
     with Monocontext.open(store) as context:
         assert "d42" not in context.documents
         assert [str(context.documents[f"d{number}"]) for number in (41, 43, 8999)] == ["41", "43", "8999"]
+
+
+# -- forgetting --------------------------------------------------------------------------------------------------------
+
+SECRET = "the person who asked to be forgotten"
+
+
+def planted(store: Store, seed: int, codec: str) -> dict[str, str]:
+    """Documents, one of which holds the secret, in a few segments and generations."""
+    chance = random.Random(seed)
+    texts = {f"d{number}": f"{chance.randrange(1 << 40):x} " * chance.randrange(1, 90) for number in range(60)}
+    at = f"d{chance.randrange(60)}"
+    texts[at] += f"{SECRET}\n" * 9  # one of them lies whole in an object
+    publish(dict(texts), store, frame_bytes=700, segment_bytes=chance.choice((900, 6000, 1 << 20)), codec=codec)
+    append({"after": "x"}, store)
+    replace(store, {f"d{(int(at[1:]) + 2) % 60}": "changed"})
+    texts |= {"after": "x", f"d{(int(at[1:]) + 2) % 60}": "changed"}
+    assert find_leftovers(store, [SECRET])
+    del texts[at]
+    delete(store, at, forget=True)
+    return texts
+
+
+@pytest.mark.parametrize("codec", ["zstd", "raw"])
+@pytest.mark.parametrize("seed", range(examples(40)))
+def test_a_forgotten_text_is_in_no_object(store: MemoryStore, seed: int, codec: str) -> None:
+    texts = planted(store, seed, codec)
+    assert find_leftovers(store, [SECRET]) == []
+    check(store, texts, random.Random(seed))
+    assert verify(store).ok
+
+
+def test_a_text_is_forgotten_on_every_store(any_store: Store) -> None:
+    texts = planted(any_store, 5, "zstd")
+    assert find_leftovers(any_store, [SECRET]) == []
+    check(any_store, texts, random.Random(5))
+
+
+@pytest.mark.parametrize("after", range(0, 30, 3))
+def test_forgetting_that_was_killed_is_ended_by_gc(store: MemoryStore, after: int) -> None:
+    texts = {f"d{number}": f"text {number}\n" * 50 for number in range(40)} | {"s": SECRET}
+    publish(texts, store, frame_bytes=600)
+    try:
+        delete(CrashingStore(store, after), "s", forget=True)
+    except Crash:
+        pass
+    assert verify(store).ok
+    with Monocontext.open(store) as context:
+        is_there = "s" in context.documents
+    if is_there:
+        delete(store, "s", forget=True)
+    else:
+        gc(store, older_than_seconds=0)
+    assert find_leftovers(store, [SECRET]) == []
+    assert verify(store).ok
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
