@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from monocontext import Monocontext, append, delete, documents, publish, replace, update
 from monocontext.engine.reader import Reader
-from monocontext.errors import InvalidText, NotFound
+from monocontext.errors import AlreadyExists, InvalidText, NotFound
 from monocontext.format import inline
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
@@ -377,3 +379,83 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
     assert delete(store, []).generation == 1
     with Monocontext.open(store) as context:
         assert (context.generation, str(context)) == (1, "A\n")
+
+
+# -- storms ------------------------------------------------------------------------------------------------------------
+
+
+class Writer(threading.Thread):
+    """Changes documents of its own, as its dict; another collector or rewriter may make it begin again."""
+
+    def __init__(self, store: Store, name: str, steps: int) -> None:
+        super().__init__()
+        self.store, self.owner, self.steps = store, name, steps
+        self.texts: dict[str, str] = {}
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        chance = random.Random(self.owner)
+        try:
+            for step in range(self.steps):
+                self._step(chance, step)
+        except BaseException as error:  # raised where the test waits
+            self.error = error
+
+    def _step(self, chance: random.Random, step: int) -> None:
+        names = list(self.texts)
+        kind = chance.choice(("append", "replace", "delete", "update")) if names else "append"
+        some = chance.sample(names, min(len(names), 2))
+        changed = {name: f"{name} at {step}\n" * chance.randrange(1, 40) for name in some}
+        added = {f"{self.owner}.{step}": f"new at {step}\n" * chance.randrange(1, 40)}
+        match kind:
+            case "append":
+                self._do(lambda: append(dict(added), self.store))
+                self.texts |= added
+            case "replace":
+                self._do(lambda: replace(self.store, changed))
+                self.texts |= changed
+            case "update":
+                self._do(lambda: update(self.store, changed | added))
+                self.texts |= changed | added
+            case _:
+                self._do(lambda: delete(self.store, some))
+                self.texts = {name: text for name, text in self.texts.items() if name not in some}
+
+    def _do(self, act: Callable[[], object]) -> None:
+        while True:
+            try:
+                act()
+                return
+            except AlreadyExists:
+                continue  # nothing was changed
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_storm_of_writers_collectors_and_rewriters(any_store: Store) -> None:
+    publish({"first": "first\n"}, any_store, frame_bytes=600)
+    writers = [Writer(any_store, f"w{number}", 12) for number in range(6)]
+    done = threading.Event()
+
+    def sweep() -> None:
+        while not done.is_set():
+            for work in (lambda: gc(any_store, older_than_seconds=0), lambda: compact(any_store)):
+                with suppress(AlreadyExists):
+                    work()
+
+    sweeper = threading.Thread(target=sweep)
+    for thread in (*writers, sweeper):
+        thread.start()
+    for writer in writers:
+        writer.join()
+    done.set()
+    sweeper.join()
+    for writer in writers:
+        if writer.error:
+            raise writer.error
+    expected = {"first": "first\n"}
+    for writer in writers:
+        expected |= writer.texts
+    with Monocontext.open(any_store, shape="dict") as found:
+        assert found == expected
+    assert verify(any_store).ok
