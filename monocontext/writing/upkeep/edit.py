@@ -159,7 +159,11 @@ def delete(
 
     Raises `NotFound`, and changes nothing, where no document has such a name.
     """
+    if isinstance(names, bytes) or not isinstance(names, Iterable):
+        raise TypeError(f"names are one name or glob, or an iterable of names, not {type(names).__name__}")
     wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    if wrong := [name for name in wanted if not isinstance(name, str)]:
+        raise TypeError(f"the name of a document is a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     is_glob = isinstance(names, str)
 
     def changes(there: Sequence[bytes]) -> Mapping[int, Change]:
@@ -194,7 +198,7 @@ def _wait_for_clock(store: Store, generation: int) -> None:
 
 def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
     """The new texts by name. Raises `InvalidText`, `TypeError`."""
-    if isinstance(documents, str | bytes):
+    if isinstance(documents, str | bytes) or not isinstance(documents, Iterable | DocumentInputs):
         raise TypeError(f"documents are a mapping of name to text, or tuples of these, not {type(documents).__name__}")
     items = documents.items if isinstance(documents, DocumentInputs) else as_inputs(documents).items
     found: dict[str, Change] = {}
