@@ -19,7 +19,8 @@ SYNONYMS = {
     "read": ("show", "cat"), "cat": ("show", "get"), "view": ("show", "get"), "print": ("show", "get"),
     "open": ("show", "get"), "get": ("show",), "find": ("search", "grep"), "query": ("search",), "grep": ("search",),
     "ls": ("list",), "push": ("upload",), "add": ("upload", "install"), "remove": ("uninstall", "rm"),
-    "keys": ("list",), "set": ("put",), "delete": ("rm",), "edit": ("update",), "change": ("update",), "replace": ("update",), "ask": ("run",),
+    "keys": ("list",), "set": ("put",), "delete": ("rm",), "ask": ("run",), "edit": ("update",),
+    "change": ("update",), "replace": ("update",),
 }  # fmt: skip
 """Words that people type for a command, and the commands that they may mean."""
 _WHOLE = 1_000
