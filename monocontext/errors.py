@@ -93,7 +93,7 @@ class UnknownTool(MonocontextError, LookupError):
 
 
 class ToolRefusal(MonocontextError):
-    """What a tool answers a model that asked for what cannot be done; the message is the answer."""
+    """A tool's answer to an impossible request of a model; the message is the answer."""
 
 
 class NotPicklable(MonocontextError, TypeError):

@@ -106,7 +106,7 @@ def _card(lines: Iterable[str]) -> str:
 
 
 def _count_of(done: Any) -> int:
-    """What a `progress` is given: a count, or a report that has the bytes of text."""
+    """The argument of a `progress` callback: a count, or a report with the bytes of text."""
     return int(getattr(done, "text_bytes", done))
 
 

@@ -32,7 +32,7 @@ class StoreOptions(ReachOptions, total=False):
     region: str | None
     """As in the AWS configuration; `us-east-1` where an endpoint is given and nothing is configured."""
     transport: Literal["own", "boto3"] | None
-    """What GETs travel by; everything else travels by boto3."""
+    """The transport of GETs; boto3 sends everything else."""
     keep_alive: bool | None
     """`False` leaves no connection of our own transport open between two calls."""
     client: Any

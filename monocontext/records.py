@@ -51,7 +51,7 @@ def _replace(record: Any, /, **changes: Any) -> Any:
 
 
 class _Fields:
-    """What a class knows of its fields: its `__dataclass_fields__`, made once the standard library asks for them."""
+    """The fields of a class: its `__dataclass_fields__`, made once the standard library asks for them."""
 
     def __init__(self, described: dict[str, _Field]) -> None:
         self.described = described

@@ -148,7 +148,7 @@ def find_tool_call(text: str) -> tuple[str, dict[str, Any]] | None:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an agent said to a council."""
+    """One statement of an agent to a council."""
 
     agent: str
     """Its name."""
@@ -199,7 +199,7 @@ class Council:
         self.agents.append(agent)
 
     def discuss(self, prompt: str, *, rounds: int = 1) -> list[Said]:
-        """What all agents say to a prompt, in order. In a hierarchy a round is one pass over all levels."""
+        """The statements of all agents about a prompt, in order. In a hierarchy a round is one pass over all levels."""
         self._check(rounds)
         said: list[Said] = []
         for number in range(1, rounds + 1):

@@ -58,7 +58,7 @@ class OnProgress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BatchCost:
-    """What the questions of a batch have cost together."""
+    """The total cost of a batch's questions."""
 
     calls: int = 0
     tokens: int = 0
@@ -82,7 +82,7 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """What a worker needs to answer; it is pickled for workers elsewhere."""
+    """The settings of a worker; pickled for workers elsewhere."""
 
     key: str
     """Its own key: workers keep one RLM and one open context for it."""

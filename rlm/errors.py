@@ -68,7 +68,7 @@ class PromptTooLong(LLMError):
         """Of the prompt, as the endpoint counts them, with the room for a reply where it counts that too; None where it
         does not say."""
         self.window_tokens = window_tokens
-        """What fits, as the endpoint says; None where it does not."""
+        """The tokens that fit, as the endpoint says; None if it does not say."""
 
 
 class ReplyRefused(LLMError):

@@ -41,7 +41,7 @@ class Loop:
     runner: Runner
     context: object
     window: Window
-    """What the root's prompt may hold; each reply tells more of it."""
+    """The tokens that the root's prompt may hold; each reply tells more about it."""
     is_top: bool
     """False for a child run."""
     on_step: Callable[[Step], object]

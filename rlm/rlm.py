@@ -37,7 +37,7 @@ _OUTPUT_CHARACTERS = 20_000  # of a block; at most a quarter of the window
 _WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that knows better has `window_tokens`
 
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
-"""What is asked where no question is given, as in rlm-minimal and rlms."""
+"""The question where none is given, as in rlm-minimal and rlms."""
 
 _NOT_GIVEN: Any = object()
 
@@ -219,13 +219,13 @@ class RLM(_Shaped):
 
     @property
     def lms(self) -> tuple[LM, ...]:
-        """Who answers: the root model, and that of sub-calls where it is another."""
+        """The root model, and the model of sub-calls if it is another."""
         root, sub = self._setup.root, self._setup.sub_lm
         return (root,) if sub is root else (root, sub)
 
     @property
     def budget(self) -> Budget:
-        """What a run may spend."""
+        """The limits of a run."""
         return self._setup.budget
 
     def session(self, context: object = None, *, source: str | None = None) -> Session:
@@ -389,7 +389,7 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _prompt_characters(sub_lm: LM, root: LM, window_tokens: int) -> int:
-    """What one prompt of a sub-call may hold: what the model says, else half of its window."""
+    """The capacity of a sub-call's prompt: as the model says, else half of its window."""
     window: int = getattr(sub_lm, "window_tokens", window_tokens if sub_lm is root else _WINDOW_TOKENS)
     own: int = getattr(sub_lm, "prompt_characters", min(_PROMPT_CHARACTERS, window * CHARACTERS_PER_TOKEN // 2))
     return own

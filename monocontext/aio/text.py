@@ -52,7 +52,7 @@ class AsyncMonocontext(RefusedOperators):
         """For `open` alone."""
         self._text = text
         self._shaped = text if shaped is None else shaped
-        """What `run` hands over."""
+        """The context that `run` passes to a function."""
         self._workers = workers
         self._to_close = to_close
         """The store, and the context manager of its client if we opened it: `_close` takes them."""
@@ -186,7 +186,7 @@ class AsyncMonocontext(RefusedOperators):
         return self._each(lambda: self._text.grep(pattern, **options), 1)
 
     async def explain(self, query: Query, **options: Any) -> Explanation:
-        """What `grep` of this query would read, as `Monocontext.explain`."""
+        """The cost of a `grep` of this query, as `Monocontext.explain`."""
         return await self._call(lambda: self._text.explain(query, **options))
 
     def chunks(self, characters: int = 100_000) -> AsyncIterator[str]:

@@ -120,7 +120,7 @@ def _say_what_follows(
     user: bool,
     file: str | None,
 ) -> None:
-    """What happens from now on, what is missing for it, how to try it, and how to undo it."""
+    """A summary: effects from now on, missing parts, and the commands to try and to undo it."""
     from monocontext.sessions.hook_state import what_is_missing
 
     ends = "when it ends, and " if any(event == "SessionEnd" for event, *_ in of.events) else ""

@@ -116,7 +116,7 @@ def check_stored(url: str) -> None:
 
 
 def plain_folder(url: str) -> str:
-    """What stands before the names of files in a plain folder, so that they open from here; empty for a stored text."""
+    """The prefix of file names in a plain folder, so that they open from here; empty for a stored text."""
     path = os.path.expanduser(url)
     is_plain = "://" not in url and os.path.isdir(path) and not os.path.isdir(os.path.join(path, "generations"))
     return "" if not is_plain or path.rstrip("/") == "." else path.rstrip("/").removeprefix("./") + "/"

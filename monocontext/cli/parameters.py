@@ -135,7 +135,7 @@ def _click_type(kind: Any, about: _Parameter) -> Any:
 
 
 def _call_with(callback: Callback | None, is_list: bool) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """What click calls with a value: no values of a list are None, as a default is."""
+    """The callback of click for a value: an empty list becomes None, as a default is."""
 
     def call(context: click.Context, _: click.Parameter, value: Any) -> Any:
         if is_list:

@@ -27,7 +27,7 @@ from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
 
 _NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
-"""What a file system says of a key that it cannot hold as a path."""
+"""Errors of a file system for a key that it cannot hold as a path."""
 
 Place = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
 Object = Annotated[

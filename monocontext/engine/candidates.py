@@ -24,16 +24,16 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What search filters say of a search."""
+    """The answer of search filters to a search."""
 
     frames: int
-    """That were asked about; 0: asking is no use."""
+    """Frames that were asked about; 0 if filters are not asked."""
     runs: list[tuple[int, int]] | None
     """Numbers of those in which a match may begin, half-open, rising; None: it may in any."""
     reason: str
     """Why in any; else empty."""
     dense_runs: list[tuple[int, int]] | None = None
-    """Those in which one may, where leaving out the others gains nothing; None: where they are very many, too."""
+    """Candidate runs even if too dense to skip frames; None if there are too many to list."""
 
 
 class Candidates:

@@ -50,13 +50,13 @@ class FilterBlock:
 
 @dataclass(frozen=True, slots=True)
 class FilterHits:
-    """What filters say of a query, as the cache keeps it: a loop of `find` looks it up again and again."""
+    """The answer of filters to a query, as the cache keeps it: a loop of `find` looks it up again and again."""
 
     runs: tuple[tuple[int, int], ...]
     has_rows: bool
     """Whether there are rows that tell of it."""
     size_bytes: int
-    """What that and the query take, about."""
+    """The approximate size of the answer and its query in memory."""
 
 
 class _Section:
@@ -287,7 +287,7 @@ class FilterLookup:
     def _look_up(
         self, planner: Planner, query: Query, within_line: bool, records: Records, beside: Sequence[FetchItem] = ()
     ) -> Finding[FilterHits | None]:
-        """What some filters say. Only literals far behind a match's beginning take records of frames."""
+        """The answer of some filters. Only literals far behind a match's beginning take records of frames."""
         asked: dict[FilterLayout, list[int]] = {}
         for layout, row in planner.rows_to_read(query):
             asked.setdefault(layout, []).append(row)
@@ -379,7 +379,7 @@ class FilterLookup:
         return told * self._table.frames // max(last.stop - last.first, 1)
 
     def _narrow_to(self, hits: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
-        """What that means for some neighbouring frames."""
+        """The same answer, restricted to some neighbouring frames."""
         first, last = within.start, within.stop
         low = bisect_right(hits, first, key=lambda run: run[1])
         high = bisect_left(hits, last, key=lambda run: run[0])

@@ -51,8 +51,8 @@ class FrameText:
         self.whole: str | None = None
         """The text decoded, while a cache keeps it and counts it (`fetch.hot_texts`)."""
         self.spent = 0
-        """What slices have spent on decoding, about 1 for a byte: a frame is worth keeping decoded from the 16th
-        short slice on; one of ASCII, a quarter of whose long slices is decoding, from its tenth or so."""
+        """Work of slices for decoding, about 1 for a byte: a frame is worth keeping decoded from the 16th short slice
+        on; one of ASCII, a quarter of whose long slices is decoding, from its tenth or so."""
         self.used = used
         """Whether any caller has looked at it since it was fetched."""
         self.ahead = False
@@ -60,7 +60,7 @@ class FrameText:
         self.late = True
         """Whether somebody waited for it all the same."""
         self.scanned: tuple[tuple[bytes, ...], tuple[int, ...]] = (), ()
-        """What a pass looks for, and the bytes at which each first stands, or -1: found where the frame was decoded."""
+        """The needles of a pass, and the first byte of each in this frame, or -1; searched when it was decoded."""
 
     @property
     def is_worth_keeping(self) -> bool:

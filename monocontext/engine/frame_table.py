@@ -302,7 +302,7 @@ class FrameTable:
         return page
 
     def _open(self, ask: Callable[[], T | Unopened]) -> Finding[T | None]:
-        """What the tree of pages answers once the directories that it needs are open."""
+        """The answer of the tree of pages, once the directories that it needs are open."""
         before = None
         while isinstance(found := ask(), Unopened):
             item = found.item()

@@ -38,7 +38,7 @@ class CacheOptions(TypedDict, total=False):
     """A folder that keeps what is read for the next process."""
     cache_dir_bytes: int
     prefetch: Prefetch
-    """What is fetched before anybody asks for it."""
+    """Which reads are fetched ahead."""
 
 
 class TextOptions(CacheOptions, total=False):
@@ -47,7 +47,7 @@ class TextOptions(CacheOptions, total=False):
     threads: bool
     """`False` starts none."""
     workers: Workers | None
-    """Who carries requests out, in place of threads."""
+    """The workers that carry out requests, in place of threads."""
 
 
 class RootOptions(TypedDict, total=False):

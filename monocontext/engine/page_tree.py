@@ -15,7 +15,7 @@ from monocontext.format.directories import pages_in
 from monocontext.format.refs import PageDirectory, PageRef
 
 Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
-"""What is counted up to a place in the text."""
+"""The unit that is counted up to a place in the text."""
 
 
 class Unopened:

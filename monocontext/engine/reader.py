@@ -58,7 +58,7 @@ FRAMES_AT_HAND = 64
 
 @dataclass(frozen=True, slots=True)
 class TextInfo:
-    """What a text says of itself without reading."""
+    """The facts of a text that need no read."""
 
     url: str
     generation: int
@@ -86,7 +86,7 @@ class Reader:
         round_trip_seconds: float | None = None,
     ):
         self.ends = Ends(manifest)
-        """What of the text came with the root."""
+        """The parts of the text that came with the root."""
         self.manifest = manifest = replace(manifest, head="", tail="")  # decoded by now: 14 KB a reader
         self._store = store
         self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
@@ -123,7 +123,7 @@ class Reader:
         )
         fetcher.listeners.add(self.ahead)
         self.log: ReadLog | None = None
-        """What is read is written down here, once somebody has asked for it."""
+        """The log of reads, once a caller has asked for one."""
         self.handed: PieceLog | None = None
         """The same of the pieces that code was given: slices, lines of hits, matches, passages."""
         self._last_hit = range(0)
@@ -206,7 +206,7 @@ class Reader:
         return "".join(pieces)
 
     def within(self, start: int, stop: int) -> FrameText | None:
-        """What holds characters [start, stop) whole: an end of the text that came with the root, or a frame; None if
+        """The frame, or the end of the text that came with the root, that holds characters [start, stop); None if
         none does (at most 1 GET each for the index page and the frame). The way of a short read: 2 us where both are
         cached."""
         ends = self.ends
@@ -455,8 +455,8 @@ class Reader:
         return Candidates(runs, characters[0], characters[-1] + 1, self.frame, self.locate, SearchStats())
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """What search filters say of matches that begin in [start, stop), not an empty range. Costs as `candidates`,
-        but for the index pages of the frames that it names."""
+        """The answer of search filters for matches that begin in [start, stop), not an empty range. Costs as
+        `candidates`, but for the index pages of the frames that it names."""
         if self.manifest.text:
             return Narrowing(0, None, "all of the text came with the root")
         if self.is_one_wave(start, stop):
@@ -565,6 +565,6 @@ class Reader:
 
 
 def _memory_bytes(frame: Frame, eager: bool) -> int:
-    """What a frame that is read ahead occupies: its stored form and its text, which are one where raw frames are
+    """The memory of a frame that is read ahead: its stored form and its text, which are one where raw frames are
     received in place."""
     return frame.bytes if eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes

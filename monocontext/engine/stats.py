@@ -7,7 +7,7 @@ from monocontext.records import dataclass, field
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """What was fetched before anybody asked for it, and what became of it."""
+    """Counts of read-ahead: fetched, used, wasted."""
 
     gets: int = 0
     """GET requests that no caller waited for when they were sent; part of `Stats.gets`."""
@@ -34,7 +34,7 @@ class PrefetchStats:
 
 @dataclass(slots=True)
 class SearchStats:
-    """What search filters were asked, and what they spared. Summed over searches."""
+    """Counts of search filters: requests, and frames that they ruled out. Summed over searches."""
 
     searches: int = 0
     """Searches that a filter could narrow."""
@@ -66,7 +66,7 @@ class SearchStats:
 
 @dataclass(slots=True)
 class RealStats:
-    """What code of cells gave to functions that know no lazy text (see `namespace.foreign`)."""
+    """Counts of texts that cells passed to functions without support for lazy texts (see `namespace.foreign`)."""
 
     texts: int = 0
     """Times that a text became a real `str`."""

@@ -117,7 +117,7 @@ def encode_metadata(metadata: Any, number: int) -> bytes:
 
 
 def name_hash(name: bytes) -> bytes:
-    """What a table knows a name by."""
+    """The hash by which a table finds a name."""
     return hashlib.blake2b(name, digest_size=HASH_BYTES).digest()
 
 
@@ -243,7 +243,7 @@ class DocumentPage:
         return self._heap[self._metadata[i] : self._metadata[i + 1]]
 
     def metadata(self, i: int) -> dict[str, Any]:
-        """What is recorded of the i-th document. Raises `DamagedData`."""
+        """The metadata of the i-th document. Raises `DamagedData`."""
         raw = self.raw_metadata(i)
         try:
             found = json.loads(raw) if raw else {}

@@ -40,7 +40,7 @@ from monocontext.format.refs import (
 from monocontext.records import replace
 
 MOST_NAMED_BYTES = 44 << 10
-"""What of a root names pages and filters; some 160 pages with their filters, 160 GB of text."""
+"""Size of a root's names of pages and filters; some 160 pages with their filters, 160 GB of text."""
 MOST_BYTES = 64 << 10
 """A root with directories: besides those the two ends of the text, 16 KB, and small things."""
 PAGES = 2048

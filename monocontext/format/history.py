@@ -18,7 +18,7 @@ _ID_DIGITS = 8
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a root knows of earlier ones."""
+    """The record of earlier roots in a root."""
 
     lineage: str = ""
     """Random name of the text's first root. Roots of one lineage hold texts each of which begins with the one before;

@@ -186,7 +186,7 @@ class Page:
             self._parse(data)
             self._check(before)
             self.size_bytes = len(self) * 64 + len(self.runs) * 200
-            """What the page costs in memory, near enough for a budget."""
+            """The page's size in memory, near enough for a budget."""
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise DamagedData(f"{ref.key}: not a page of this context: {error}") from None
 

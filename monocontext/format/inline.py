@@ -36,7 +36,7 @@ _local = threading.local()  # contexts of zstd are not safe to share between thr
 
 @dataclass(slots=True)
 class Gathered:
-    """What of some neighbouring frames may ride in a root."""
+    """The parts of some neighbouring frames that may ride in a root."""
 
     stored: bytearray | None = field(default_factory=bytearray)
     """The frames as they are stored; None: too much for any root."""

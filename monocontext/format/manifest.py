@@ -58,7 +58,7 @@ _STAND_IN = b"of 7d1c6f0e4b"
 _ESCAPED = bytes(range(32)) + b'"\\\x7f'
 """ASCII bytes that JSON escapes."""
 DIRECTORIES = "directories"
-"""What a root requires of a reader that names pages or filters by directories."""
+"""The feature that a root requires of its reader if it names pages or filters by directories."""
 COPIES = ("text", "head", "tail")
 """Fields that hold copies of stored text."""
 
@@ -108,7 +108,7 @@ class Manifest:
     open_frames: int = 0
     """Frames at the end that the next append may store again, in fewer. They lie in the last page."""
     history: History = field(default_factory=History)
-    """What is said of earlier generations."""
+    """The record of earlier generations."""
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
     """Unknown fields of the JSON object."""
 
@@ -298,7 +298,7 @@ def _documents_in(root: dict[str, Any]) -> DocumentsRef | None:
 
 
 def _parse(data: bytes) -> tuple[Any, str]:
-    """What a root's JSON holds, and the checksum of that. Raises `ValueError`, `RecursionError`.
+    """The parsed JSON of a root, and its checksum. Raises `ValueError`, `RecursionError`.
 
     A text that rides in the root is megabytes of base64, most of an open if the parser goes through them: it gets a
     stand-in for what stands between two quotes, which is looked at where it is, for each copy of it costs fresh pages.

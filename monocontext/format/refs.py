@@ -27,7 +27,7 @@ no rows of words, grams of `grams-3` are of 5 bytes, and `grams-4` has none of 3
 LONGEST_GRAM = dict.fromkeys(FILTER_KINDS[:3], 5) | dict.fromkeys(FILTER_KINDS[3:], 8)
 """In bytes, of each kind."""
 FILTER_BITS = range(8, 19)
-"""What `bits` of a filter may be: it has 2 ** bits rows of grams."""
+"""The allowed values of `bits`: a filter has 2 ** bits rows of grams."""
 MOST_PAGE_BYTES = 64 << 20
 """Largest page: its frames take 90 KB, and up to 1.5 KB each for names where each lies in an object of its own."""
 MOST_LEVELS = 4

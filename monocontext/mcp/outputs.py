@@ -80,7 +80,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a search found; `next` where it has not come to the end, `note` how far it came."""
+    """The results of a search; `next` continues it if it has not come to the end, and `note` says how far it came."""
 
     hits: list[Match]
     next: Range | None

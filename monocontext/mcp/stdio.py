@@ -45,7 +45,7 @@ def _take(standard: int, instead: int) -> int:
 
 
 class _Lines:
-    """What the SDK uses of text files: it iterates lines, and writes and flushes them."""
+    """The part of a text file that the SDK uses: lines to iterate, `write` and `flush`."""
 
     def __init__(self, reading: int, writing: int, parse: Callable[[str], Any]) -> None:
         self._reading = os.fdopen(reading, "rb")

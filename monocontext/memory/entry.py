@@ -24,7 +24,7 @@ class Entry:
     ttl_seconds: float | None
     """Life from the write on; None: no end. On S3, which tells whole seconds, what was given is rounded up."""
     now_seconds: float
-    """What the store's clock showed when it answered; 0 where it was not needed."""
+    """The store's clock at its answer; 0 where it was not needed."""
     metadata: Mapping[str, str]
     """Metadata from the writer."""
 
@@ -89,7 +89,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a memory holds, in bytes of UTF-8; expired entries do not count."""
+    """The size of a memory, in bytes of UTF-8; expired entries do not count."""
 
     keys_bytes: int
     values_bytes: int

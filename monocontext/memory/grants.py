@@ -22,7 +22,7 @@ _FIELDS = {"token", "namespace", "rights"}
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one token allows."""
+    """The rights of one token."""
 
     token: str
     namespace: str

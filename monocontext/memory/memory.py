@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 _NAME_BYTES = 1024
-"""What S3 takes for the name of an object, the memory's own place included."""
+"""Longest name of an object in S3, in bytes, the memory's own place included."""
 _CHECKPOINTS = "checkpoint:"
 _VALUES_AHEAD = 4
 SWEEP_SECONDS = 300.0

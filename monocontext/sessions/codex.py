@@ -297,7 +297,7 @@ def _tools_found(tools: Any) -> str:
 
 
 def _notice_text(text: str) -> str:
-    """What a subagent came to, as the program tells its parent."""
+    """The result of a subagent, as the program reports it to the parent."""
     try:
         found = json.loads(text)
     except ValueError:

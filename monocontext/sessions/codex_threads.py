@@ -45,7 +45,7 @@ def _main_thread(path: Path, thread: str) -> str:
 
 
 def _head_of(path: Path, thread: str) -> Record:
-    """What a file says of its thread."""
+    """The description of a thread in its file."""
     found: list[Record] = []
     for line in islice(read_lines(path), _HEAD_RECORDS):
         payload = line.record.get("payload")

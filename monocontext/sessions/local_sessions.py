@@ -37,7 +37,7 @@ _PLAIN = ("chat", "text", "aider")
 """Conversations of no agent, or that lie in a repository: a folder that holds some is no folder of sessions."""
 _BESIDE = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
 _BESIDE_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
-"""What agents keep next to sessions."""
+"""Files that agents keep next to sessions."""
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
@@ -157,7 +157,7 @@ def _name_of(file: SessionFile) -> str:
 
 
 def _state_of(file: SessionFile) -> list[float]:
-    """What changes where a session grows; OpenCode's lie in one file."""
+    """A value that changes when a session grows; OpenCode keeps all sessions in one file."""
     try:
         found = file.path.stat()
         return [found.st_size, found.st_mtime]

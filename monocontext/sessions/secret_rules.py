@@ -118,7 +118,7 @@ SHAPED: tuple[tuple[str, float, str, str], ...] = (
 )  # fmt: skip
 
 NAMED_GAP = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[`'"\s=]{0,5}"""
-"""What may stand between a name and its value."""
+"""Characters that may separate a name from its value."""
 
 # Name, least entropy, words before the value (in any case), the value (in any case).
 NAMED: tuple[tuple[str, float, str, str], ...] = (

@@ -27,7 +27,7 @@ def _keep_reply(reply: HttpReply) -> HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """What goes wrong with one reply."""
+    """The fault of one reply."""
 
     name: str
     instead: HttpReply | None = None
@@ -41,7 +41,7 @@ class HttpFault:
     stops: tuple[Literal["head", "body"], int] | None = None
     """Stop sending after so many bytes of the head or of the body."""
     then: Literal["close", "reset", "stall"] = "close"
-    """What comes after the last byte where it `stops`; a stall ends when the client hangs up."""
+    """The end of a reply that `stops`: closed, reset or stalled until the client hangs up."""
     bytes_per_second: float | None = None
     """Speed of the body."""
 

@@ -100,7 +100,7 @@ def open_deeprecurse_lines(
 
 
 class DeepRecurseLines(LineView):
-    """What DeepRecurse's constructor gives: lines, and the place that it was given. It passes for a `Monocontext` in
+    """The object of DeepRecurse's constructor: lines, and the place that it was given. It passes for a `Monocontext` in
     `isinstance` (`text/monocontext.py`), as the original's objects do."""
 
     __slots__ = ("bucket", "manifest_name", "prefix")

@@ -49,7 +49,7 @@ class LazyText(_Guarded):
     shapes: ClassVar[set[type]] = set()
     """Lazy lists and dicts among them that can become real ones."""
     iterators: ClassVar[frozenset[type]] = _ITERATORS
-    """What may give such texts, once."""
+    """An iterable of such texts that is read once."""
     suspects: ClassVar[set[type]] = {list, tuple, dict, *_ITERATORS}
     """These, and the containers that may hold such texts."""
 

@@ -486,7 +486,7 @@ class Monocontext(StrLike, Sequence[str]):
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
-        """What callers use; not what other parts of this package use."""
+        """The public names, without those that other parts of this package use."""
         return [name for name in super().__dir__() if name not in _INTERNAL]
 
     @property
@@ -618,7 +618,7 @@ class Monocontext(StrLike, Sequence[str]):
         return found
 
     def outline(self) -> Outline:
-        """What this text is: its size, its documents, and headings, definitions, turns or log lines out of its head,
+        """Describe this text: its size, its documents, and headings, definitions, turns or log lines out of its head,
         its tail and five frames between. Prints as at most 58 lines.
 
         GETs: 16 at most, whatever the size: these frames with their index pages, and a page of documents. Of a text
@@ -632,7 +632,7 @@ class Monocontext(StrLike, Sequence[str]):
     def explain(
         self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
     ) -> Explanation:
-        """What `grep` of this query would read, and of which documents, without any text; prints as a few lines.
+        """The cost of a `grep` of this query, and its documents, without reading text; prints as a few lines.
 
         `words`: what `search` of it would read at most, without a budget. GETs: the blocks of search filters, the index
         pages of the candidate frames, and 1 for each 4,096 documents where these lie. Raises `ValueError` for words

@@ -63,7 +63,7 @@ _SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"})
 
 
 def _use(frame: FrameType, method: str, arguments: int) -> str:
-    """What comes of a plain call `x.method(...)` with names and constants; empty: the code cannot tell."""
+    """The use of a plain call's result, `x.method(...)` with names and constants; empty if the code cannot tell."""
     from dis import get_instructions
 
     found = [each for each in get_instructions(frame.f_code) if each.opname not in _SKIPPED]

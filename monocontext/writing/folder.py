@@ -33,7 +33,7 @@ class Folder:
         self.path = os.path.realpath(path)
         self._follows = follow_links
         self.left_out: dict[str, str] = {}
-        """What `files` left out: relative path, and where a link leads or what it is."""
+        """Entries that `files` left out: relative path, and the target of a link or the kind of file."""
 
     def files(self) -> Iterator[str]:
         """Yield relative paths in order, those of a folder before those of its subfolders."""

@@ -267,7 +267,7 @@ def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> _Te
 
 
 def _prefixes(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
-    """What stands before the names of documents from each path, so that no two paths give one name.
+    """The prefix of document names from each path, so that no two paths give one name.
 
     Nothing, unless they do; then the name of the folder. Raises `InvalidText` where that does not tell them apart.
     """

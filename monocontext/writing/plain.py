@@ -43,10 +43,10 @@ MOST_FOLDER_BYTES = 4 << 30
 MOST_OBJECT_BYTES = 1 << 30
 """An object elsewhere above this is not read unasked."""
 _OLD_SECONDS = 86_400
-"""What was stored of an earlier state stays for so long: another process may read it."""
+"""Seconds that the stored text of an earlier state stays: another process may read it."""
 
 _ROOT = re.compile(r"/?generations/\d{20}\.json$")
-"""What a folder with a stored text holds."""
+"""Names in a folder with a stored text."""
 
 Note = Callable[[str], None]
 

@@ -41,7 +41,7 @@ class Stored:
 
     @property
     def salt(self) -> bytes:
-        """What this run's segments end in."""
+        """The random end of this run's segments."""
         return self._salts[0]
 
     def find(self, store: Store, digest: hashlib._Hash, stored_bytes: int) -> str | None:

@@ -86,7 +86,7 @@ class Written:
     """Columns of these frames for filters; None: no filters."""
     documents: DocumentRows | None = None
     gathered: Gathered = field(default_factory=Gathered)
-    """What of these frames may ride in the root; nothing of text that lies elsewhere."""
+    """The parts of these frames that may ride in the root; nothing of text that lies elsewhere."""
 
 
 def write_segments(

@@ -194,7 +194,7 @@ class _Tail:
         return fitted(root)
 
     def _copies(self, one_page: bytes | None, stored: bytes, taken: Sequence[Sequence[Frame]], text: bytes) -> Copies:
-        """What rides in that root: `stored` are the new frames, which come behind those that stay."""
+        """The copies of text in that root: `stored` are the new frames, which come behind those that stay."""
         base = self.base
         if one_page is not None and (base.text or not base.frames):
             kept = base.stored_bytes - sum(frame.stored_bytes for piece in taken for frame in piece)

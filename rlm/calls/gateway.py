@@ -84,7 +84,7 @@ class Gateway:
         return time.monotonic() - self.began
 
     def seconds_left(self) -> float:
-        """What the budget leaves; infinite without a limit."""
+        """The rest of the budget; infinite without a limit."""
         return math.inf if self.budget.seconds is None else self.budget.seconds - self.elapsed()
 
     def stop(self, reason: str) -> None:
@@ -326,6 +326,6 @@ def _is_empty(reply: Reply) -> bool:
 
 
 def _paid(reply: Reply) -> dict[str, Any]:
-    """What a reply cost, as fields of a record."""
+    """The cost of a reply, as fields of a record."""
     return {"model": reply.model, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
             "dollars": reply.dollars, **reply_notes(reply)}  # fmt: skip

@@ -99,7 +99,7 @@ def _names(model: str, endpoint: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def list_prices() -> Prices:
-    """What the table says of the models of OpenAI and Anthropic, without tiers and discounts, as of today."""
+    """The table's prices for models of OpenAI and Anthropic, without tiers and discounts, as of today."""
     from datetime import UTC, datetime
 
     from genai_prices.data import providers

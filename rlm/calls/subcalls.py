@@ -65,7 +65,7 @@ class SubCall:
     """The endpoint reported no tokens: one is counted for each byte."""
     details: TokenDetails = field(default_factory=TokenDetails)
     thinking: str = ""
-    """What the model thought first, as far as its endpoint sends it."""
+    """The model's thinking, as far as its endpoint sends it."""
 
 
 @dataclass(frozen=True, slots=True)

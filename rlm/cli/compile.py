@@ -175,7 +175,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _cost(usage: Any) -> str:
-    """What models took, in words."""
+    """The calls, tokens and dollars of models, in words."""
     if not usage.calls:
         return "no model was called"
     cost = f"no price known for {', '.join(usage.unpriced)}" if usage.unpriced else f"${usage.known_dollars:.4f}"

@@ -39,7 +39,7 @@ from rlm.trajectory.display import print_step, print_summary
 from rlm.trajectory.step import Step
 
 BYTES_PER_SECOND = 90e6
-"""What one connection to S3 carries."""
+"""Bytes per second of one connection to S3."""
 QUESTION = "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
 
 _LOOK = """I look at what I hold before I do anything with it.
@@ -81,7 +81,7 @@ LINES = 8
 """Approximate lines of a scripted reply."""
 OnStep = Callable[[Step], object] | None
 SCRIPTED = "scripted"
-"""What the script goes by in the place of a model; it costs nothing."""
+"""The model name of the script; it costs nothing."""
 
 
 class SlowScriptedLM(ScriptedLM):

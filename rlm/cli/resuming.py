@@ -25,7 +25,7 @@ _FIXED = {
     "trajectory": "it writes on into the file that it goes on from: leave out --trajectory",
     "outline": "the opening message is written already: leave out --outline",
 }
-"""What a resumed run cannot change, and why."""
+"""Options that a resumed run cannot change, with the reason."""
 
 
 def given_options(context: click.Context) -> set[str]:

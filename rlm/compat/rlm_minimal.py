@@ -22,7 +22,7 @@ _OUTPUT_CHARACTERS = 10_000_000
 
 @dataclass
 class _Names:
-    """What a subclass gives to the cells of a run."""
+    """The names that a subclass adds to the cells of a run."""
 
     globals: dict[str, Any] = field(default_factory=dict)
     locals: dict[str, Any] = field(default_factory=dict)

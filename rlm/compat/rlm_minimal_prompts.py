@@ -9,7 +9,7 @@ from rlm.rlm import READ_ALL
 
 DEFAULT_QUERY = READ_ALL
 REPL_SYSTEM_PROMPT = system_prompt(describe(""), prompt_characters=500_000, output_limit=20_000)
-"""What the root model is told of a `str`; `rlm.RLM` writes one for each context."""
+"""The root model's prompt for a `str`; `rlm.RLM` writes one for each context."""
 USER_PROMPT = """\
 Decide what to do next in the REPL, which holds `context`, to answer the question: "{query}". Write code in a ```repl```
 block, or give the answer."""

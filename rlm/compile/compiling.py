@@ -49,7 +49,7 @@ from rlm.rlm import RLM
 
 EXTRACTIVE = "extractive"
 BRIEF_CHARACTERS = 7_500
-"""What a hook prints is at most 9,000, with its fence and the escapes of JSON."""
+"""Characters of a brief: a hook prints at most 9,000, with its fence and the escapes of JSON."""
 _DIGESTS_AT_ONCE = 16
 _DIGEST_CHARACTERS = 5_000
 _ATTEMPTS = 5

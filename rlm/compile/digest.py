@@ -76,7 +76,7 @@ def parse_statements(markdown: str, find_turn: Callable[[str], str | None]) -> l
 
 
 def turn_ids_of_session(session_id: str, turns: int) -> Callable[[str], str | None]:
-    """What models write for a turn of one session, `12`, `turn 12`, `session:12`, as its full id."""
+    """The forms in which models name a turn of one session, `12`, `turn 12`, `session:12`, as its full id."""
 
     def find_turn(cited: str) -> str | None:
         number = _NUMBER.fullmatch(cited.removeprefix(f"{session_id}:"))

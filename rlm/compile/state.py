@@ -48,14 +48,14 @@ class State:
     statements: tuple[Statement, ...] = ()
     """Decisions and patterns of all sessions, the oldest session first."""
     summary: tuple[Statement, ...] = ()
-    """What the brief says, over all sessions."""
+    """The content of the brief, over all sessions."""
     maker: str = ""
     """Maker of the summary: `extractive`, or the model."""
     brief_etag: str = ""
     """ETag of `brief.md` as this generation wrote it."""
     write_id: str = ""
     note: str = ""
-    """What the brief says of a limit that was reached."""
+    """The brief's note about a limit that was reached."""
     unmerged: tuple[str, ...] = ()
     """Sessions whose statements rules put into the summary, since a limit was reached before a model did."""
 

@@ -59,7 +59,7 @@ def watch_sessions(
 
 
 class _Watcher:
-    """What was seen last of each project."""
+    """The last state of each project that was seen."""
 
     def __init__(
         self, place: str | Store, project: str | None, settle_seconds: float, on_outcome: OnOutcome, options: Any

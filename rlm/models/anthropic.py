@@ -15,7 +15,7 @@ from rlm.models.statement import Asked, one_line
 from rlm.models.wire import read_body
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
-"""What stands up to here is kept in the maker's cache for the next request with the same beginning."""
+"""A mark: the maker caches the prompt up to here for the next request with the same beginning."""
 
 
 class AnthropicLM(SDKModel):

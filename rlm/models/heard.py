@@ -39,7 +39,7 @@ _CALLED = ("tool_call", "tool_use", "function_call")
 
 @dataclass(slots=True)
 class Heard:
-    """What came so far of one reply."""
+    """The parts of one reply that have arrived so far."""
 
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Heard:
     whole: bool = False
     """The end came: a reason, or the mark of the end of a stream."""
     said: str = ""
-    """What the endpoint says of the end."""
+    """The endpoint's reason for the end."""
     aside: set[str] = field(default_factory=set)
     """Items of the output that are no part of the answer."""
     usage: Any = None

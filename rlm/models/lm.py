@@ -40,7 +40,7 @@ class TokenDetails:
     """The URL that was asked, without secrets, or the name of the provider; empty where the model's name decides."""
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known; empty where nothing is."""
+        """The counts that are known; empty if none is."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
@@ -49,7 +49,7 @@ class Reply:
     """One answered call."""
 
     text: str
-    """What the model wrote."""
+    """The model's text."""
     input_tokens: int
     """0 where the endpoint reports none."""
     output_tokens: int
@@ -64,13 +64,13 @@ class Reply:
     """The endpoint reported no tokens; see `with_counted_usage`."""
     details: TokenDetails = field(default_factory=TokenDetails)
     thinking: str = ""
-    """What the model thought before it wrote, as far as the endpoint sends it. Neither code nor answer."""
+    """The model's thinking, as far as the endpoint sends it. Neither code nor answer."""
     cut: bool = False
     """A limit of tokens ended the text in the middle."""
     called: str = ""
     """The tool that the model called in place of an answer, though none was offered."""
     notes: tuple[str, ...] = ()
-    """What the request lacked because the endpoint refused it, in words for the notes of a run."""
+    """Options that the endpoint refused and the request therefore lacked, in words for the notes of a run."""
 
 
 class LM(Protocol):

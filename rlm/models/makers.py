@@ -64,4 +64,4 @@ BY_ANY_LLM = frozenset((
     "azure", "azureanthropic", "azureopenai", "bedrock", "databricks", "sagemaker", "vertexai", "vertexaianthropic",
     "watsonx",
 ))  # fmt: skip
-"""Those of any-llm that are known here before it is installed; with it, all of its providers are."""
+"""Providers of any-llm that are known before it is installed; with it, all of its providers are."""

@@ -35,7 +35,7 @@ class Models:
     sub_model: str | None
     """The model to ask `sub` for; None for its default."""
     made: tuple[LM, ...]
-    """Those that were made here, with connections to close."""
+    """Models that were made here, with connections to close."""
 
 
 def choose(

@@ -19,7 +19,7 @@ class SamplingOptions(TypedDict, total=False):
     temperature: float | None
     top_p: float | None
     reasoning_effort: str | None
-    """Such as `low`; how much a model thinks."""
+    """How much a model thinks, such as `low`."""
     max_completion_tokens: int | None
     """The most tokens of a reply, thinking included."""
 
@@ -35,7 +35,7 @@ class Sampled:
     """The options, by the names of `SamplingOptions` or of the maker."""
 
     names: ClassVar[Mapping[str, str]] = {}
-    """What the maker calls an option of `SamplingOptions`; a dot leads into an object."""
+    """The maker's name for an option of `SamplingOptions`; a dot leads into an object."""
 
     def with_sampling(self, options: Sampling) -> Self:
         """The same model, with the same connections, whose requests have these options too. None takes one away."""

@@ -175,7 +175,7 @@ class SDKModel(Sampled):
         raise NotImplementedError
 
     def _read_failure(self, error: Exception) -> Failed | None:
-        """What the endpoint said; None where the error is of another kind."""
+        """The endpoint's statement; None if the error is of another kind."""
         return read_failure(error)
 
     def _learn(self, name: str, failed: Failed, refused: dict[str, str | None], sent: set[str]) -> bool:
@@ -242,7 +242,7 @@ class Fields:
         self._sent = sent
 
     def accepted(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of `fields` that may be sent, renamed where the endpoint wants another name."""
+        """The `fields` that may be sent, renamed where the endpoint wants another name."""
         accepted: dict[str, Any] = {}
         for name, value in fields.items():
             known: str | None = name
@@ -255,7 +255,7 @@ class Fields:
 
 
 def read_failure(error: Exception) -> Failed | None:
-    """What an endpoint said, out of an exception of its SDK; None where it said nothing."""
+    """The endpoint's statement in an exception of its SDK; None if it said nothing."""
     if isinstance(error, Failed):
         return error
     response = getattr(error, "response", None)

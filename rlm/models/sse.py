@@ -16,7 +16,7 @@ class Event:
     data: str | None
     """The lines of its data; None for a comment, which only says that the endpoint is alive."""
     name: str = ""
-    """What the endpoint calls it; empty where it does not."""
+    """The endpoint's name for the event; empty if it has none."""
 
 
 def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:

@@ -14,7 +14,7 @@ from rlm.models.too_long import sizes_of_too_long
 
 _SAID_CHARACTERS = 300
 WRONG_URL = "is base_url right? Most end in /v1"
-"""What to do about an answer that comes from no API."""
+"""Advice for an answer that does not come from an API."""
 _DEEPEST = 8
 """Deepest nesting of errors that is read."""
 
@@ -117,7 +117,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who was asked, for the messages of errors."""
+    """The model and endpoint of a call, for error messages."""
 
     model: str
     where: object
@@ -163,7 +163,7 @@ def is_transient_status(status: int) -> bool:
 
 
 def one_line(message: object) -> str:
-    """What an endpoint says, as one line of at most 300 characters."""
+    """The endpoint's message as one line of at most 300 characters."""
     return make_printable(" ".join(str(message).split())[:_SAID_CHARACTERS], terminal=False)
 
 

@@ -147,9 +147,9 @@ class SaidText:
     def __init__(self, hear: Callable[[str], object]) -> None:
         self._hear = hear
         self._text = ""
-        """What came since the last thinking."""
+        """Text since the last thinking."""
         self._passed = ""
-        """What of it was passed on."""
+        """The part of it that was passed on."""
         self._thought = self._is_fresh = self._is_tagged = self._is_open = False
         self._work = 0
 
@@ -376,7 +376,7 @@ def _holds_end(inside: str) -> bool:
 
 
 def _split_channels(text: str) -> tuple[str, str] | None:
-    """What the channel `final` says, and the other channels; None for a text without channels."""
+    """The text of the channel `final`, and of the others; None for a text without channels."""
     marks = list(_CHANNEL.finditer(text))
     if marks and text[: marks[0].start()].strip():  # the template wrote the first mark, or the text speaks of them
         marks = _outside_fences(text, [mark for mark in marks if not _is_quoted(text, mark)])

@@ -41,7 +41,7 @@ _TURN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the root's prompt may hold, and how its endpoint counts."""
+    """The capacity of the root's prompt, and how its endpoint counts."""
 
     tokens: int
     scale: float = 1.0

@@ -20,7 +20,7 @@ LOOK_FIRST = (
     "`context` is there, and you have seen nothing of it yet. Write a ```repl block that searches it for a rare word "
     "of the query and prints what stands around it. Give no answer yet."
 )
-"""What the message of a turn says until code has run."""
+"""The message of a turn until code has run."""
 _ASK = (
     'For example, answer the prompt: "Where was Ada Lovelace buried?"\n\nThe variable `context` holds a {}.\n\n'
     f"Turn 1/2: {LOOK_FIRST}"

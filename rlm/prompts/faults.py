@@ -21,7 +21,7 @@ _BARE = re.compile(rf"\s*[`'\"*<\[]{{0,2}}({RUNS})[`'\"*>\]:]{{0,2}}\s*", re.IGN
 
 
 def explain(reply: str, fences: Sequence[Fence]) -> str:
-    """What kept code or an answer of a reply from counting; empty where it has neither."""
+    """The reason why code or an answer of a reply did not count; empty if it has neither."""
     lines = reply.strip().split("\n")
     code = "\n".join(line for line in lines if not OPENING.match(line))
     if bare := _BARE.fullmatch(lines[0]):

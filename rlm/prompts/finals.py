@@ -52,7 +52,7 @@ class TextFinal:
     is_name: bool
     """True for `FINAL_VAR`."""
     claims: tuple[Claim, ...] = ()
-    """What it says that it rests on."""
+    """Its citations, as the model wrote them."""
     call: str = field(default="", compare=False)
     """It as Python, if it is a call; empty for words."""
 

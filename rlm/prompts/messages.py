@@ -153,7 +153,7 @@ def feedback(step: Step, window: Window) -> list[Message]:
 
 
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
-    """What to tell the model of its reply: that it was cut, empty or a call of a tool, in place of `notice` or with it.
+    """A message to the model about its reply, in place of `notice` or with it: it was cut, empty or a call of a tool.
 
     Where a block was cut, its output has said so.
     """

@@ -25,7 +25,7 @@ _MOST_MATCHES = 50
 _IN_MEMORY = 20_000_000
 """The longest `str` that is searched."""
 _PIECES = re.compile(r"\n|\\n|\\t")
-"""What parts the pieces of a text that was printed, or printed by its repr."""
+"""Separators of the pieces of a text that was printed, or printed by its repr."""
 
 
 def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[int]] | None) -> str:

@@ -51,7 +51,7 @@ class ParsedReply:
     said: str = ""
     """The reply up to a turn that it invents."""
     fault: str = ""
-    """What is to be mended in code or in an answer that did not count; empty where that is not known."""
+    """The advice for code or an answer that did not count; empty if there is none."""
 
     @property
     def answering(self) -> tuple[CodeBlock, ...]:

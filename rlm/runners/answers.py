@@ -25,7 +25,7 @@ MOST_BYTES = 63 << 20
 """Largest answer, in bytes of UTF-8. It crosses the channel of a worker in one message, with what its cell printed."""
 
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
-"""What a model copies from the instructions where its answer belongs."""
+"""Placeholders that a model copies from the instructions in place of its answer."""
 _PLACEHOLDER = re.compile(
     r"(?:insert |put |write |type )?(?:(?:the|your|my) )?(?:final |actual |own |computed )*"
     r"(?:answer|(?<=your )(?:text|value|response)|(?<=final )(?:text|value|response)|result)"
@@ -102,7 +102,7 @@ class Answers:
             raise
 
     def take_claims(self, namespace: Mapping[str, Any]) -> tuple[Claim, ...]:
-        """What the answer that was just collected rests on, as the model says."""
+        """The model's citations for the answer that was just collected."""
         given, self._claimed = self._claimed, None
         if given is None and isinstance(slot := namespace.get("answer"), MutableMapping):
             given = slot.pop("sources", None)

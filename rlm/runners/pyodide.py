@@ -12,7 +12,7 @@ HOME = "~/.monocontext"
 
 
 def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
-    """What the runner needs and this machine lacks, with the command that brings it; empty where nothing does."""
+    """The missing requirements of the runner, with the command that installs them; empty if none is missing."""
     if not hasattr(os, "readv"):
         return "no os.readv, which its channel needs and Windows lacks"
     import shutil  # 2 ms that other runners need not pay

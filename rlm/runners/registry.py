@@ -40,7 +40,7 @@ def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
 
 
 def _missing_of_linux() -> str:
-    """What the runner `subprocess` needs and this system lacks; empty where nothing does."""
+    """The missing requirements of the runner `subprocess`; empty if none is missing."""
     if sys.platform != "linux":
         return f"Linux (this is {sys.platform})"
     return "module resource" if find_spec("resource") is None else "" if hasattr(os, "fork") else "os.fork"

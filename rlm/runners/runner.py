@@ -25,7 +25,7 @@ class CellResult:
     """The result of one code block."""
 
     stdout: str = ""
-    """What it printed, shortened, and the repr of its last expression."""
+    """Its output, shortened, and the repr of its last expression."""
     stderr: str = ""
     """Tracebacks and warnings; empty when all went well."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class CellResult:
     execution_seconds: float = 0.0
     """Wall clock, sub-calls included."""
     claims: tuple[Claim, ...] = ()
-    """What the model says the answer rests on; not checked."""
+    """The model's citations for the answer; not checked."""
 
 
 class Runner(Protocol):

@@ -1,4 +1,4 @@
-"""What the source of a cell says of itself."""
+"""Facts that the source of a cell shows without running."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Completion:
     """Notes on the figures: models without a known price, cells that printed something else when replayed."""
 
     sources: tuple[Source, ...] = ()
-    """What the answer rests on: what the model cited and stands there, then what its cells read."""
+    """The evidence of the answer: the model's citations that stand, then the reads of its cells."""
 
     def __str__(self) -> str:
         return self.answer

@@ -45,7 +45,7 @@ class _Cell:
     code: str
     printed: bool
     shown: str
-    """What it printed."""
+    """Its output."""
     kept: str
     """The values of the names that it assigned, as they are recorded: cut."""
     ranges: list[Range] | None
@@ -161,7 +161,7 @@ def _read_ranges(text: Any, cells: Sequence[_Cell]) -> list[Range]:
 
 
 def _choose(pieces: Sequence[_Piece]) -> list[Range]:
-    """Those with words of the answer, at least half as many as the best has; else those that were shown, else all."""
+    """Pieces with at least half as many words of the answer as the best; else the pieces that were shown, else all."""
     best = max((piece.score for piece in pieces), default=0)
     if best:
         kept = [piece for piece in pieces if 2 * piece.score >= best]

@@ -38,7 +38,7 @@ class Recording:
         ends = [i for i, line in enumerate(self.iterations, 1) if line["final_answer"] is not None]
         begins = [i for i, line in enumerate(self.iterations) if line.get("question")]
         self.open = self.iterations[max([0, *ends[-1:], *begins[-1:]]) :]
-        """Those of a question that has no answer yet; an earlier question may have been broken off."""
+        """The lines of a question that has no answer yet; an earlier question may have been broken off."""
         self._partial = [record for record in partial or () if record["iteration"] == len(lines)]
         self._lock = threading.Lock()
         self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}

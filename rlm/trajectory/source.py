@@ -21,7 +21,7 @@ class Source:
     document: str | None
     """The name of the document; None where the context has none."""
     text: str
-    """What stands there; of a long one head and tail."""
+    """The text there; head and tail of a long one."""
     how: Literal["cited", "read"]
     """`cited`: the model said so, and it was read back. `read`: a cell that the answer rests on read it."""
     generation: int | None = None

@@ -59,6 +59,6 @@ class Step:
     ahead: dict[str, float] | None = None
     """The cost of reading ahead while waiting for the root: gets, bytes. None where the context does not count."""
     claims: tuple[Claim, ...] = ()
-    """What the model says its answer rests on; not checked."""
+    """The model's citations for its answer; not checked."""
     repeats: int = 0
     """How many turns in a row, up to this one, had the reply and the output of the turn before them."""

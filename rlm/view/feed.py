@@ -38,7 +38,7 @@ class _CellReads:
 
 
 def _evidence(line: dict[str, Any], makers: list[_CellReads]) -> Iterator[list[Range]]:
-    """What an answer rests on: its sources; in recordings that say none, what cells read that were no scan."""
+    """The evidence of an answer: its sources; in recordings without any, the reads of cells that were no scan."""
     sources = fields.sources(line)
     yield sources
     if not sources:

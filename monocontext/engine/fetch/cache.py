@@ -174,7 +174,7 @@ class Cache:
 
     @change
     def give_up_first(self, key: Hashable) -> None:
-        """What was expected is not any more: it goes before anything else does."""
+        """Mark an item as no longer expected: it is evicted first."""
         found = self._expected.get(key)
         if found is not None:
             self._drop(key)
@@ -184,7 +184,7 @@ class Cache:
 
     @change
     def hold(self, key: Hashable) -> None:
-        """What has been used will be used again: it stays as what was used twice does."""
+        """Keep an item as if it had been used twice."""
         found = self._probation.get(key)
         if found is not None:
             self._drop(key)

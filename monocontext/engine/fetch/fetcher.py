@@ -54,7 +54,7 @@ class InvalidatableStore(RangeReader, Protocol):
     """A store that may answer from what it kept."""
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """What was kept of these bytes, under the ETag that was asked for, is not what it should be."""
+        """Report that the kept copy of these bytes, under the requested ETag, is damaged."""
         ...
 
 
@@ -184,7 +184,7 @@ class Fetcher:
         return value
 
     def want(self, items: Sequence[FetchItem], token: Token, *, is_all: bool = False) -> list[Any]:
-        """What each item is, where it is cached, else the `Fetch` that will bring it.
+        """Each item's value if it is cached, else the `Fetch` that will bring it.
 
         The call holds `token` until it wants nothing more of that. `is_all`: it waits for this alone. Then a request
         that can start at once runs in the caller's own thread, unless it may be hedged: that takes somebody who

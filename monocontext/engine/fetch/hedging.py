@@ -116,7 +116,7 @@ class Hedging(Listener):
                 self._class_of(fetch.request.stored_bytes).under_way[fetch] = now
 
     def answered(self, fetch: Fetch, blob: Blob, seconds: float | None) -> None:
-        """What the answer brought may still have to be decoded."""
+        """The answer has arrived; its data may still have to be decoded."""
         if seconds is not None and not blob.local:
             self._tokens = min(BURST, self._tokens + self._rule.share)  # where nothing is answered nothing is added
             self._class_of(fetch.request.stored_bytes).latencies.add(seconds)

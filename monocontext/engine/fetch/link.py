@@ -94,7 +94,7 @@ class Link(Listener):
         return stored_bytes <= wave_bytes(self.round_trip_seconds, self.bytes_per_second)
 
     def reset_state(self) -> None:
-        """What was measured stays."""
+        """Measurements are kept."""
         self._since = 0.0
         self._spell_bytes = 0
         self._spell_rate = 0.0

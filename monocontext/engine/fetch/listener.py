@@ -41,7 +41,7 @@ class Listener:
 
 
 class Listeners:
-    """Those who follow the requests of one fetcher, and of each event the methods that it is told to."""
+    """The listeners of one fetcher, and for each event the methods to call."""
 
     def __init__(self, *listeners: Listener):
         self.all: list[Listener] = []

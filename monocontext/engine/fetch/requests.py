@@ -50,7 +50,7 @@ class FetchItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a walk through the text has to have before it goes on: index pages, blocks of filters."""
+    """The items that a walk through the text needs before it goes on: index pages, blocks of filters."""
 
     items: tuple[FetchItem, ...]
     some_will_do: bool = False

@@ -80,7 +80,7 @@ class Fetch:
         self.waiters = 0
         """Callers, and speculation as one more."""
         self.ahead: Priority | None = None
-        """What it is worth to speculation, while that wants it."""
+        """Its priority for speculation, as long as speculation wants it."""
         self.in_share = False
         """Whether it runs in the share of speculation."""
         self.sent_ahead = False
@@ -115,9 +115,9 @@ class Scheduler:
         self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
         self._by_key: dict[Hashable, Fetch] = {}
         self.queue: list[tuple[int, int, Fetch]] = []
-        """What may start, by priority; also some that may not any more."""
+        """Fetches that may start, by priority; some of them may be obsolete."""
         self.left: dict[Fetch, None] = {}
-        """What callers carry out themselves."""
+        """Fetches that callers carry out themselves."""
         self._order = count()
         self._stats = stats or PrefetchStats()
         self.running = 0

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Outcome(Generic[T]):
-    """What work in another thread comes to. A `Future` waits by a `Condition`, which an exception that strikes the
+    """The outcome of work in another thread. A `Future` waits by a `Condition`, which an exception that strikes the
     waiter can leave locked: then the thread that brings the outcome waits, too, and for ever."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Outcome(Generic[T]):
                 self._come.release()  # where this is not reached the others look again by themselves
 
     def result(self) -> T:
-        """What came, or the error, which is raised; waits for it. Any thread may ask, and more than once."""
+        """Wait for the outcome; return it, or raise its error. Any thread may ask, and more than once."""
         self.wait()
         if self._error is not None:
             raise self._error
@@ -158,7 +158,7 @@ class DaemonThreads:
 
 
 def in_threads(work: Callable[[A], T], items: Iterable[A], most: int, name: str) -> list[T]:
-    """What `work` returns for each item, in order, done in at most so many threads.
+    """The results of `work` for each item, in order, computed in at most so many threads.
 
     The first error in that order is raised, once what has begun has ended; what has not begun is left out. After
     an interrupt nothing is waited for.
@@ -185,7 +185,7 @@ def in_threads(work: Callable[[A], T], items: Iterable[A], most: int, name: str)
 
 
 class _Shared:
-    """What threads hold of it: holding all, they would keep it alive."""
+    """The part that threads refer to: a reference to all of it would keep it alive."""
 
     __slots__ = ("jobs", "lock", "running", "threads", "unfinished")
 

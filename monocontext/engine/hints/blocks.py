@@ -23,7 +23,7 @@ _MOST_SOURCE = 200_000
 """Characters of a block."""
 
 _NOISY = re.compile(r"\\|\d[A-Za-z]")
-"""What the parser warns about: unknown escapes, and words right behind a number."""
+"""Warnings of the parser: unknown escapes, and words right behind a number."""
 
 _lock = Lock()
 
@@ -36,7 +36,7 @@ def read_block(
     names: Iterable[str] = ("context",),
     known: Mapping[str, object] | None = None,
 ) -> list[Hint]:
-    """What a complete block will read, in the order of execution, each once, at most 256. Never raises.
+    """The reads of a complete block, in the order of execution, each once, at most 256. Never raises.
 
     `characters` and `lines` are those of the context, which the block knows by `names`; `known` are plain values of
     its namespace: numbers, strings, tuples, lists, dictionaries of them. Of source that is no Python nothing is said.

@@ -109,7 +109,7 @@ def _plain(value: object, allowance: _Allowance, depth: int) -> object:
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> object:
-    """What the function makes of plain arguments; `UNKNOWN` where the program would meet an exception."""
+    """The result of the function for plain arguments; `UNKNOWN` where the program would meet an exception."""
     try:
         return plain(function(*arguments))
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):

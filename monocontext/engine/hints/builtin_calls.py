@@ -53,7 +53,7 @@ _TYPES = {"str": "str", "int": "int", "float": "float", "list": "list", "tuple":
 
 
 def call(name: str, arguments: Sequence[object]) -> object:
-    """What the builtin gives; `UNKNOWN` where that depends on data."""
+    """The result of the builtin; `UNKNOWN` where that depends on data."""
     match name, arguments:
         case "len", [value]:
             return length(value)

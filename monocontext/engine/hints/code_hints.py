@@ -29,7 +29,7 @@ _NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*")
 
 
 class CodeHints:
-    """What the code of a conversation is about to read; the context has `characters` and goes by `names`.
+    """Predicts the reads of a conversation's code; the context has `characters` and goes by `names`.
 
     `lines` is its number of lines, if known: without it lines counted from the end are left out. `fenced=False` says
     that replies are code all through, `True` that code always stands in fences; None looks at how a reply begins.
@@ -56,14 +56,14 @@ class CodeHints:
         self._follower.begin()
 
     def know(self, values: Mapping[str, object]) -> None:
-        """What names of the namespace really hold, after code ran: `at = context.find(...)` is known from then on.
+        """Take the real values of names after code ran: `at = context.find(...)` is known from then on.
 
         Numbers, strings, tuples, lists and dictionaries of them are taken over; others are passed over.
         """
         self._follower.know(values)
 
     def feed(self, delta: str) -> list[Hint]:
-        """What became known by this piece of the reply; each hint once a reply, at most 256 of them."""
+        """The new hints of this piece of the reply; each hint once a reply, at most 256 of them."""
         self._fences.push(delta)
         return self._follower.take()
 

@@ -59,7 +59,7 @@ class Expressions(Machine):
         """Bind a target."""
 
     def value(self, node: ast.expr | None) -> object:
-        """What the expression is."""
+        """The value of an expression."""
         if node is None:
             return None
         self.trace.work -= 1
@@ -88,7 +88,7 @@ class Expressions(Machine):
         return self.look_up(node.id)
 
     def look_up(self, name: str) -> object:
-        """What a name stands for."""
+        """The value of a name."""
         for scope in self.scopes:
             if name in scope:
                 return scope[name]

@@ -21,7 +21,7 @@ _KEYWORD = re.compile(r"(?:import|from|for|while|if|with|def|class|try|async|ass
 _PLAIN = re.compile(r"[^\n\r`~]+\n?")
 """The rest of a line of code, as far as it has no part of a fence."""
 _NO_TEXT = " \t\r\n`~"
-"""What may stand before the text of a line, or end it."""
+"""Characters that may precede the text of a line, or end it."""
 _MOST_LINE = 300
 """Characters of a line of prose that are looked at; a fence, or what tells code, stands at its beginning."""
 

@@ -56,7 +56,7 @@ class Needle:
     """A text that is looked for: `find`, `index`, `count`, `in`, `split`, `replace` ..."""
 
     text: str
-    """What is looked for; in lower or upper case where the context was converted to it."""
+    """The text to look for; in lower or upper case where the context was converted to it."""
     ignore_case: bool
     """The context was converted before: `context.lower().find(text)`."""
     backward: bool
@@ -98,4 +98,4 @@ class Whole:
 
 
 Hint = Ranges | Lines | Needle | Pattern | Whole
-"""What a piece of code will read."""
+"""One expected read of a piece of code."""

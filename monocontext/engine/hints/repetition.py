@@ -231,7 +231,7 @@ class Repetition(CallEvaluator):
 
 
 class _History:
-    """What a loop did to names and lists, round by round."""
+    """The changes of a loop to names and lists, round by round."""
 
     def __init__(self, machine: Expressions) -> None:
         self._machine = machine

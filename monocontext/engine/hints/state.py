@@ -41,9 +41,9 @@ class Machine:
         self.is_draft = False
         """The program is not complete: all is in doubt."""
         self.results: list[object] = []
-        """What the function that is followed returned so far."""
+        """The values that the followed function has returned so far."""
         self.yields: Items | None = None
-        """What it yielded."""
+        """The values that it has yielded."""
 
     @property
     def names(self) -> Names:

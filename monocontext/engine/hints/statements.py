@@ -26,7 +26,7 @@ _TRY = re.compile(r"(\s*)(try|except|finally)\b")
 
 
 class BlockListener(Protocol):
-    """Who is told about the pieces of a block."""
+    """The receiver of the pieces of a block."""
 
     def begin_block(self) -> None: ...
     def read_statement(self, source: str) -> None: ...
@@ -188,7 +188,7 @@ class BlockSource:
 
 
 def _endings(lines: list[str]) -> list[str]:
-    """What `try` statements that are still open lack, innermost first."""
+    """The missing parts of open `try` statements, innermost first."""
     open_at: list[str] = []
     for line in lines:
         if (word := _TRY.match(line)) is None:

@@ -67,7 +67,7 @@ class Trace:
             self.record(Ranges(start, stop - start, stop - start, 1, is_literal=is_exact))
 
     def extend(self, hints: Iterable[Hint]) -> None:
-        """Those of a whole loop; its lines end where the text ends."""
+        """The reads of a whole loop; its lines end where the text ends."""
         for hint in hints:
             if isinstance(hint, Lines) and self.lines is not None and hint.stop > self.lines:
                 if hint.start >= self.lines:

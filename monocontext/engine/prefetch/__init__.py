@@ -14,6 +14,6 @@ from monocontext.engine.prefetch.streams import Read, Streams
 from monocontext.engine.prefetch.think_time import ThinkTime
 
 Prefetch = Literal["all", "code", "history", "off"]
-"""What is read ahead: what the code says and what was read before, one of these, or nothing."""
+"""The sources of read-ahead: the code, the reads before, both, or neither."""
 
 __all__ = ["HitWindows", "Kind", "Ledger", "Prefetch", "Read", "Streams", "ThinkTime"]

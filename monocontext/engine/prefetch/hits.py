@@ -26,7 +26,7 @@ class HitWindows:
         return True
 
     def windows(self) -> list[tuple[int, int]]:
-        """Those since the last call, in order; they are forgotten."""
+        """Return and forget the hits since the last call, in order."""
         found = list(self._windows)
         self._windows.clear()
         return found

@@ -104,5 +104,5 @@ class Ledger:
         return stale, streams
 
     def frames(self, kind: Kind) -> list[int]:
-        """Those that are outstanding."""
+        """The outstanding frames."""
         return list(self._entries[kind])

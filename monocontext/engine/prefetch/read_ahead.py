@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 THINK_READS = 2
 """Reads ahead of each stream while a model thinks: with seconds per read the next two are there in time."""
 BATCH_BYTES = 4 << 20
-"""What is asked for at a time where a plan is long: four requests of 1 MiB rather than sixteen frames one by one."""
+"""Bytes requested at a time for a long plan: four requests of 1 MiB rather than sixteen frames one by one."""
 NAMES = 4
 """Names that are looked up before code has searched for any of them, and once more for each that it searches for: they
 take some five requests each."""
@@ -71,13 +71,13 @@ class PrefetchPlan:
 
 
 class ReadAhead(Listener):
-    """What one reader fetches before anybody asks for it. Safe for use by many threads."""
+    """The read-ahead of one reader. Safe for use by many threads."""
 
     def __init__(
         self, prefetch: Prefetch, routes: Routes, fetcher: Fetcher, *, frames: int, text_bytes: int, has_tail: bool
     ):
         self.prefetch = prefetch
-        """What is read ahead; "off" where nothing can be."""
+        """The mode of read-ahead; "off" where nothing can be read ahead."""
         self.follows_code = prefetch in ("all", "code")
         """Whether what code says is fetched ahead."""
         self.follows_reads = prefetch in ("all", "history")
@@ -138,7 +138,7 @@ class ReadAhead(Listener):
         self._walk()
 
     def _look_up_names(self) -> None:
-        """What stands around the last hits may name what the model looks for next."""
+        """Look around the last hits for names that the model may search for next."""
         for needle in list(self._found)[:NEEDLES]:  # where it stands first was read, where else is asked next
             for word in filter(None, dict.fromkeys((needle, rarest_in(needle)))):
                 self._look_up_name(word)

@@ -75,7 +75,7 @@ class Routes:
         backward: bool,
         reach: Reach = "all",
     ) -> Frames:
-        """What a search reads first: what filters ask for, then the first candidates. Where no filter can tell,
+        """The first reads of a search: rows of filters, then the first candidates. Where no filter can tell,
         everything in its way, if it is known where that begins."""
         if stop <= start or self._filters.is_asked_elsewhere(query, within_line):
             return
@@ -103,7 +103,7 @@ class Routes:
             yield from self.frames(number for run in narrowed.runs for number in range(*run))
 
     def name_bytes(self, word: str) -> int:
-        """What looking a name up in the filters brings."""
+        """The reads of looking up a name in the filters."""
         return self._filters.cost_bytes(Literal(word))
 
 

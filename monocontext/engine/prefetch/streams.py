@@ -40,7 +40,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What a stream is expected to read: [start, stop) in characters, or numbers of frames."""
+    """The expected next read of a stream: [start, stop) in characters, or numbers of frames."""
 
     start: int
     stop: int
@@ -63,7 +63,7 @@ class _Stream:
         self.reads_ahead = 0
         """So many it may be ahead of its reader."""
         self.ahead: deque[Ahead] = deque()
-        """What was given out and not reached, in the order of its reader."""
+        """Reads that were planned and not reached, in the order of the reader."""
 
     @property
     def is_walk(self) -> bool:
@@ -145,7 +145,7 @@ class Streams:
         return found
 
     def unused(self, streams: Iterable[int]) -> None:
-        """What was fetched ahead of these was not used in a long time."""
+        """Give up streams whose read-ahead was not used in a long time."""
         for name in set(streams):
             if stream := self._streams.get(name):
                 stream.reads_ahead //= 2
@@ -218,7 +218,7 @@ class Streams:
         return found
 
     def _following(self, stream: _Stream) -> Ahead | None:
-        """What the stream reads after all that was given out; None: it is at an end of the text."""
+        """The read after all that were planned; None at an end of the text."""
         last, step = stream.last, stream.step
         if stream.in_frames:
             edge = last.last if step > 0 else last.first

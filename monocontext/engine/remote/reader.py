@@ -61,14 +61,14 @@ class ServedReader:
         self._ended: deque[int] = deque()  # passes given up early; the next request says so
         self.is_closed = False
         self.log = ReadLog()
-        """What code here has looked at; the host, which sees whole frames pass, hears of it after each cell."""
+        """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
         self._reported: int | None = self.log.since(None)[0]
         self.handed = PieceLog()
         """The pieces that code here was given; the host hears of them too."""
         self._reported_handed: int | None = self.handed.since(None)[0]
         described, _ = self._ask("open")
         self.described: dict[str, Any] = described
-        """What the host says of the text: its place in the source, its limit."""
+        """The host's description of the text: its place in the source, its limit."""
         self.url: str = described["url"]
         self.generation: int = described["generation"]
         self.characters: int = described["characters"]

@@ -250,7 +250,7 @@ class ReaderServer:
         return self._start == 0 and self._stop == self._reader.characters
 
     def _ran(self, fields: dict[str, Any]) -> bytes:
-        """What names of the worker's namespace hold now."""
+        """Take the values of names in the worker's namespace."""
         known = fields.get("known")
         if not isinstance(known, dict):
             raise BadRequest("what is known is a table of names")
@@ -259,7 +259,7 @@ class ReaderServer:
         return wire.answer({})
 
     def _looked(self, fields: dict[str, Any]) -> bytes:
-        """What the worker has looked at: what passes here is whole frames, some ahead of its code."""
+        """Take the log of the worker's reads: the server sees only whole frames, some fetched ahead of the code."""
         return self._note(fields, self._reader.log)
 
     def _handed(self, fields: dict[str, Any]) -> bytes:

@@ -226,7 +226,7 @@ class Columns:
 
 
 def _fresh_seed() -> int:
-    """What tells the blocks of a new filter from those of all others: filters of equal texts have other names too."""
+    """A random number that tells the blocks of a new filter from those of others, also of an equal text."""
     return int.from_bytes(os.urandom(4), "little")
 
 

@@ -60,7 +60,7 @@ _PATTERNS = dict.fromkeys(FILTER_KINDS, (_EARLIER_GRAMS,)) | {
     "grams-4": (_EARLIER_SPANS, _GRAMS),
     FILTER_KIND: (_SPANS, _GRAMS, _SHORT_GRAMS),
 }
-"""What finds the grams of each kind."""
+"""The pattern of the grams of each kind."""
 
 
 def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -> None:

@@ -72,7 +72,7 @@ class FilterLayout:
         return None
 
     def of_frames(self, bits: NDArray[np.bool_], unknown: bool) -> NDArray[np.bool_]:
-        """What columns say of each frame of the group; of one without a column `unknown`."""
+        """The bit of each frame of the group; `unknown` for one without a column."""
         import numpy as np
 
         if self.ref.columns is None:
@@ -89,7 +89,7 @@ class FilterLayout:
         return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
 
     def rows_in(self, blocks: Mapping[int, bytes], rows: Iterable[int]) -> dict[tuple[FilterLayout, int], bytes]:
-        """Those of these rows whose (checked) blocks are here, by number: bit `i % 8` of byte `i // 8` is column i."""
+        """The rows whose (checked) blocks are here, by number: bit `i % 8` of byte `i // 8` is column i."""
         found = {}
         for row in rows:
             number, place = divmod(row, self.rows_per_block)

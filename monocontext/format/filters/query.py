@@ -58,7 +58,7 @@ Query = Literal | FrequencyQuery | All | Any
 
 
 def leaves(query: Query | None) -> tuple[Literal | FrequencyQuery, ...]:
-    """What a query asks for, in order."""
+    """The leaves of a query, in order."""
     match query:
         case None:
             return ()

@@ -119,7 +119,7 @@ def _cuts() -> NDArray[np.int8]:
 
 @lru_cache(1)
 def _masks() -> NDArray[np.uint64]:
-    """What is left of 8 bytes of a word of so many."""
+    """The mask for the bytes of a word that has so many."""
     import numpy as np
 
     return np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_MOST + 1)], np.uint64)

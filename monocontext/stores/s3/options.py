@@ -23,7 +23,7 @@ class S3Options:
     anonymous: bool = False
     """Sign nothing."""
     transport: str = "own"
-    """What sends GETs: `own`, or `boto3`, which sends all other requests."""
+    """The sender of GETs: `own`, or `boto3`, which sends all other requests."""
     keep_alive: bool = True
     """Connections of our own transport stay open up to 20 s for the next GET; else none is open between two calls."""
 

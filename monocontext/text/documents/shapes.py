@@ -30,7 +30,7 @@ _NAME_CHARACTERS = 60
 
 
 class WholeText(Protocol):
-    """What a shape asks of its text, a `Monocontext`."""
+    """The part of `Monocontext` that a shape uses."""
 
     _limit: int
 
@@ -62,7 +62,7 @@ class WholeText(Protocol):
 
 
 class _OfContext:
-    """What a host asks of a context, whatever its shape."""
+    """The methods that a host calls on a context, whatever its shape."""
 
     _shape = ""
     _lists: str
@@ -106,7 +106,7 @@ class _OfContext:
         return self.text.serve().then((("_shaped", [self._shape]),))
 
     def describe(self) -> dict[str, str]:
-        """What to tell a model of it: `kind`, `sentence`, `access` (1 GET for the first names)."""
+        """A description for a model: `kind`, `sentence`, `access` (1 GET for the first names)."""
         found = self.documents
         first = islice((record.name for record in found.records()), _SHOWN_NAMES)
         names = ", ".join(repr(name[:_NAME_CHARACTERS]) for name in first)

@@ -25,7 +25,7 @@ LARGE = 1 << 20
 
 
 class Answer:
-    """What filters say of one query: which documents may hold a match. Reads ahead of a loop over them."""
+    """The answer of filters to one query: the documents that may hold a match. Reads ahead of a loop over them."""
 
     def __init__(self, reader: FrameReader, table: DocumentTable, found: Candidates | None):
         self._reader = reader
@@ -163,7 +163,7 @@ class DocumentSource(Stored):
         return found
 
     def _answer(self, query: Query, within_line: bool, asker: int) -> Answer | None:
-        """What filters say of a query; None for the first document that asks."""
+        """The answer of filters to a query; None for the first document that asks."""
         key = query, within_line
         answer = self._answers.get(key)
         if answer is None:

@@ -111,7 +111,7 @@ def _rewrite_in(compared: ast.Compare) -> None:
 
 
 def _rewrite_returns(method: ast.FunctionDef) -> None:
-    """What a method returns, but not the functions in it."""
+    """The values that a method returns, without those of functions inside it."""
     nodes: list[ast.AST] = list(method.body)
     while nodes:
         node = nodes.pop()
@@ -133,7 +133,7 @@ def _rewrite_format(made: ast.BinOp) -> None:
 
 
 def _shown(value: ast.expr) -> ast.expr:
-    """What gives the value to show as text."""
+    """The expression whose value is shown as text."""
     if isinstance(value, ast.Starred) or not _may_be_text(value):
         return value
     return _helper_call("shown", [value], value)

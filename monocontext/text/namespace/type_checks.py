@@ -45,7 +45,7 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def sought(item: Any, where: Any) -> tuple[Any, ...]:
-        """What tells whether `where` holds an item. A `str` asks for a real one; in a shorter one no text can lie."""
+        """The test of `item in where`. A `str` asks for a real one; in a shorter one no text can lie."""
         if isinstance(where, str) and is_text(item):
             text: Any = item
             item = str(text[: len(where) + 1])
@@ -55,7 +55,7 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def searched(value: Any) -> Any:
-        """What changes the case of a text for `x in text.lower()`: its result is only searched (at most the GET of a
+        """The change of case in `x in text.lower()`, whose result is only searched (at most the GET of a
         length)."""
         return _Searched(value) if is_text(value) and value._is_small and len(value) > AT_ONCE else value
 
@@ -69,7 +69,7 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def whole(value: Any) -> Any:
-        """What a method returns that must return a `str`; above the limit of a lazy text `ContextTooLarge`."""
+        """The result of a method that must return a `str`; above the limit of a lazy text `ContextTooLarge`."""
         return str(value) if is_text(value) else value
 
     @staticmethod

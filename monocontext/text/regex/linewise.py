@@ -91,7 +91,7 @@ class Linewise:
 
     @property
     def needles(self) -> tuple[str, ...]:
-        """What `hits` looks for in a window as it is."""
+        """The pattern that `hits` looks for in a window as it is."""
         return tuple([literal.text for literal in self._anchors if not literal.flags])
 
     # -- many lines ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ _UNROLLED = 8
 
 
 def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query | None:
-    """What a text must contain for the pattern to match in it; None: unknown."""
+    """The literals that a text must contain for the pattern to match; None if unknown."""
     compiled = re.compile(pattern, flags)
     nodes = tree.parse(compiled)
     return None if nodes is None else required(nodes)

@@ -25,7 +25,7 @@ class CompiledPattern(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What all matches of one call share: the pattern, the text and the bounds."""
+    """The part that all matches of one call share: the pattern, the text and the bounds."""
 
     pattern: CompiledPattern
     text: StrLike

@@ -18,7 +18,7 @@ def materialize(value: Any) -> Any:
 
 
 def replacement(repl: Any) -> Any:
-    """What the real `re` takes in place of a replacement, which may be a lazy text, or a function that gives some."""
+    """The replacement for the real `re`, made of one that may be a lazy text, or a function that returns some."""
     return (lambda match: materialize(repl(match))) if callable(repl) else materialize(repl)
 
 

@@ -83,7 +83,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """What a group matched, again."""
+    """A back reference: the text of a group, again."""
 
     group: int
     ignore_case: bool
@@ -138,7 +138,7 @@ def with_own_flags(char: Char) -> Group:
 
 
 def end_of_string() -> At:
-    r"""What `\Z` stands for: in a window, its end."""
+    r"""`\Z`: in a window, its end."""
     return At((_op.AT, _op.AT_END_STRING), "end_string")
 
 

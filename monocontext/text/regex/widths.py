@@ -41,7 +41,7 @@ class Measure:
     """Extents in one unit; remembers those of groups, for the references to them."""
 
     cost: Callable[[Char], int]
-    """What one character of this set counts, at most."""
+    """The most that one character of this set counts."""
     characters: Measure | None = None
     """The measure that counts all characters; None: this one does."""
     _groups: dict[int, Extent] = field(default_factory=dict)

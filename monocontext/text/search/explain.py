@@ -23,7 +23,7 @@ NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a search would read, and why. Prints as a few lines."""
+    """The expected reads of a search, and the reason. Prints as a few lines."""
 
     needs: str
     """The literals that every match has; empty: unknown."""

@@ -54,7 +54,7 @@ class _Mark(NamedTuple):
 
 
 def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Found]:
-    """What a piece looks like (empty: it has no line), and at most `most` of its lines, evenly taken.
+    """The kind of a piece (empty if it has no line), and at most `most` of its lines, evenly taken.
 
     Unless it begins a line, what stands before its first newline is no line of its own.
     """

@@ -51,7 +51,7 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a text is, from a few places of it. Prints as at most 70 lines of 150 characters."""
+    """A description of a text, from a few places of it. Prints as at most 70 lines of 150 characters."""
 
     characters: int | None
     """None: only a pass over the text would tell."""
@@ -61,7 +61,7 @@ class Outline:
     names: tuple[str, ...]
     """Names of the first documents."""
     kinds: tuple[str, ...]
-    """What the places look like, the commonest first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`, `session`,
+    """The kinds of the places, the most common first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`, `session`,
     `prose`."""
     places: int
     """How many frames were looked at."""

@@ -113,7 +113,7 @@ class _Plan:
     frames: list[tuple[float, int]]
     """The most that a frame can score, and its number: in the order in which they promise most."""
     candidates: Candidates | None
-    """Those frames; None: there are none."""
+    """The frames; None if there are none."""
     rest: float | None
     """The most that the other frames can score, which are looked at in the order of the text; None: nothing."""
 
@@ -181,7 +181,7 @@ def search(
 
 
 def scan(span: Span, queries: Sequence[str], k: int, *, true_weights: bool = False) -> list[Passages]:
-    """What `search` gives for each of some queries without a budget, by one look at every passage: for comparison.
+    """The results of `search` for each of some queries without a budget, by one look at every passage: for comparison.
     `true_weights`: as if filters knew how many passages hold a word (one more look for each query)."""
     terms = [parse(query) for query in queries]
     scorers = [Scorer(one, _true_weights(span, one) if true_weights else _plan(span, one).weights) for one in terms]
@@ -379,7 +379,7 @@ def _add_passages(
 
 
 def _bar(best: list[tuple[float, int, Passage]], k: int, start: int) -> float:
-    """What a passage from this character on must score at least to be among the best."""
+    """The least score of a passage from this character on that would be among the best."""
     if len(best) < k:
         return 0.0
     score, before, _ = best[0]

@@ -61,13 +61,13 @@ def weigh(passages: float, holding: float) -> float:
 
 
 def most_score(weights: Sequence[float]) -> float:
-    """What a passage with words of these weights scores at most."""
+    """The highest score of a passage with words of these weights."""
     bonus = _BONUS * sum(weights) if len(weights) > 1 else 0
     return sum(_add_up(each, _MOST_COUNTED) for each in weights) + bonus
 
 
 def _add_up(weight: float, count: int) -> float:
-    """What a word adds to the score of a passage that has it so often."""
+    """The share of a word in the score of a passage that has it so often."""
     count = min(count, _MOST_COUNTED)
     return weight * count * (_K1 + 1) / (count + _K1)
 
@@ -79,7 +79,7 @@ class Scorer:
         self._weights = [weights[term] for term in terms.scoring]
         self._counted = [[_add_up(each, count) for count in range(_MOST_COUNTED + 1)] for each in self._weights]
         self._bounds = dict[tuple[int, ...], float]()
-        """What a passage with so many of each term scores at most."""
+        """The highest score of a passage with so many of each term."""
         self._required = frozenset(range(len(terms.phrases)))
         self._finder = Finder(terms.scoring)
         self._without = Finder(terms.without) if terms.without else None

@@ -45,7 +45,7 @@ class Term:
     pattern: str
     """The same for any text."""
     query: Query
-    """What a place that has it holds, for search filters."""
+    """The query of search filters for places that have it."""
     beginnings: tuple[str, ...] = ()
     """Lower case of what it may begin with, but for diacritics; empty: only the patterns tell."""
 
@@ -85,7 +85,7 @@ class Terms:
 
     @property
     def any_of(self) -> Query:
-        """What a place worth to look at holds: each phrase, and any of the words."""
+        """The query for places worth looking at: each phrase, and any of the words."""
         some = Any(tuple(term.query for term in self.scoring))
         return All((*(term.query for term in self.phrases), some)) if self.phrases else some
 
@@ -167,7 +167,7 @@ def _beginning(bare: str) -> tuple[str, ...]:
 
 
 def _folded(*tokens: str) -> tuple[str, ...]:
-    """What search filters may have counted for a word; of English its forms, one of those that count as one."""
+    """The forms of a word that search filters may have counted; English endings count as one."""
     forms = [
         beginning + ending
         for token in tokens

@@ -69,7 +69,7 @@ _LOOK_SECONDS = 0.1
 
 
 class Change(NamedTuple):
-    """What becomes of one document."""
+    """The change of one document."""
 
     text: str | None
     """None: it goes."""
@@ -716,7 +716,7 @@ def _write_documents(
     spots = {spot.number: spot for stretch in stretches for spot in stretch.spots}
     refs: list[DocumentPageRef] = []
     bodies: list[bytes | None] = []
-    """What to store of each page; None: it is there."""
+    """The data to store for each page; None if its object stays."""
     shift = lines = 0
     numbers = sorted(wanted)
     for at, page in enumerate(pages):

@@ -53,7 +53,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What `gc` removed, or with `dry_run` would remove."""
+    """The objects that `gc` removed, or with `dry_run` would remove."""
 
     url: str
     dry_run: bool
@@ -126,12 +126,12 @@ def gc(
 
 @dataclass(frozen=True, slots=True)
 class _Removal:
-    """What goes."""
+    """The roots and objects to remove."""
 
     roots: dict[int, ObjectInfo]
     """All generations."""
     superseded: set[int]
-    """Those that go."""
+    """The generations to remove."""
     unnamed: list[ObjectInfo]
     """Objects that go."""
     kept_generations: int
@@ -146,7 +146,8 @@ class _Removal:
 def _plan(
     store: Store, old: list[ObjectInfo], cutoff: float, threads: Executor, superseded: set[int] | None = None
 ) -> _Removal:
-    """What goes: the generations `superseded`, or those that the cutoff says, and `old` objects that no other names."""
+    """The removal plan: the generations `superseded`, or those before the cutoff, and `old` objects without a name in
+    another."""
     roots = {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
     current = _read_current(store)
     if not current and not roots:

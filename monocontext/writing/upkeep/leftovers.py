@@ -14,7 +14,7 @@ from monocontext.options import StoreOptions
 from monocontext.writing.publish import Place, open_store_at
 
 _MAGIC = (0xFD2FB528).to_bytes(4, "little")
-"""What a zstd frame begins with."""
+"""The first bytes of a zstd frame."""
 _LEAST_BASE64 = 16
 """Characters: a shorter value of a root is a word."""
 _MOST_BYTES = 256 << 20
@@ -62,7 +62,7 @@ def _forms(data: bytes) -> Iterator[bytes]:
 
 
 def _inflated(data: bytes) -> Iterator[bytes]:
-    """What each zstd frame holds, in order. Bytes that only look like one hold nothing."""
+    """The content of each zstd frame, in order. Bytes that only look like a frame give nothing."""
     at = data.find(_MAGIC)
     while at >= 0:
         part = zstandard.ZstdDecompressor(max_window_size=_MOST_BYTES).decompressobj()

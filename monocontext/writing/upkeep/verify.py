@@ -49,7 +49,7 @@ class Report:
     final_newline: bool = False
     """Whether the frame that was read last ends in a newline."""
     flags: int = OF_TEXT
-    """Those of `index.OF_TEXT` that all these frames have."""
+    """The flags of `index.OF_TEXT` that all these frames have."""
     problems: list[str] = field(default_factory=list)
     """One line each: the object, what was expected, what was found."""
 
@@ -69,7 +69,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Checks:
-    """What looks at the text of each frame."""
+    """Callbacks that receive the text of each frame."""
 
     filters: Checker
     documents: DocumentCheck

@@ -15,7 +15,7 @@ def memory_kills() -> int:
 
 
 def why_killed(kills_before: int) -> str:
-    """What is known of a SIGKILL that came since `kills_before` was counted."""
+    """An explanation of a SIGKILL that came since `kills_before` was counted."""
     if more := memory_kills() - kills_before:
         processes = "a process" if more == 1 else f"{more:,} processes"
         return f"as the kernel killed {processes} for lack of memory meanwhile: start fewer at once, or raise the limit"
