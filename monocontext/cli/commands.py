@@ -32,6 +32,10 @@ for name, module, about in (
      "makes fewer."),
     ("gc", "upkeep", "Remove earlier versions of the context at URL, and what no other one names, after a grace "
      "period."),
+    ("history", "upkeep", "List the versions of the context at URL: time, characters, documents, and the change of "
+     "each."),
+    ("restore", "upkeep", "Make an earlier version of the context at URL the newest one; the versions in between "
+     "stay."),
     ("ls", "volume", "List the objects below URL: size in bytes, time, name (1 LIST a thousand)."),
     ("put", "volume", "Store files below URL as they are."),
     ("get", "volume", "Fetch the object at URL, or with a / at its end all objects below it (1 GET each)."),

@@ -1,4 +1,4 @@
-"""`compact`, `gc`: store contexts in fewer objects, and remove old generations."""
+"""`compact`, `gc`, `history`, `restore`: store contexts in fewer objects; remove, list and restore versions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from monocontext.cli.options import (
     parse_bytes,
     parse_seconds,
 )
-from monocontext.cli.parameters import Option
-from monocontext.cli.printing import note, say
+from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.progress import progress_bar
 from monocontext.cli.reading import Url
 from monocontext.cli.writing import NoFilters, Segments, print_root, usage_errors
@@ -82,3 +82,38 @@ def gc(
     left = f", {found.temporaries:,} unfinished files" if found.temporaries else ""
     kept = f"{found.kept_generations:,} versions stay"
     say(f"{found.url}: {verb} {of}, {found.filters:,} filters{left}, {found.bytes:,} bytes; {kept}")
+
+
+def history(url: Url, *, s3: S3, as_json: AsJson = False) -> None:
+    """List the versions of the context at URL: time, characters, documents, and the change of each."""
+    from monocontext.writing.upkeep.versions import list_versions
+
+    options = options_of(url, s3)
+    check_stored(url)
+    characters = documents = 0
+    for root in list_versions(url, store_options=options):
+        count = root.documents.documents if root.documents else 0
+        if as_json:
+            fields = {"version": root.generation, "created": root.created, "characters": root.characters}
+            say_row(json.dumps({**fields, "documents": count}))
+        else:
+            change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
+            sizes = f"{root.characters:>15,} {count:>9,}"
+            say_row(f"{root.generation:>8} {root.created} {sizes}  {change}")
+        characters, documents = root.characters, count
+
+
+def restore(
+    url: Url,
+    version: Annotated[int, Argument(help="The number of a version, as `history` lists them.")],
+    allow: Allow = None,
+    *,
+    s3: S3,
+    as_json: AsJson = False,
+) -> None:
+    """Make an earlier version of the context at URL the newest one; the versions in between stay."""
+    from monocontext.writing.upkeep.versions import restore as restore_version
+
+    options = options_of(url, s3)
+    check_stored(url)
+    print_root(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)

@@ -65,7 +65,7 @@ def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Ma
     taken = merged(tail.sizes, len(text), max(layout.frame_bytes // LEAST_SHARE, 1))
     kept = tail.pieces[: len(tail.pieces) - taken]
     runs, records = as_runs(frame for piece in kept for frame in piece)
-    new = Pieces(store, layout)
+    new = Pieces(store, layout, gathers=True)
     for _, stored, record in _repack(_fetch(store, tail.pieces[len(kept) :]), text, layout):
         new.add(stored, record)
     new.finish()
@@ -91,7 +91,7 @@ def _close(tail: _Tail, text: bytes) -> Manifest:
     """All open frames and a text in one piece, with a filter where the context has frames enough."""
     store, base, layout = tail.store, tail.base, tail.layout
     first = base.frames - base.open_frames
-    new, columns = Pieces(store, layout), layout.columns(first)
+    new, columns = Pieces(store, layout, gathers=True), layout.columns(first)
     for data, stored, record in _repack(_fetch(store, tail.pieces), text, layout):
         new.add(stored, record)
         if columns:
@@ -267,20 +267,25 @@ def _repack(
 class Pieces:
     """Stores frames in new objects, each of which begins with random bytes (1 PUT each)."""
 
-    def __init__(self, store: Store, layout: SegmentLayout):
+    def __init__(self, store: Store, layout: SegmentLayout, *, gathers: bool = False):
         self.runs: list[FrameRun] = []
         self.records: list[FrameRecord] = []
         self.stored = bytearray()
-        """All of them as they are stored."""
-        self._store, self._layout = store, layout
+        """With `gathers` all of them as they are stored."""
+        self._store, self._layout, self._gathers = store, layout, gathers
+        self._codec = layout.codec
         self._parts: list[bytes] = []
         self._stored_bytes = 0
 
-    def add(self, stored: bytes, record: FrameRecord) -> None:
-        if self._parts and self._stored_bytes + len(stored) > self._layout.segment_bytes:
+    def add(self, stored: bytes, record: FrameRecord, codec: str | None = None) -> None:
+        """Add a frame; `codec` is that of the layout unless given."""
+        codec = codec or self._layout.codec
+        if self._stored_bytes + len(stored) > self._layout.segment_bytes or codec != self._codec:
             self.finish()
+        self._codec = codec
         self._parts.append(stored)
-        self.stored += stored
+        if self._gathers:
+            self.stored += stored
         self._stored_bytes += len(stored)
         self.records.append(record)
 
@@ -290,5 +295,5 @@ class Pieces:
             body = b"".join([os.urandom(SALT_BYTES), *self._parts])
             key = segment_key(hashlib.sha256(body).hexdigest())
             self._store.put(key, body)
-            self.runs.append(FrameRun(key, SALT_BYTES, len(self._parts), self._layout.codec))
+            self.runs.append(FrameRun(key, SALT_BYTES, len(self._parts), self._codec))
             self._parts, self._stored_bytes = [], 0

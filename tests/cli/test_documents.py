@@ -40,10 +40,15 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     cli("rm", "--document", "*", context).misused("these are all 2 documents", "--yes")
     cli("rm", "--document", "x*", context).refused("no document is named 'x*'")
     cli("rm", "-r", "--document", "z", context).misused("exclude each other")
+    assert [json.loads(line)["documents"] for line in cli("history", "--json", context).fine().out.splitlines()][
+        :2
+    ] == [3, 1]
+    assert cli("history", context).fine().out.splitlines()[1].endswith("-2 documents")
     assert cli("verify", "--forgotten", "last", context).code == 1
     cli("rm", "--forget", "--document", "z", context).fine()
     assert "no object holds it" in cli("verify", "--forgotten", "last", context).fine().out
     cli("rm", "--yes", "--document", "*", context).fine()
+    cli("restore", context, "1").refused("no version 1")
     assert listed(cli, context) == []
 
 

@@ -56,7 +56,14 @@ from monocontext.writing.publish import Place, append, open_store_at
 from monocontext.writing.segments import SegmentLayout, cut_frames
 from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.gc import gc
-from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, first_character, records, with_copies
+from monocontext.writing.upkeep.rewrite import (
+    Rewrite,
+    fill_filters,
+    first_character,
+    records,
+    wants_filters,
+    with_copies,
+)
 
 MOST_RUNS = 512
 """A filter whose columns changes have cut into more runs is made again."""
@@ -318,7 +325,7 @@ def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Ma
     )
     root = changed(root, final_newline=_ends_line(work, root))
     if is_lost:
-        root = fill_filters(work, root)
+        root = fill_filters(work, root) if wants_filters(root) else changed(root, filters=())
     root = with_copies(work, root, root)
     root.check()
     return root

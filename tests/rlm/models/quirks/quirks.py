@@ -158,7 +158,7 @@ def fails(words: str, error: type[LLMError] = LLMError, *, again: bool = False, 
 # --- text and thinking ---
 
 chat("a plain reply", "the document of the API", Out(), streamed=events(HEL, LO, STOP), whole=message(content="hello"))
-both("null content, thinking beside it", "vllm-project/vllm#17357", Out("", "hm"), content=None, reasoning_content="hm")
+both("null content with thinking", "vllm-project/vllm#17357", Out("", "hm"), content=None, reasoning_content="hm")
 both("`reasoning_content` and text", "vllm-project/vllm#17609", Out("hello", "hm"), content="hello", reasoning_content="hm")
 both("`reasoning` and text", "sgl-project/sglang#28042", Out("hello", "hm"), content="hello", reasoning="hm")
 both(
@@ -394,7 +394,7 @@ error(
     {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": '{"error": {"message": "overloaded"}}', "provider_name": "P"}}},
 )
 error(
-    "an error beside a choice",
+    "an error next to a choice",
     "damianvtran/local-operator#223",
     fails("gone", again=True),
     {"error": {"code": "server_error", "message": "gone"}, "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]},
@@ -715,7 +715,7 @@ responses(
 )
 responses("text only at the end", "proxies", Out(), response(item(part("hello"))))
 responses(
-    "thinking beside it",
+    "text with thinking",
     "openai: reasoning summaries",
     Out("hello", "hm"),
     response({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}, item(part("hello"))),
