@@ -32,6 +32,10 @@ _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that no text has in an encoding that extends ASCII."""
 
 
+HEADER = "=== FILE: {path} ===\n"
+"""The line before each file of a directory."""
+
+
 class ReadingOptions(TypedDict, total=False):
     """The fields of `InputOptions` as keywords."""
 
@@ -52,7 +56,7 @@ class InputOptions:
     errors: str = "strict"
     """`strict` refuses what is not text; `replace` puts U+FFFD in its place; `skip` leaves out the files that hold it,
     which are then read twice, and names them."""
-    header: str = "=== FILE: {path} ===\n"
+    header: str = HEADER
     """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
     include: tuple[str, ...] = ()
     """Take only files of a directory whose relative path or name matches one of these globs."""

@@ -50,7 +50,7 @@ from monocontext.records import replace as changed
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
-from monocontext.writing.inputs import InputOptions, read_pieces
+from monocontext.writing.inputs import HEADER, InputOptions, read_pieces
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.publish import Place, append, open_store_at
 from monocontext.writing.segments import SegmentLayout, cut_frames
@@ -67,8 +67,6 @@ from monocontext.writing.upkeep.rewrite import (
 
 MOST_RUNS = 512
 """A filter whose columns changes have cut into more runs is made again."""
-_HEADER_CHARACTERS = 8192
-"""A line before a document that is longer is not taken for its header."""
 _REQUESTS = 8
 _READ_CACHE_BYTES = 64 << 20
 _FRAMES_AT_ONCE = 32
@@ -153,7 +151,8 @@ def delete(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Delete documents from the context at `url`, with their header lines, and return the root that was committed.
+    """Delete documents from the context at `url`, and return the root that was committed. The line that an upload of a
+    folder writes before a file goes with it, unless that upload had a `header` of its own.
 
     `names` is a name or a glob, or an iterable of names. All documents with such a name go. The documents behind them
     are numbered anew. Earlier generations hold the text until `gc` removes them. Parameters and cost as for `replace`;
@@ -362,7 +361,8 @@ class _Spot:
     @property
     def low(self) -> int:
         """The first character that may change."""
-        is_headed = self.change.text is None and 0 < self.start - self.before <= _HEADER_CHARACTERS
+        gap = self.start - self.before
+        is_headed = self.change.text is None and 0 < gap <= len(HEADER) + len(self.name) + 1
         return self.before if is_headed else self.start
 
     @property
@@ -473,9 +473,9 @@ def _look_around(text: Reader, spot: _Spot) -> None:
     if spot.has_more and spot.stop > spot.start:
         spot.newline = int(text.read(spot.stop - 1, spot.stop) != "\n" and text.read(spot.stop, spot.stop + 1) == "\n")
     if spot.low < spot.start:
-        line = text.read(spot.low, spot.start).removeprefix("\n")
-        if line.endswith("\n") and line.count("\n") == 1 and spot.name.decode() in line:
-            spot.header = len(line)
+        header = HEADER.replace("{path}", spot.name.decode())
+        if text.read(spot.low, spot.start).removeprefix("\n") == header:
+            spot.header = len(header)
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:

@@ -193,6 +193,15 @@ def test_text_between_documents_stays(store: MemoryStore) -> None:
         assert list(context.documents) == []
 
 
+def test_a_line_that_only_names_a_document_is_no_header(store: MemoryStore) -> None:
+    publish({"x": "X\n"}, store)
+    append("a line about a\n", store)
+    append({"a": "A\n"}, store)
+    delete(store, "a")
+    with Monocontext.open(store) as context:
+        assert str(context) == "X\na line about a\n"
+
+
 def test_metadata_stays_unless_it_is_given(store: MemoryStore) -> None:
     publish(documents([("a", "A", {"by": "x"}), ("b", "B", {"by": "y"})]), store)
     replace(store, [("a", "AA"), ("b", "BB", {"by": "z"})])
