@@ -1,0 +1,276 @@
+"""Store again the frames that hold changed documents, and their index pages; everything else keeps its object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from monocontext.engine.reader import Reader
+from monocontext.format.codec import encode
+from monocontext.format.documents import DocumentPage
+from monocontext.format.index import FrameRecord, FrameRun
+from monocontext.format.refs import PageRef
+from monocontext.records import NamedTuple, dataclass
+from monocontext.records import replace as changed
+from monocontext.writing.inputs import HEADER
+from monocontext.writing.pages import as_runs, write_pages
+from monocontext.writing.segments import cut_frames
+from monocontext.writing.tail import Pieces
+from monocontext.writing.upkeep.rewrite import Rewrite, first_character, records
+
+_FRAMES_AT_ONCE = 32
+
+
+class Change(NamedTuple):
+    """The change of one document."""
+
+    text: str | None
+    """None to delete it."""
+    metadata: bytes | None = None
+    """None to keep it."""
+
+
+@dataclass(slots=True)
+class Spot:
+    """Where a document that changes lies in the old text."""
+
+    number: int
+    name: bytes
+    change: Change
+    before: int
+    """The character at which the document before ends."""
+    start: int
+    stop: int
+    has_more: bool
+    """Whether text follows that belongs to no document."""
+    header: int = 0
+    """Characters of its header line, which goes with it."""
+    newline: int = 0
+    """1 where a newline behind it, which belongs to none, goes with it."""
+
+    @property
+    def low(self) -> int:
+        """The first character that may change."""
+        gap = self.start - self.before
+        is_headed = self.change.text is None and 0 < gap <= len(HEADER) + len(self.name) + 1
+        return self.before if is_headed else self.start
+
+    @property
+    def high(self) -> int:
+        return self.stop + (1 if self.has_more else 0)
+
+    @property
+    def new_text(self) -> str:
+        """The document, and a newline behind it if it does not end in one."""
+        text = self.change.text or ""
+        return text if not text or text.endswith("\n") else text + "\n"
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Neighbouring frames that are stored again: `first` to `last`, and those in their place."""
+
+    first: int
+    last: int
+    spots: list[Spot]
+    frames: list[tuple[bytes, FrameRecord]]
+    """Stored form and record of each new frame."""
+
+    @property
+    def stop(self) -> int:
+        return self.last + 1
+
+    @property
+    def grown(self) -> int:
+        """How many frames more there are."""
+        return len(self.frames) - (self.stop - self.first)
+
+
+def spots_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> list[Spot]:
+    found = list[Spot]()
+    before = 0
+    waiting: Spot | None = None
+    for page in pages:
+        for i in range(len(page)):
+            start, stop = page.starts[i], page.stops[i]
+            if waiting:
+                waiting.has_more = start > waiting.stop
+                waiting = None
+            if (change := wanted.get(page.first + i)) is not None:
+                waiting = Spot(page.first + i, page.raw_name(i), change, before, start, stop, False)
+                found.append(waiting)
+            before = stop
+    if waiting:
+        waiting.has_more = characters > waiting.stop
+    return found
+
+
+def group(text: Reader, spots: Iterable[Spot]) -> list[Stretch]:
+    """Stretches of frames for changes that lie in the same or neighbouring frames."""
+    found: list[Stretch] = []
+    end = text.manifest.frames - 1
+    for spot in spots:
+        first = text.locate(spot.low).number if spot.low < text.characters else end
+        last = text.locate(spot.high - 1).number if spot.high > spot.low else first
+        first, last = max(first, 0), max(last, first)
+        if end < 0:
+            first, last = 0, -1  # a text of empty documents has no frames
+        if found and first <= found[-1].stop:
+            found[-1].last = max(found[-1].last, last)
+            found[-1].spots.append(spot)
+        else:
+            found.append(Stretch(first, last, [spot], []))
+    return found
+
+
+def with_neighbours(text: Reader, stretches: Sequence[Stretch]) -> list[Stretch]:
+    """The stretches, and between them all other frames that share an object with one of theirs."""
+    frames = text.manifest.frames
+    objects = {frame.object for stretch in stretches for frame in records(text, stretch.first, stretch.stop)}
+    found: list[Stretch] = []
+    stops = [0, *(stretch.stop for stretch in stretches)]
+    for start, stretch in zip(stops, [*stretches, Stretch(frames, frames - 1, [], [])], strict=True):
+        for frame in records(text, start, max(stretch.first, start)):
+            if frame.object in objects and "://" not in frame.object:
+                last = found[-1] if found else None
+                if last and not last.spots and last.stop == frame.number and last.stop - last.first < _FRAMES_AT_ONCE:
+                    last.last = frame.number
+                else:
+                    found.append(Stretch(frame.number, frame.number, [], []))
+        if stretch.spots:
+            found.append(stretch)
+    return found
+
+
+def rewrite(text: Reader, stretch: Stretch) -> Stretch:
+    """Read the text of a stretch as far as it stays, and encode its new frames (1 GET a frame, or some at once)."""
+    frame_bytes, codec = text.manifest.frame_bytes, text.manifest.codec
+    at = first_character(text, stretch.first)
+    parts: list[str] = []
+    for spot in stretch.spots:
+        _look_around(text, spot)
+        parts += [text.read(at, spot.start - spot.header), spot.new_text]
+        at = spot.stop + spot.newline
+    parts.append(text.read(at, first_character(text, stretch.stop)))
+    data = "".join(parts).encode()
+    for frame in _cut(data, frame_bytes):
+        stretch.frames.append(encode(frame, codec))
+    return stretch
+
+
+def _look_around(text: Reader, spot: Spot) -> None:
+    """Find the newline behind a document, and its header line if it goes."""
+    if spot.has_more and spot.stop > spot.start:
+        spot.newline = int(text.read(spot.stop - 1, spot.stop) != "\n" and text.read(spot.stop, spot.stop + 1) == "\n")
+    if spot.low < spot.start:
+        header = HEADER.replace("{path}", spot.name.decode())
+        if text.read(spot.low, spot.start).removeprefix("\n") == header:
+            spot.header = len(header)
+
+
+def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
+    """Frames of about the same length: none is a rest of a few bytes."""
+    count = max(1, round(len(data) / frame_bytes))
+    limit = max(len(data), 1) if count == 1 else -(-9 * len(data) // (8 * count))
+    return cut_frames([data], limit) if data else iter(())
+
+
+def store_frames(pieces: Pieces, stretches: Sequence[Stretch]) -> tuple[list[FrameRun], list[FrameRecord]]:
+    """Store the new frames; returns one run for each, and their records."""
+    for stretch in stretches:
+        for stored, record in stretch.frames:
+            pieces.add(stored, record)
+    pieces.finish()
+    runs: list[FrameRun] = []
+    at = 0
+    for run in pieces.runs:
+        offset = run.offset
+        for record in pieces.records[at : at + run.frames]:
+            runs.append(changed(run, offset=offset, frames=1))
+            offset += record.stored_bytes
+        at += run.frames
+    return runs, pieces.records
+
+
+def write_index(
+    work: Rewrite,
+    text: Reader,
+    stretches: Sequence[Stretch],
+    new_runs: Sequence[FrameRun],
+    rows: Sequence[FrameRecord],
+) -> tuple[tuple[PageRef, ...], bytes | None, int]:
+    """Store index pages for the frames of changed pages; others keep their object. Returns the pages of the text, a
+    copy of the last one, and the stored bytes of the frames that are gone."""
+    base = text.manifest
+    pages: tuple[PageRef, ...] = ()
+    last_page: bytes | None = None
+    runs_here: list[FrameRun] = []
+    rows_here: list[FrameRecord] = []
+    dropped = at = taken = 0
+
+    def keep(first: int, stop: int) -> None:
+        runs, kept = as_runs(records(text, first, stop))
+        runs_here.extend(runs)
+        rows_here.extend(kept)
+
+    left = list(stretches)
+    for number, ref in enumerate(base.pages):
+        before = base.pages[number - 1] if number else None
+        first = before.frames if before else 0
+        if at <= first and (not left or left[0].first >= ref.frames):
+            if rows_here:
+                pages, _ = write_pages(work.put, pages, _joined(runs_here, rows_here), rows_here)
+                runs_here, rows_here = [], []
+            pages = (*pages, _moved(ref, before, pages[-1] if pages else None))
+            last_page = base.last_page if number == len(base.pages) - 1 else None
+            at = ref.frames
+            continue
+        last_page = None
+        while left and left[0].first < ref.frames:
+            stretch = left.pop(0)
+            keep(max(at, first), stretch.first)
+            count = len(stretch.frames)
+            runs_here.extend(new_runs[taken : taken + count])
+            rows_here.extend(rows[taken : taken + count])
+            taken += count
+            dropped += sum(frame.stored_bytes for frame in records(text, stretch.first, stretch.stop))
+            at = stretch.stop
+        if max(at, first) < ref.frames:
+            keep(max(at, first), ref.frames)
+            at = ref.frames
+    for stretch in left:  # in a text that had no frames
+        count = len(stretch.frames)
+        runs_here.extend(new_runs[taken : taken + count])
+        rows_here.extend(rows[taken : taken + count])
+        taken += count
+    if rows_here:
+        pages, last_page = write_pages(work.put, pages, _joined(runs_here, rows_here), rows_here)
+    return pages, last_page if pages else None, dropped
+
+
+def _moved(ref: PageRef, before: PageRef | None, now_before: PageRef | None) -> PageRef:
+    """An index page that stays, behind other text."""
+    old = before or PageRef("", 0, 0, 0, 0, 0, 0)
+    new = now_before or PageRef("", 0, 0, 0, 0, 0, 0)
+    return changed(
+        ref,
+        frames=new.frames + ref.frames - old.frames,
+        bytes=new.bytes + ref.bytes - old.bytes,
+        characters=new.characters + ref.characters - old.characters,
+        newlines=new.newlines + ref.newlines - old.newlines,
+    )
+
+
+def _joined(runs: Sequence[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
+    """Runs that lie back to back in one object as one."""
+    found: list[FrameRun] = []
+    end = at = 0
+    for run in runs:
+        size = sum(row.stored_bytes for row in rows[at : at + run.frames])
+        last = found[-1] if found else None
+        if last and (last.object, last.codec, last.etag) == (run.object, run.codec, run.etag) and run.offset == end:
+            found[-1] = changed(last, frames=last.frames + run.frames)
+        else:
+            found.append(run)
+        end = run.offset + size
+        at += run.frames
+    return found
