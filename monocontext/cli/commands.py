@@ -11,6 +11,8 @@ for name, module, about in (
     ("append", "writing", "Add texts at the end of the context at URL, as a new version of it."),
     ("update", "writing", "Replace the documents of the context at URL that rows of SRC name, and append those with "
      "new names."),
+    ("sync", "writing", "Make the context at URL hold the files of SRC: read and store only what is new or has "
+     "changed."),
     ("index", "writing", "Make a context at DEST of plain text objects that already lie in S3 (or a directory), "
      "without copying them."),
     ("info", "reading", "Describe the context at URL (1 GET; of one above 150 GB 1 more for each directory, 1 TB of "

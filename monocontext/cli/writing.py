@@ -25,7 +25,7 @@ from monocontext.cli.options import (
     with_options,
 )
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, remark, say
+from monocontext.cli.printing import note, remark, say, say_row
 from monocontext.cli.progress import progress_bar, total_bytes
 from monocontext.options import StoreOptions
 
@@ -268,6 +268,53 @@ def update(
         )
         manifest = update_documents(url, rows, store_options=options)
     print_root(manifest, url, as_json)
+
+
+def sync(
+    places: Places,
+    delete: Annotated[bool, Option("--delete", help="Also remove documents whose files are gone.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Change nothing; list what would change.")] = False,
+    no_ignore: Annotated[
+        bool, Option("--no-ignore", help="Take files of a git repository that git ignores, too.")
+    ] = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    include: Globs = None,
+    exclude: Globs = None,
+    follow_links: FollowLinks = False,
+    *,
+    s3: S3,
+    as_json: AsJson = False,
+) -> None:
+    """Make the context at URL hold the files of SRC: read and store only what is new or has changed."""
+    from monocontext.writing.upkeep.sync import sync as sync_files
+
+    sources, url, options = _split(places, s3)
+    with usage_errors():
+        found = sync_files(
+            [Path(name).expanduser() for name in sources],
+            url,
+            delete=delete,
+            dry_run=dry_run,
+            ignored=no_ignore,
+            store_options=options,
+            encoding=encoding,
+            errors=cast("Any", errors),
+            include=tuple(include or ()),
+            exclude=tuple(exclude or ()),
+            follow_links=follow_links,
+            note=note,
+        )
+    changes = {"added": found.added, "changed": found.changed, "deleted": found.deleted}
+    version = found.root.generation if found.root else None
+    if as_json:
+        print(json.dumps({"url": url, "version": version, **changes, "unchanged": found.unchanged}))
+        return
+    for sign, names in zip("+~-", changes.values(), strict=True):
+        for name in names:
+            say_row(f"{sign} {name}")
+    counts = ", ".join(f"{len(names):,} {kind}" for kind, names in changes.items())
+    say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {found.unchanged:,} unchanged")
 
 
 def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:

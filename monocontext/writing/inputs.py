@@ -304,6 +304,30 @@ def _file_name(path: Path) -> str:
     return path.name if path.is_absolute() else "/".join(part for part in path.parts if part != "..")
 
 
+def file_names(paths: Sequence[Path], reading: InputOptions) -> Iterator[tuple[Path, str]]:
+    """Each path with the name of its document; a folder with what precedes the names of its documents.
+
+    Raises `NotFound`, and `InvalidText` for two paths that give one name.
+    """
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"{path}: no such file or folder")
+    prefixes = _prefixes(paths, reading)
+    for path in paths:
+        prefix = prefixes.get(path, "")
+        yield path, prefix if path.is_dir() else displayable(prefix + path.name if prefix else _file_name(path))
+
+
+def is_text(folder: Folder, name: str, reading: InputOptions) -> bool:
+    """Whether an upload would take a file of a folder: its name is selected, and it is text."""
+    if not _is_selected(name, reading):
+        return False
+    with folder.open(name) as file:
+        if is_binary(file.peek()[:HEAD_BYTES], reading.encoding):
+            return False
+        return reading.errors != "skip" or _decodes(file, reading)
+
+
 def _read_path(
     path: Path, reading: InputOptions, ending: _Ending, rows: DocumentRows | None, prefix: str = ""
 ) -> Iterator[_Text]:
@@ -314,7 +338,7 @@ def _read_path(
                 if not _decodes(file, reading):
                     reading.note(f"left out {path}, which is not {reading.encoding}")
                     return
-        yield from _as_document(_read_file(path, reading), _displayable(name), None, rows)
+        yield from _as_document(_read_file(path, reading), displayable(name), None, rows)
         return
     folder = Folder(path, follow_links=reading.follow_links)
     binaries, undecodable = [], []
@@ -329,10 +353,10 @@ def _read_path(
                 undecodable.append(name)
                 continue
             if reading.header:
-                header = reading.header.replace("{path}", _displayable(prefix + name))
+                header = reading.header.replace("{path}", displayable(prefix + name))
                 yield _encode(("" if ending.is_newline else "\n") + header)
             texts = read_stream(file, str(path / name), reading)
-            yield from _as_document(texts, _displayable(prefix + name), None, rows)
+            yield from _as_document(texts, displayable(prefix + name), None, rows)
     left_out = {name: reason for name, reason in folder.left_out.items() if _is_selected(name, reading)}
     if left_out:
         reading.note(f"{path}: {describe_left_out(left_out)}")
@@ -357,7 +381,7 @@ def _decodes(file: IO[bytes], reading: InputOptions) -> bool:
     return True
 
 
-def _displayable(name: str) -> str:
+def displayable(name: str) -> str:
     """A file name as text; bytes in it that are not UTF-8 become U+FFFD."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

@@ -52,6 +52,17 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     assert listed(cli, context) == []
 
 
+def test_a_folder_is_synced(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    context = tmp_path / "ctx"
+    assert (
+        cli("sync", folder, context).fine().out.splitlines()[-1].endswith("3 added, 0 changed, 0 deleted, 0 unchanged")
+    )
+    (folder / "a.txt").unlink()
+    assert cli("sync", "--dry-run", "--delete", folder, context).fine().out.startswith("- a.txt\n")
+    assert cli("sync", "--delete", "--json", folder, context).fine().json["deleted"] == ["a.txt"]
+    assert [row["name"] for row in listed(cli, context)] == ["src/b.py", "src/c.py"]
+
+
 def test_json_lines(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n\n" for row in ROWS))
     cli("upload", tmp_path / "d.jsonl", tmp_path / "ctx", "--documents", "jsonl", "--name-field", "id").fine()

@@ -85,7 +85,7 @@ def replace(
             raise NotFound(f"no document {next(iter(missing))!r}{more} to replace: `update` adds new ones")
         return found
 
-    return _edit(url, changes, allow, store_options)
+    return edit(url, changes, allow, store_options)
 
 
 def update(
@@ -107,7 +107,7 @@ def update(
         found, added = _split(given, names)
         return found
 
-    root = _edit(url, changes, allow, store_options)
+    root = edit(url, changes, allow, store_options)
     if not added:
         return root
     new = [(name, change.text, _metadata_of(change)) for name, change in added.items()]
@@ -154,7 +154,7 @@ def delete(
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
         return found
 
-    root = _edit(url, changes, allow, store_options, forget)
+    root = edit(url, changes, allow, store_options, forget)
     if forget:
         with open_store_at(url, store_options) as store:
             _wait_for_clock(store, root.generation)
@@ -217,7 +217,7 @@ def _metadata_of(change: Change) -> Any:
 # -- the edit ----------------------------------------------------------------------------------------------------------
 
 
-def _edit(
+def edit(
     url: Place,
     changes: Changes,
     allow: Iterable[str | os.PathLike[str]],

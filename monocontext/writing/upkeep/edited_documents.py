@@ -90,8 +90,8 @@ def write_documents(
                 shift -= spot.header + row.characters + spot.newline
                 lines -= int(spot.header > 0) + row.newlines + spot.newline
                 continue
-            if spot is not None:
-                row = _changed_row(row, spot.change)
+            if (change := wanted.get(page.first + i)) is not None:
+                row = _changed_row(row, change)
             gap, gap_lines = start + shift - end, line + lines - end_line
             row = row._replace(gap=gap, gap_newlines=gap_lines)
             end, end_line = end + gap + row.characters, end_line + gap_lines + row.newlines
@@ -111,9 +111,9 @@ def write_documents(
     for page_of, body in zip(refs, bodies, strict=True):
         if body is not None and body is not last_page:
             store.put(documents_key(page_of.id), body)
-    if all(change.text is not None for change in wanted.values()):
+    gone = {number for number, change in wanted.items() if change.deletes}
+    if not gone:
         return DocumentsRef(tuple(refs), last_page, ref.names, ref.doubled)
-    gone = {number for number, change in wanted.items() if change.text is None}
     hashes = b"".join(
         name_hash(page.raw_name(i)) for page in pages for i in range(len(page)) if page.first + i not in gone
     )
@@ -122,12 +122,15 @@ def write_documents(
 
 
 def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
+    if change.metadata is not None:
+        row = row._replace(metadata=change.metadata)
+    if change.keeps_text:
+        return row
     text = change.text or ""
     return row._replace(
         characters=len(text),
         text_bytes=len(text.encode()),
         newlines=text.count("\n"),
-        metadata=row.metadata if change.metadata is None else change.metadata,
     )
 
 

@@ -27,6 +27,12 @@ class Change(NamedTuple):
     """None to delete it."""
     metadata: bytes | None = None
     """None to keep it."""
+    keeps_text: bool = False
+    """Change the metadata alone."""
+
+    @property
+    def deletes(self) -> bool:
+        return self.text is None and not self.keeps_text
 
 
 @dataclass(slots=True)
@@ -95,7 +101,7 @@ def spots_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], charac
             if waiting:
                 waiting.has_more = start > waiting.stop
                 waiting = None
-            if (change := wanted.get(page.first + i)) is not None:
+            if (change := wanted.get(page.first + i)) is not None and not change.keeps_text:
                 waiting = Spot(page.first + i, page.raw_name(i), change, before, start, stop, False)
                 found.append(waiting)
             before = stop

@@ -1,0 +1,122 @@
+"""A context in step with files: what is new, changed or gone, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from monocontext import Monocontext, append, publish
+from monocontext.errors import InvalidText, NotFound
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore
+from monocontext.writing.upkeep.sync import sync
+from monocontext.writing.upkeep.verify import verify
+from tests.budget import examples
+
+
+@pytest.fixture
+def store() -> Iterator[MemoryStore]:
+    name = uuid.uuid4().hex
+    yield MemoryStore(name)
+    forget(name)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in {"a.txt": "A\n", "sub/b.txt": "B", "sub/c.txt": ""}.items():
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_text(text)
+    return tmp_path / "tree"
+
+
+def texts_in(store: Store) -> dict[str, str]:
+    with Monocontext.open(store) as context:
+        return {name: str(context.documents[name]) for name in context.documents}
+
+
+def test_what_changed_and_nothing_else(store: MemoryStore, tree: Path) -> None:
+    assert sync(tree, store).added == ("a.txt", "sub/b.txt", "sub/c.txt")
+    (tree / "a.txt").write_text("A longer\n")
+    (tree / "new.txt").write_text("N")
+    (tree / "sub" / "b.txt").unlink()
+    planned = sync(tree, store, delete=True, dry_run=True)
+    assert (planned.added, planned.changed, planned.deleted) == (("new.txt",), ("a.txt",), ("sub/b.txt",))
+    assert planned.root is not None
+    assert planned.root.generation == 1
+    found = sync(tree, store, delete=True)
+    assert (found.added, found.changed, found.deleted, found.unchanged) == (("new.txt",), ("a.txt",), ("sub/b.txt",), 1)
+    assert texts_in(store) == {"a.txt": "A longer\n", "sub/c.txt": "", "new.txt": "N"}
+    counted = CountingStore(store)
+    again = sync(tree, counted, delete=True)
+    assert (again.unchanged, again.touched, counted.counts["put"]) == (3, 0, 0)
+
+
+def test_a_file_with_another_time_and_the_same_text_is_stored_once(store: MemoryStore, tree: Path) -> None:
+    sync(tree, store)
+    os.utime(tree / "a.txt", ns=(1, 1))
+    assert sync(tree, store).touched == 1
+    assert sync(tree, store).touched == 0
+
+
+def test_a_file_of_the_same_size_and_another_text_is_seen(store: MemoryStore, tree: Path) -> None:
+    sync(tree, store)
+    (tree / "a.txt").write_text("Z\n")
+    os.utime(tree / "a.txt", ns=(1, 1))  # copied from elsewhere with its old time
+    assert sync(tree, store).changed == ("a.txt",)
+
+
+def test_a_context_of_an_upload_is_taken_on(store: MemoryStore, tree: Path) -> None:
+    publish([tree], store)
+    append({"other": "stays"}, store)
+    found = sync(tree, store)
+    assert (found.unchanged, found.touched) == (3, 3)
+    assert texts_in(store)["other"] == "stays"
+
+
+def test_git_says_what_is_ignored(store: MemoryStore, tree: Path) -> None:
+    subprocess.run(["git", "init", "-q", tree], check=True)
+    (tree / ".gitignore").write_text("sub/\n")
+    assert sync(tree, store).added == (".gitignore", "a.txt")
+    assert "sub/b.txt" in sync(tree, store, ignored=True).added
+
+
+def test_binary_and_excluded_files_are_left_out(store: MemoryStore, tree: Path) -> None:
+    (tree / "binary").write_bytes(b"\0\1")
+    assert sync(tree, store, exclude=("sub/*",)).added == ("a.txt",)
+
+
+@pytest.mark.parametrize("seed", range(examples(60)))
+def test_random_changes_of_a_tree(store: MemoryStore, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    files: dict[str, str] = {}
+    tree = tmp_path / "tree"
+    for step in range(6):
+        for _ in range(chance.randrange(1, 9)):
+            name = f"{chance.choice(('', 'x/', 'y/z/'))}{chance.randrange(12)}"
+            if name in files and chance.random() < 0.3:
+                (tree / name).unlink()
+                del files[name]
+            else:
+                files[name] = f"{name} at {step} {chance.random()}\n" * chance.randrange(40)
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                (tree / name).write_text(files[name])
+                os.utime(tree / name, ns=(step, chance.randrange(1 << 60)))
+        sync(tree, store, delete=True)
+        assert texts_in(store) == files
+    assert verify(store).ok
+
+
+def test_bad_sources(store: MemoryStore, tree: Path) -> None:
+    with pytest.raises(NotFound, match="no such file or folder"):
+        sync(tree / "nothing", store)
+    (tree / "latin.txt").write_bytes("é".encode("latin-1"))
+    with pytest.raises(InvalidText, match="not utf-8 at byte 0"):
+        sync(tree, store)
+    assert sync(tree, store, errors="skip").added == ("a.txt", "sub/b.txt", "sub/c.txt")
