@@ -286,13 +286,16 @@ def sync(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Make the context at URL hold the files of SRC: read and store only what is new or has changed."""
+    """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
+
+    SRC may be a URL, too: all objects below it.
+    """
     from monocontext.writing.upkeep.sync import sync as sync_files
 
     sources, url, options = _split(places, s3)
     with usage_errors():
         found = sync_files(
-            [Path(name).expanduser() for name in sources],
+            [name if "://" in name else Path(name).expanduser() for name in sources],
             url,
             delete=delete,
             dry_run=dry_run,

@@ -296,7 +296,7 @@ def _names(path: Path, reading: InputOptions) -> set[str]:
     """The names of the documents from a path, without a prefix."""
     if not path.is_dir():
         return {_file_name(path)}
-    return {name for name in Folder(path, follow_links=reading.follow_links).files() if _is_selected(name, reading)}
+    return {name for name in Folder(path, follow_links=reading.follow_links).files() if is_selected(name, reading)}
 
 
 def _file_name(path: Path) -> str:
@@ -319,9 +319,7 @@ def file_names(paths: Sequence[Path], reading: InputOptions) -> Iterator[tuple[P
 
 
 def is_text(folder: Folder, name: str, reading: InputOptions) -> bool:
-    """Whether an upload would take a file of a folder: its name is selected, and it is text."""
-    if not _is_selected(name, reading):
-        return False
+    """Whether an upload would take a selected file of a folder: it is text."""
     with folder.open(name) as file:
         if is_binary(file.peek()[:HEAD_BYTES], reading.encoding):
             return False
@@ -343,7 +341,7 @@ def _read_path(
     folder = Folder(path, follow_links=reading.follow_links)
     binaries, undecodable = [], []
     for name in folder.files():
-        if not _is_selected(name, reading):
+        if not is_selected(name, reading):
             continue
         with folder.open(name) as file:
             if is_binary(file.peek()[:HEAD_BYTES], reading.encoding):
@@ -357,7 +355,7 @@ def _read_path(
                 yield _encode(("" if ending.is_newline else "\n") + header)
             texts = read_stream(file, str(path / name), reading)
             yield from _as_document(texts, displayable(prefix + name), None, rows)
-    left_out = {name: reason for name, reason in folder.left_out.items() if _is_selected(name, reading)}
+    left_out = {name: reason for name, reason in folder.left_out.items() if is_selected(name, reading)}
     if left_out:
         reading.note(f"{path}: {describe_left_out(left_out)}")
     for names, kind in (binaries, "binary"), (undecodable, f"non-{reading.encoding}"):
@@ -399,7 +397,7 @@ def is_binary(head: bytes, encoding: str) -> bool:
     return False
 
 
-def _is_selected(relative: str, reading: InputOptions) -> bool:
+def is_selected(relative: str, reading: InputOptions) -> bool:
     def matches(globs: tuple[str, ...]) -> bool:
         return any(fnmatch(relative, glob) or fnmatch(relative.rpartition("/")[2], glob) for glob in globs)
 

@@ -80,6 +80,21 @@ def test_a_context_of_an_upload_is_taken_on(store: MemoryStore, tree: Path) -> N
     assert texts_in(store)["other"] == "stays"
 
 
+def test_objects_of_a_bucket(any_store: Store, store: MemoryStore) -> None:
+    for name, data in {"a.txt": b"A", "b/c.txt": b"C\n", "binary": b"\0\1"}.items():
+        any_store.put(name, data)
+    if any_store.url.startswith("memory:"):
+        options = {}
+    else:
+        options = {"endpoint": any_store._options.endpoint} if hasattr(any_store, "_options") else {}
+    options = {name: value for name, value in options.items() if value}
+    assert sync(any_store.url, store, store_options=options).added == ("a.txt", "b/c.txt")
+    any_store.put("a.txt", b"another")
+    found = sync(any_store.url, store, store_options=options)
+    assert (found.changed, found.unchanged) == (("a.txt",), 1)
+    assert texts_in(store) == {"a.txt": "another", "b/c.txt": "C\n"}
+
+
 def test_git_says_what_is_ignored(store: MemoryStore, tree: Path) -> None:
     subprocess.run(["git", "init", "-q", tree], check=True)
     (tree / ".gitignore").write_text("sub/\n")
