@@ -77,9 +77,9 @@ def sync(
     all of whose objects are taken. Each is a document.
 
     Documents have the names that `publish` gives to files, or the keys of objects, and no header lines; where no
-    context is one is made.
-    `delete`: documents without a file go. `dry_run`: change nothing, and tell what would. In a folder with a git
-    repository files that git ignores are left out, unless `ignored`. `reading`: as for `publish`.
+    context is one is made. `delete`: documents without a file go; refused where no file is left. `dry_run`: change
+    nothing, and tell what would. In a folder with a git repository files that git ignores are left out, unless
+    `ignored`. `reading`: as for `publish`.
 
     Reads each file that is new, or whose size or time differ from those recorded, and for the latter the text of its
     document. Changed texts are held in memory, new ones are not. Replaced and deleted documents are one generation, new
@@ -94,6 +94,8 @@ def sync(
         base = read_newest(store)
         there = _Stored(store, base and opened(base, lambda ref: store.get(ref.key).data), store_options)
         stack.callback(there.close)
+        if delete and there.numbers and not files:
+            raise NotFound(f"the sources hold no file: `delete` would remove all {len(there.numbers):,} documents")
         new = [file for file in files.values() if there.facts(file.name) is None]
         known = (file for file in files.values() if there.facts(file.name) is not None)
         unsure = [file for file in known if there.file_facts(file.name) != file.facts["file"]]

@@ -128,6 +128,14 @@ def test_random_changes_of_a_tree(store: MemoryStore, tmp_path: Path, seed: int)
     assert verify(store).ok
 
 
+def test_an_empty_folder_deletes_nothing(store: MemoryStore, tree: Path, tmp_path: Path) -> None:
+    sync(tree, store)
+    (tmp_path / "not mounted").mkdir()
+    with pytest.raises(NotFound, match="the sources hold no file: `delete` would remove all 3 documents"):
+        sync(tmp_path / "not mounted", store, delete=True)
+    assert len(texts_in(store)) == 3
+
+
 def test_bad_sources(store: MemoryStore, tree: Path) -> None:
     with pytest.raises(NotFound, match="no such file or folder"):
         sync(tree / "nothing", store)
