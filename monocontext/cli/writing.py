@@ -32,9 +32,8 @@ from monocontext.options import StoreOptions
 if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
     from monocontext.writing.inputs import Source
-
-if TYPE_CHECKING:
     from monocontext.writing.tables import Kind
+    from monocontext.writing.upkeep.sync import Synced
 
 Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then URL.")]
 Frames = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame: what one zoom reads.")]
@@ -282,36 +281,91 @@ def sync(
     include: Globs = None,
     exclude: Globs = None,
     follow_links: FollowLinks = False,
+    commit: Annotated[
+        str | None, Option("--commit", metavar="REV", help="Take the files of a git repository at this commit.")
+    ] = None,
+    files_from: Annotated[
+        str | None, Option("--files-from", metavar="FILE", help="Take more SRC from the lines of a file; - is stdin.")
+    ] = None,
+    watch: Annotated[bool, Option("--watch", help="Go on until Ctrl-C: sync again whenever a file changes.")] = False,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
 
-    SRC may be a URL, too: all objects below it.
+    SRC may also be the URL of a place in a store, whose objects are taken, or the https:// address of a page.
     """
     from monocontext.writing.upkeep.sync import sync as sync_files
 
-    sources, url, options = _split(places, s3)
-    with usage_errors():
-        found = sync_files(
-            [name if "://" in name else Path(name).expanduser() for name in sources],
-            url,
-            delete=delete,
-            dry_run=dry_run,
-            ignored=no_ignore,
-            store_options=options,
-            encoding=encoding,
-            errors=cast("Any", errors),
-            include=tuple(include or ()),
-            exclude=tuple(exclude or ()),
-            follow_links=follow_links,
-            note=note,
-        )
+    if files_from is not None:
+        listed = sys.stdin.read() if files_from == "-" else Path(files_from).expanduser().read_text("utf-8")
+        places = [line for line in listed.splitlines() if line.strip()] + places
+    given, url, options = _split(places, s3)
+    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in given]
+
+    def sync_once() -> None:
+        with usage_errors():
+            found = sync_files(
+                sources,
+                url,
+                delete=delete,
+                dry_run=dry_run,
+                ignored=no_ignore,
+                commit=commit,
+                store_options=options,
+                encoding=encoding,
+                errors=cast("Any", errors),
+                include=tuple(include or ()),
+                exclude=tuple(exclude or ()),
+                follow_links=follow_links,
+                note=note,
+            )
+        _print_synced(found, url, dry_run, as_json)
+
+    if watch:
+        _watch([each for each in sources if isinstance(each, Path)], sync_once)
+    else:
+        sync_once()
+
+
+def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
+    """Call `sync_once`, and again after each change of these files and folders. Ends by Ctrl-C."""
+    from monocontext.errors import MonocontextError, NotFound
+
+    try:
+        import watchfiles
+    except ImportError:
+        raise click.UsageError('--watch needs watchfiles: pip install "monocontext[watch]"') from None
+    if not paths:
+        raise click.UsageError("--watch follows files and folders; none is among the sources")
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"{path}: no such file or folder")
+
+    def is_wanted(_: object, path: str) -> bool:
+        return ".git" not in Path(path).parts
+
+    is_first = True  # the first round comes once the folders are followed: a change during a sync is not missed
+    rounds = watchfiles.watch(*paths, watch_filter=is_wanted, yield_on_timeout=True, rust_timeout=500)
+    for changes in rounds:
+        if not (changes or is_first):
+            continue
+        try:
+            sync_once()
+        except (MonocontextError, OSError) as error:
+            if is_first:
+                raise
+            remark(f"not in step yet: {error}")  # a file that is being written; the next change tries again
+        sys.stdout.flush()
+        is_first = False
+
+
+def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None:
     changes = {"added": found.added, "changed": found.changed, "deleted": found.deleted}
     version = found.root.generation if found.root else None
     if as_json:
-        print(json.dumps({"url": url, "version": version, **changes, "unchanged": found.unchanged}))
+        print(json.dumps({"url": url, "version": version, **changes, "unchanged": found.unchanged}), flush=True)
         return
     for sign, names in zip("+~-", changes.values(), strict=True):
         for name in names:
