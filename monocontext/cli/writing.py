@@ -197,7 +197,9 @@ def index(
     ] = None,
     rebuild: Annotated[bool, Option("--rebuild", help="With --filters: make all filters again.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
-    replace: Annotated[bool, Option("--replace", help="Replace the text of a context that is there.")] = False,
+    replace: Annotated[
+        bool, Option("--replace", help="Replace the text of a context; an index reads only objects that changed.")
+    ] = False,
     allow: Allow = None,
     *,
     s3: S3,

@@ -15,7 +15,8 @@ from urllib.parse import quote
 from monocontext.errors import InvalidText, InvalidUrl, NotAContext, NotFound
 from monocontext.format.codec import Framer, encode
 from monocontext.format.deeprecurse import parse_manifest, segment_key
-from monocontext.format.index import FrameRun
+from monocontext.format.generations import read_newest
+from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
@@ -26,6 +27,7 @@ from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, list_tel
 from monocontext.writing.folder import Folder
 from monocontext.writing.publish import Place, open_store_at, publish_written
 from monocontext.writing.segments import FRAME_BYTES, Progress, SegmentLayout, Written
+from monocontext.writing.upkeep.follow import IndexedObject, Target, can_follow, follow
 
 READ_BYTES = 8 << 20
 READS_AHEAD = 4
@@ -70,7 +72,10 @@ def index(
 
     A source is the URL (or path) of an object, or of a place with objects: these join in the order of their keys, those
     of a DeepRecurse context in the order of its manifest. No header lines are added. Everything is read once (1 GET for
-    8 MiB), in memory bounded by about 64 MiB.
+    8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
+
+    With `replace`, where the context is an index already, only objects are read that are new or whose ETag or size have
+    changed (with filters twice), and 1 GET for each index page; without a change nothing is written.
 
     Raises `InvalidText` for what is not UTF-8 (byte order marks are skipped with a note) or is compressed,
     `AlreadyExists` where a context exists, unless `replace`; `NotFound`, `NotAContext`.
@@ -79,21 +84,39 @@ def index(
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
     with open_store_at(url, options) as store:
+        found = [
+            each
+            for name in names
+            for each in _objects(name, options, note)
+            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context's own, when it lies below a source
+        ]
+        done = Progress()
+
+        def read(number: int, written: Written) -> None:
+            nonlocal done
+            before = len(written.records)
+            _index_object(found[number], layout, written, note)
+            size = sum(record.bytes for record in written.records[before:])
+            done = Progress(done.text_bytes + size, done.stored_bytes + size, done.segments + 1, done.reused)
+            if progress:
+                progress(done)
+
+        def read_alone(number: int) -> tuple[list[FrameRun], list[FrameRecord]]:
+            written = Written()
+            read(number, written)
+            return written.runs, written.records
+
+        objects = [IndexedObject(each.url, each.info.etag, each.info.size_bytes) for each in found]
+        target = Target(objects, tuple(dict.fromkeys(_absolute_url(name) for name in names)), frame_bytes, filters)
+        newest = read_newest(store) if replace else None
+        if newest is not None and can_follow(newest, target):
+            return follow(store, newest, target, read_alone, allow=target.sources, store_options=options)
 
         def write(_: float) -> Written:
-            written = Written(sources=tuple(dict.fromkeys(_absolute_url(name) for name in names)))
+            written = Written(sources=target.sources)
             written.columns = layout.columns()
-            done = Progress()
-            for name in names:
-                for found in _objects(name, options, note):
-                    if found.url.startswith(store.url.rstrip("/") + "/"):
-                        continue  # the context's own objects, when it lies below a source
-                    before = len(written.records)
-                    _index_object(found, layout, written, note)
-                    size = sum(record.bytes for record in written.records[before:])
-                    done = Progress(done.text_bytes + size, done.stored_bytes + size, done.segments + 1, done.reused)
-                    if progress:
-                        progress(done)
+            for number in range(len(found)):
+                read(number, written)
             if written.columns:
                 written.columns.finish()
             return written

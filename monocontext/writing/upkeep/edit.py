@@ -293,7 +293,7 @@ def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Ma
         history=History(write_id),
         extra={},
     )
-    root = changed(root, final_newline=_ends_line(work, root))
+    root = changed(root, final_newline=ends_line(work, root))
     if is_lost:
         root = fill_filters(work, root) if wants_filters(root) else changed(root, filters=())
     root = with_copies(work, root, root)
@@ -301,7 +301,8 @@ def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Ma
     return root
 
 
-def _ends_line(work: Rewrite, root: Manifest) -> bool:
+def ends_line(work: Rewrite, root: Manifest) -> bool:
+    """Whether the text of a root, committed or not, ends in a newline (1 GET)."""
     if not root.characters:
         return False
     with work.text(root) as text:

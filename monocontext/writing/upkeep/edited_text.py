@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from monocontext.engine.reader import Reader
 from monocontext.format.codec import encode
 from monocontext.format.documents import DocumentPage
-from monocontext.format.index import FrameRecord, FrameRun
+from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun
 from monocontext.format.refs import PageRef
 from monocontext.records import NamedTuple, dataclass
 from monocontext.records import replace as changed
@@ -186,15 +186,18 @@ def store_frames(pieces: Pieces, stretches: Sequence[Stretch]) -> tuple[list[Fra
         for stored, record in stretch.frames:
             pieces.add(stored, record)
     pieces.finish()
-    runs: list[FrameRun] = []
-    at = 0
-    for run in pieces.runs:
+    return single_runs(pieces.runs, pieces.records), pieces.records
+
+
+def single_runs(runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
+    """One run for each frame."""
+    found: list[FrameRun] = []
+    for run in runs:
         offset = run.offset
-        for record in pieces.records[at : at + run.frames]:
-            runs.append(changed(run, offset=offset, frames=1))
+        for record in rows[len(found) : len(found) + run.frames]:
+            found.append(changed(run, offset=offset, frames=1))
             offset += record.stored_bytes
-        at += run.frames
-    return runs, pieces.records
+    return found
 
 
 def write_index(
@@ -222,7 +225,8 @@ def write_index(
     for number, ref in enumerate(base.pages):
         before = base.pages[number - 1] if number else None
         first = before.frames if before else 0
-        if at <= first and (not left or left[0].first >= ref.frames):
+        is_short = ref.frames == base.frames and ref.frames - first < FRAMES_PER_PAGE
+        if at <= first and (not left or left[0].first >= ref.frames + is_short):
             if rows_here:
                 pages, _ = write_pages(work.put, pages, _joined(runs_here, rows_here), rows_here)
                 runs_here, rows_here = [], []
@@ -243,7 +247,7 @@ def write_index(
         if max(at, first) < ref.frames:
             keep(max(at, first), ref.frames)
             at = ref.frames
-    for stretch in left:  # in a text that had no frames
+    for stretch in left:  # behind all frames that there are
         count = len(stretch.frames)
         runs_here.extend(new_runs[taken : taken + count])
         rows_here.extend(rows[taken : taken + count])

@@ -1,0 +1,203 @@
+"""Bring a text that was indexed in place in step with its objects: read only those that are new or have changed.
+
+Frames of objects whose URL, ETag and size are as the index records keep their records, and their columns in filters.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from monocontext.engine.open import ContextHandle
+from monocontext.errors import AlreadyExists
+from monocontext.format.folding import opened
+from monocontext.format.generations import commit
+from monocontext.format.history import History
+from monocontext.format.index import OF_TEXT, FrameRecord, FrameRun, flags_of_text
+from monocontext.format.manifest import Manifest
+from monocontext.options import StoreOptions
+from monocontext.records import NamedTuple, dataclass, replace
+from monocontext.stores.protocol import Store
+from monocontext.writing.pages import load_page
+from monocontext.writing.upkeep.edit import ends_line
+from monocontext.writing.upkeep.edited_filters import keep_filters
+from monocontext.writing.upkeep.edited_text import Stretch, single_runs, write_index
+from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters, with_copies
+
+_CACHE_BYTES = 64 << 20
+_BOM_BYTES = 3
+
+
+class IndexedObject(NamedTuple):
+    """An object that is to be part of the text."""
+
+    url: str
+    etag: str
+    size_bytes: int
+
+
+Frames = tuple[Sequence[FrameRun], Sequence[FrameRecord]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the text is to be."""
+
+    objects: Sequence[IndexedObject]
+    """In the order of the text."""
+    sources: tuple[str, ...]
+    frame_bytes: int
+    filters: bool
+
+
+def can_follow(base: Manifest, target: Target) -> bool:
+    """Whether `base` is a text of objects elsewhere, cut as the target asks."""
+    return bool(base.sources and base.frames and not base.documents) and base.frame_bytes == target.frame_bytes
+
+
+def follow(
+    store: Store,
+    newest: Manifest,
+    target: Target,
+    read: Callable[[int], Frames],
+    *,
+    allow: Iterable[str | os.PathLike[str]],
+    store_options: StoreOptions | None,
+) -> Manifest:
+    """Commit the text of the target on `newest`, and return the root; without a change that is the newest one.
+
+    `read` gives the frames of an object that is new or has changed, by its number. Cost: 1 GET an index page, what
+    `read` takes, and where there are filters the text of new objects once more; 1 PUT a page that changes, and those of
+    a commit. Raises `AlreadyExists` where another writer replaced the text meanwhile.
+    """
+    context = ContextHandle(store, cache_bytes=_CACHE_BYTES, allow=allow, store_options=store_options, owns_store=False)
+    work = Rewrite(context)
+    frames: dict[int, Frames] = {}
+    unchanged: Manifest | None = None
+
+    def read_once(number: int) -> Frames:
+        if number not in frames:
+            frames[number] = read(number)
+        return frames[number]
+
+    def build(base: Manifest | None) -> Manifest:
+        nonlocal unchanged
+        assert base is not None  # generations are never taken back
+        if not can_follow(base, target):
+            raise AlreadyExists(f"{store.url}: another writer has just replaced the text there")
+        root = _followed(work, opened(base, lambda ref: work.get(ref.key)), target, read_once)
+        if root is None:
+            unchanged = base
+            raise _NothingToDo
+        return root
+
+    try:
+        return commit(store, newest, build)
+    except _NothingToDo:
+        assert unchanged is not None
+        return unchanged
+    finally:
+        context.close()
+
+
+class _NothingToDo(Exception):
+    """No object changed."""
+
+
+def _followed(work: Rewrite, base: Manifest, target: Target, read: Callable[[int], Frames]) -> Manifest | None:
+    """The root to commit on `base`; None: nothing changes."""
+    stretches, runs, rows = _find_stretches(_indexed(work, base), base.frames, target.objects, read)
+    has_filters = target.filters and wants_filters(base)
+    if not stretches and base.sources == target.sources and bool(base.filters) == has_filters:
+        return None
+    with work.text(base) as text:
+        index, last_page, dropped_bytes = write_index(work, text, stretches, runs, rows)
+        filters = keep_filters(text, stretches)[0] if target.filters else ()
+    write_id = uuid.uuid4().hex
+    root = replace(
+        base,
+        generation=base.generation + 1,
+        write_id=write_id,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        pages=index,
+        last_page=last_page,
+        text=b"",
+        head="",
+        tail="",
+        stored_bytes=base.stored_bytes - dropped_bytes + sum(row.stored_bytes for row in rows),
+        flags=flags_of_text(rows, base.flags if index else OF_TEXT),
+        sources=target.sources,
+        filters=filters,
+        open_frames=0,
+        history=History(write_id),
+        extra={},
+    )
+    root = replace(root, final_newline=ends_line(work, root))
+    if target.filters:
+        root = fill_filters(work, root) if wants_filters(root) else replace(root, filters=())
+    root = with_copies(work, root, root)
+    root.check()
+    return root
+
+
+class _Indexed(NamedTuple):
+    """The frames of one object in the index."""
+
+    run: FrameRun
+    first: int
+    stop: int
+    end_byte: int
+
+
+def _indexed(work: Rewrite, base: Manifest) -> list[_Indexed]:
+    """The objects of a text, in its order (1 GET an index page)."""
+    found: list[_Indexed] = []
+    for number in range(len(base.pages)):
+        page = load_page(work.context.store, base.pages, number)
+        at = 0
+        for run in page.runs:
+            first, stop = page.first_frame + at, page.first_frame + at + run.frames
+            end = run.offset + page.stored_starts[at + run.frames] - page.stored_starts[at]
+            at += run.frames
+            last = found[-1] if found else None
+            if last and (last.run.object, last.run.etag, last.end_byte) == (run.object, run.etag, run.offset):
+                found[-1] = last._replace(stop=stop, end_byte=end)
+            else:
+                found.append(_Indexed(run, first, stop, end))
+    return found
+
+
+def _find_stretches(
+    indexed: Sequence[_Indexed], frames: int, objects: Sequence[IndexedObject], read: Callable[[int], Frames]
+) -> tuple[list[Stretch], list[FrameRun], list[FrameRecord]]:
+    """Where frames change, the runs of the new frames, one for each, and their records."""
+    there = {
+        (each.run.object, each.run.etag, each.end_byte): each for each in indexed if each.run.offset in (0, _BOM_BYTES)
+    }
+    stretches: list[Stretch] = []
+    runs: list[FrameRun] = []
+    rows: list[FrameRecord] = []
+
+    def put(first: int, stop: int, numbers: Sequence[int]) -> None:
+        """Objects in the place of frames [first, stop)."""
+        before = len(rows)
+        for number in numbers:
+            new_runs, new_rows = read(number)
+            runs.extend(single_runs(new_runs, new_rows))
+            rows.extend(new_rows)
+        if first < stop or len(rows) > before:
+            stretches.append(Stretch(first, stop - 1, [], [(b"", row) for row in rows[before:]]))
+
+    at = 0
+    waiting: list[int] = []
+    for number, wanted in enumerate(objects):
+        same = there.get((wanted.url, wanted.etag, wanted.size_bytes))
+        if same is None or same.first < at:  # in another order it is read again
+            waiting.append(number)
+            continue
+        put(at, same.first, waiting)
+        at, waiting = same.stop, []
+    put(at, frames, waiting)
+    return stretches, runs, rows
