@@ -5,6 +5,7 @@ Invariants:
   walked from the directory's own descriptor, a folder at a time, and no step follows a link (Windows has no such
   descriptors: a link that is swapped in between the check and the opening is followed there);
 - a link to a file of the directory counts as a file; every other link is left out and named;
+- a folder below it that holds a context is left out and named: an upload into a folder would else read what it wrote;
 - pipes, sockets and devices are no files, and opening one never waits.
 
 Hard links cannot be told from files, and are included.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator
 
@@ -24,6 +26,8 @@ from monocontext.stores.regular_file import AS_IT_IS, KINDS, NO_FOLLOW, NO_WAIT,
 _FILE = os.O_RDONLY | AS_IT_IS | NO_WAIT
 _STEP = os.O_RDONLY | AS_IT_IS | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _BUFFER_BYTES = 1 << 16
+_CONTEXT = "a context"
+_GENERATION = re.compile(r"[0-9]{20}\.json")
 
 
 class Folder:
@@ -33,7 +37,7 @@ class Folder:
         self.path = os.path.realpath(path)
         self._follows = follow_links
         self.left_out: dict[str, str] = {}
-        """Entries that `files` left out: relative path, and the target of a link or the kind of file."""
+        """Entries that `files` left out: relative path, and the target of a link, the kind of file, or a context."""
 
     def files(self) -> Iterator[str]:
         """Yield relative paths in order, those of a folder before those of its subfolders."""
@@ -43,6 +47,9 @@ class Folder:
             base, above = waiting.pop()
             with os.scandir(os.path.join(self.path, base)) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
+            if base and self._is_context(base, found):
+                self.left_out[base.rstrip("/")] = _CONTEXT
+                continue
             folders: list[tuple[str, tuple[str, ...]]] = []
             for entry in found:
                 name = base + entry.name
@@ -56,6 +63,12 @@ class Folder:
                 elif kind := kind_of(entry.stat(follow_symlinks=self._follows).st_mode):
                     self.left_out[name] = kind
             waiting += reversed(folders)
+
+    def _is_context(self, base: str, found: list[os.DirEntry[str]]) -> bool:
+        if not {"manifest.json", "generations"} <= {entry.name for entry in found}:
+            return False
+        generations = os.path.join(self.path, base, "generations")
+        return os.path.isdir(generations) and any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
 
     def _reason(self, name: str, above: tuple[str, ...]) -> str | None:
         """Why a link is left out; None where it is included."""
@@ -108,8 +121,11 @@ class Folder:
 def describe_left_out(left_out: dict[str, str]) -> str:
     """Describe in one line what was left out: links and their targets, then pipes, sockets and devices."""
     others = {name: reason for name, reason in left_out.items() if reason in KINDS.values()}
-    links = [f"{name} ({reason})" for name, reason in left_out.items() if name not in others]
+    contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
+    links = [f"{name} ({reason})" for name, reason in left_out.items() if name not in others and reason != _CONTEXT]
     parts = []
+    if contexts:
+        parts.append("left out folders that hold a context: " + ", ".join(contexts))
     if links:
         count = f"{len(links):,} links" if len(links) > 1 else "1 link"
         parts.append(f"left out {count}: {', '.join(links)}; follow_links=True takes them")

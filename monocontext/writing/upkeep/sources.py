@@ -66,10 +66,12 @@ def find_sources(
     *,
     ignored: bool,
     commit: str | None,
+    own: str,
     store_options: StoreOptions | None,
     stack: ExitStack,
 ) -> Iterator[Source]:
-    """All files of these paths, objects of these URLs and pages with these addresses that are selected by name.
+    """All files of these paths, objects of these URLs and pages with these addresses that are selected by name, but
+    those of the context at `own`.
 
     `stack` closes what they are read through. Raises `NotFound` for what is not there.
     """
@@ -94,7 +96,12 @@ def find_sources(
         if place in pages:
             continue
         store = stack.enter_context(open_store_at(place, store_options))
-        found = [_Object(store, info) for info in store.list() if is_selected(info.key, options)]
+        found = [
+            _Object(store, info)
+            for info in store.list()
+            if is_selected(info.key, options)
+            and not f"{store.url.rstrip('/')}/{info.key}".startswith(own.rstrip("/") + "/")
+        ]
         if not found:
             raise NotFound(f"{place}: no object there to sync")
         yield from found

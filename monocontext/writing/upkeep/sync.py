@@ -78,13 +78,17 @@ def sync(
     options = InputOptions(**reading)
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     with ExitStack() as stack:
-        files = {
-            file.name: file
-            for file in find_sources(
-                given, options, ignored=ignored, commit=commit, store_options=store_options, stack=stack
-            )
-        }
         store = stack.enter_context(open_store_at(url, store_options))
+        found = find_sources(
+            given,
+            options,
+            ignored=ignored,
+            commit=commit,
+            own=store.url,
+            store_options=store_options,
+            stack=stack,
+        )
+        files = {file.name: file for file in found}
         base = read_newest(store)
         there = _Stored(store, base and opened(base, lambda ref: store.get(ref.key).data), store_options)
         stack.callback(there.close)

@@ -102,6 +102,23 @@ def test_git_says_what_is_ignored(store: MemoryStore, tree: Path) -> None:
     assert "sub/b.txt" in sync(tree, store, ignored=True).added
 
 
+def test_a_context_in_its_own_source_is_left_out(tree: Path) -> None:
+    for _ in range(2):
+        assert sync(tree, tree / "sub" / "ctx").root is not None
+        publish([tree], tree / "other", replace=True, note=str)
+    for name in "sub/ctx", "other":
+        with Monocontext.open(tree / name) as context:
+            assert list(context.documents) == ["a.txt", "sub/b.txt", "sub/c.txt"]
+
+
+def test_a_context_among_its_own_objects_is_left_out(store: MemoryStore) -> None:
+    store.put("a.txt", b"A")
+    for _ in range(2):
+        sync(store.url, f"{store.url}/ctx")
+    with Monocontext.open(f"{store.url}/ctx") as context:
+        assert list(context.documents) == ["a.txt"]
+
+
 def test_binary_and_excluded_files_are_left_out(store: MemoryStore, tree: Path) -> None:
     (tree / "binary").write_bytes(b"\0\1")
     assert sync(tree, store, exclude=("sub/*",)).added == ("a.txt",)
