@@ -139,6 +139,18 @@ class DiskCache:
         log.note(log.INFO, "%s is damaged: removed, and read from the store", path)
         _remove(path)
 
+    def clear(self) -> None:
+        """Remove all that is cached, that of other places too. Raises `OSError` for a file that cannot be removed."""
+        for path in self.files():
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                pass  # another process made room
+
+    def files(self) -> list[str]:
+        """The paths of all files, temporary ones too."""
+        return [path for _, _, path in self._files()]
+
     def _folder(self, name: str) -> str:
         if self._pid != os.getpid():
             self._reset()

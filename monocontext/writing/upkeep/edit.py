@@ -27,6 +27,7 @@ from monocontext.format.index import OF_TEXT, flags_of_text
 from monocontext.format.manifest import Manifest, generation_key
 from monocontext.options import StoreOptions
 from monocontext.records import replace as changed
+from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
@@ -119,6 +120,7 @@ def delete(
     names: str | Iterable[str],
     *,
     forget: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
@@ -131,8 +133,9 @@ def delete(
 
     `forget`: leave the text in no object below `url`. Objects that share one with it are stored again, and `gc` without
     a grace period removes earlier generations; readers that have one open fail at their next read of a removed object.
-    Where that `gc` did not come to its end, run it again. `find_leftovers` proves it. Copies elsewhere (disk caches of
-    readers, versions that a bucket keeps) are not reached.
+    Where that `gc` did not come to its end, run it again. `find_leftovers` proves it. `cache_dir`: a folder in which
+    readers of this machine keep what they read (`Monocontext.open`); it is emptied, too. Copies elsewhere (such caches
+    of other machines, versions that a bucket keeps) are not reached.
 
     Raises `NotFound`, and changes nothing, where no document has such a name.
     """
@@ -154,11 +157,15 @@ def delete(
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
         return found
 
+    if cache_dir is not None and not forget:
+        raise ValueError("cache_dir goes with forget=True")
     root = edit(url, changes, allow, store_options, forget)
     if forget:
         with open_store_at(url, store_options) as store:
             _wait_for_clock(store, root.generation)
             gc(store, older_than_seconds=0)
+        if cache_dir is not None:
+            DiskCache(cache_dir).clear()
     return root
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import zstandard
 
 from monocontext.options import StoreOptions
+from monocontext.stores.disk.cache import DiskCache
 from monocontext.writing.publish import Place, open_store_at
 
 _MAGIC = (0xFD2FB528).to_bytes(4, "little")
@@ -21,8 +23,15 @@ _MOST_BYTES = 256 << 20
 """No frame of a context inflates to more."""
 
 
-def find_leftovers(url: Place, texts: list[str], *, store_options: StoreOptions | None = None) -> list[str]:
-    """The keys of objects below `url` that hold one of these texts: as they are, or inflated (1 GET an object).
+def find_leftovers(
+    url: Place,
+    texts: list[str],
+    *,
+    cache_dir: str | os.PathLike[str] | None = None,
+    store_options: StoreOptions | None = None,
+) -> list[str]:
+    """The keys of objects below `url` that hold one of these texts: as they are, or inflated (1 GET an object). With
+    `cache_dir` (`Monocontext.open`) also the paths of such files in it.
 
     All objects are read, whatever names them: segments, also across their frames, pages of documents, and the copies of
     text in roots. Search filters hold no text. Raises `ValueError` for an empty text.
@@ -34,9 +43,17 @@ def find_leftovers(url: Place, texts: list[str], *, store_options: StoreOptions 
     with open_store_at(url, store_options) as store:
         for info in store.list():
             data = store.get(info.key).data
-            if any(needle in part for part in _forms(data) for needle in needles):
+            if _holds(data, needles):
                 found.append(info.key)
+    for path in DiskCache(cache_dir).files() if cache_dir is not None else ():
+        with open(path, "rb") as file:
+            if _holds(file.read(), needles):
+                found.append(path)
     return found
+
+
+def _holds(data: bytes, needles: list[bytes]) -> bool:
+    return any(needle in part for part in _forms(data) for needle in needles)
 
 
 def _forms(data: bytes) -> Iterator[bytes]:

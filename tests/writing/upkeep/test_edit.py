@@ -274,6 +274,18 @@ def test_a_text_is_forgotten_on_every_store(any_store: Store) -> None:
     check(any_store, texts, random.Random(5))
 
 
+def test_forgetting_reaches_a_cache_on_disk(store: MemoryStore, tmp_path: Path) -> None:
+    publish({"s": f"{SECRET}\n" * 3_000, "t": "other " * 200_000}, store, frame_bytes=4_000, codec="raw")
+    with Monocontext.open(store, cache_dir=tmp_path) as context:
+        assert len(context[:9_000]) == 9_000
+    delete(store, "s", forget=True)
+    assert len(find_leftovers(store, [SECRET], cache_dir=tmp_path)) > 0
+    delete(store, "t", forget=True, cache_dir=tmp_path)
+    assert find_leftovers(store, [SECRET], cache_dir=tmp_path) == []
+    with pytest.raises(ValueError, match="cache_dir goes with forget"):
+        delete(store, "*", cache_dir=tmp_path)
+
+
 @pytest.mark.parametrize("after", range(0, 30, 3))
 def test_forgetting_that_was_killed_is_ended_by_gc(store: MemoryStore, after: int) -> None:
     texts = {f"d{number}": f"text {number}\n" * 50 for number in range(40)} | {"s": SECRET}
