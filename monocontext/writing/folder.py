@@ -39,6 +39,11 @@ class Folder:
         self.left_out: dict[str, str] = {}
         """Entries that `files` left out: relative path, and the target of a link, the kind of file, or a context."""
 
+    @property
+    def contexts(self) -> list[str]:
+        """Folders with a context that `files` left out."""
+        return [name for name, reason in self.left_out.items() if reason == _CONTEXT]
+
     def files(self) -> Iterator[str]:
         """Yield relative paths in order, those of a folder before those of its subfolders."""
         self.left_out = {}

@@ -123,12 +123,15 @@ def _holds_text(path: Path) -> bool:
 
 
 def _open_path(path: Path, note: Note) -> Store:
-    files = sorted(_files(path))
+    folder = Folder(path) if path.is_dir() else None
+    files = sorted(_files(path, folder))
+    texts = {name[: found.start()] for name, *_ in files if (found := _ROOT.search(name))}
+    if folder:
+        texts.update(folder.contexts)
+    if texts:
+        raise NotFound(f"{path} holds stored texts, and is none itself: name one, such as {path / min(texts)}")
     if not files:
         raise NotFound(f"{path} holds no file to read")
-    texts = sorted({name[: found.start()] for name, *_ in files if (found := _ROOT.search(name))})
-    if texts:
-        raise NotFound(f"{path} holds stored texts, and is none itself: name one, such as {path / texts[0]}")
     size = sum(one[1] for one in files)
     if size <= SMALL_BYTES:
         store: Store = _PlainStore(path.as_uri())
@@ -197,13 +200,13 @@ def _explain_no_text(path: Path, error: InvalidText) -> str:
     )
 
 
-def _files(path: Path) -> Iterator[tuple[str, int, int]]:
+def _files(path: Path, folder: Folder | None) -> Iterator[tuple[str, int, int]]:
     """Name, bytes and time of each file that is read."""
-    if path.is_file():
+    if folder is None:
         found = path.stat()
         yield path.name, found.st_size, found.st_mtime_ns
         return
-    for name in Folder(path).files():
+    for name in folder.files():
         if not any(part.startswith(".") for part in name.split("/")):
             found = (path / name).stat()
             if stat.S_ISREG(found.st_mode):
