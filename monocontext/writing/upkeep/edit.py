@@ -21,7 +21,7 @@ from monocontext.engine.open import ContextHandle
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata
 from monocontext.format.folding import opened
-from monocontext.format.generations import commit, read_newest
+from monocontext.format.generations import read_newest
 from monocontext.format.history import History
 from monocontext.format.index import OF_TEXT, flags_of_text
 from monocontext.format.manifest import Manifest, generation_key
@@ -47,7 +47,7 @@ from monocontext.writing.upkeep.edited_text import (
     write_index,
 )
 from monocontext.writing.upkeep.gc import gc
-from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters, with_copies
+from monocontext.writing.upkeep.rewrite import Rewrite, commit_change, fill_filters, wants_filters, with_copies
 
 _REQUESTS = 8
 _READ_CACHE_BYTES = 64 << 20
@@ -239,28 +239,14 @@ def edit(
             store, cache_bytes=_READ_CACHE_BYTES, allow=allow, store_options=store_options, owns_store=False
         )
         work = Rewrite(context)
-        unchanged: Manifest | None = None
 
-        def build(base: Manifest | None) -> Manifest:
-            nonlocal unchanged
-            assert base is not None  # generations are never taken back
-            root = _edited(work, opened(base, lambda ref: work.get(ref.key)), changes, forget)
-            if root is None:
-                unchanged = base
-                raise _NothingToDo
-            return root
+        def change(base: Manifest) -> Manifest | None:
+            return _edited(work, opened(base, lambda ref: work.get(ref.key)), changes, forget)
 
         try:
-            return commit(store, newest, build)
-        except _NothingToDo:
-            assert unchanged is not None
-            return unchanged
+            return commit_change(store, newest, change)
         finally:
             context.close()
-
-
-class _NothingToDo(Exception):
-    """No document changes."""
 
 
 def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Manifest | None:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import AlreadyExists
 from monocontext.format.folding import opened
-from monocontext.format.generations import commit
 from monocontext.format.history import History
 from monocontext.format.index import OF_TEXT, FrameRecord, FrameRun, flags_of_text
 from monocontext.format.manifest import Manifest
@@ -24,7 +23,7 @@ from monocontext.writing.pages import load_page
 from monocontext.writing.upkeep.edit import ends_line
 from monocontext.writing.upkeep.edited_filters import keep_filters
 from monocontext.writing.upkeep.edited_text import Stretch, single_runs, write_index
-from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters, with_copies
+from monocontext.writing.upkeep.rewrite import Rewrite, commit_change, fill_filters, wants_filters, with_copies
 
 _CACHE_BYTES = 64 << 20
 _BOM_BYTES = 3
@@ -75,35 +74,21 @@ def follow(
     context = ContextHandle(store, cache_bytes=_CACHE_BYTES, allow=allow, store_options=store_options, owns_store=False)
     work = Rewrite(context)
     frames: dict[int, Frames] = {}
-    unchanged: Manifest | None = None
 
     def read_once(number: int) -> Frames:
         if number not in frames:
             frames[number] = read(number)
         return frames[number]
 
-    def build(base: Manifest | None) -> Manifest:
-        nonlocal unchanged
-        assert base is not None  # generations are never taken back
+    def change(base: Manifest) -> Manifest | None:
         if not can_follow(base, target):
             raise AlreadyExists(f"{store.url}: another writer has just replaced the text there")
-        root = _followed(work, opened(base, lambda ref: work.get(ref.key)), target, read_once)
-        if root is None:
-            unchanged = base
-            raise _NothingToDo
-        return root
+        return _followed(work, opened(base, lambda ref: work.get(ref.key)), target, read_once)
 
     try:
-        return commit(store, newest, build)
-    except _NothingToDo:
-        assert unchanged is not None
-        return unchanged
+        return commit_change(store, newest, change)
     finally:
         context.close()
-
-
-class _NothingToDo(Exception):
-    """No object changed."""
 
 
 def _followed(work: Rewrite, base: Manifest, target: Target, read: Callable[[int], Frames]) -> Manifest | None:

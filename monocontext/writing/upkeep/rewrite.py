@@ -198,6 +198,31 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
     return commit(work.context.store, read_newest(work.context.store), build)
 
 
+def commit_change(store: Store, newest: Manifest, change: Callable[[Manifest], Manifest | None]) -> Manifest:
+    """Commit what `change` makes of the newest root, and return it; where that is None nothing changes, and the newest
+    root is returned. Where another writer commits first, `change` is called with what that one wrote."""
+    unchanged: Manifest | None = None
+
+    def build(base: Manifest | None) -> Manifest:
+        nonlocal unchanged
+        assert base is not None  # generations are never taken back
+        root = change(base)
+        if root is None:
+            unchanged = base
+            raise _NothingToDo
+        return root
+
+    try:
+        return commit(store, newest, build)
+    except _NothingToDo:
+        assert unchanged is not None
+        return unchanged
+
+
+class _NothingToDo(Exception):
+    """Nothing changes."""
+
+
 def with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
     """The root with copies of its own text. Where that is small it is read again, 1 GET a run; its ends stay those of
     `latest`, which has the same characters, and are read where that has none (2 GETs)."""
