@@ -8,7 +8,7 @@ LOWEST := $(VENV)-lowest
 NEWEST := $(VENV)-newest
 LIBRARIES := $(VENV)-libraries
 PROJECTS := pyproject.toml rlm/pyproject.toml
-PIP := $(BIN)/python -m pip --disable-pip-version-check
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check
 
 HOSTS ?=
 RUNNER ?= confined
