@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from monocontext.errors import ContextTooLarge, MonocontextError
     from monocontext.format.manifest import Manifest
     from monocontext.text.monocontext import Monocontext
+    from monocontext.text_tools.functions import tools
     from monocontext.writing.documents import documents
     from monocontext.writing.publish import append, publish
     from monocontext.writing.upkeep.edit import delete, replace, update
@@ -35,12 +36,13 @@ _HOMES = {
     "keep_memory": "engine.malloc",
     "publish": "writing.publish",
     "replace": "writing.upkeep.edit",
+    "tools": "text_tools.functions",
     "update": "writing.upkeep.edit",
 }
 
 __all__ = [
     "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "documents", "keep_memory",
-    "publish", "replace", "update",
+    "publish", "replace", "tools", "update",
 ]  # fmt: skip
 
 

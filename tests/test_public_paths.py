@@ -19,7 +19,7 @@ from monocontext import Monocontext, publish
 PUBLIC: dict[str, list[str]] = {
     "monocontext": [
         "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "keep_memory",
-        "publish", "replace", "update",
+        "publish", "replace", "tools", "update",
     ],
     "monocontext.adapters.dspy": ["wrap"],
     "monocontext.adapters.rlm_minimal": ["lazy", "place"],

@@ -15,12 +15,13 @@ from urllib.parse import quote, unquote
 from monocontext import __version__
 from monocontext.errors import InvalidParameters, MonocontextError, ToolRefusal
 from monocontext.mcp import stdio
-from monocontext.mcp.arguments import check_arguments
 from monocontext.mcp.catalog import MEMORY, Served
-from monocontext.mcp.outputs import Reply, Text
-from monocontext.mcp.replies import fit_error, slice_reply
+from monocontext.mcp.outputs import Text
 from monocontext.mcp.tools import Tools
 from monocontext.options import nearest
+from monocontext.text_tools.arguments import check_arguments
+from monocontext.text_tools.outputs import Reply
+from monocontext.text_tools.replies import fit_error, slice_reply
 
 SCHEME = "monocontext"
 _NEAR_NAME = 100
@@ -31,6 +32,8 @@ _TITLES = {
     "context_info": "Describe a text",
     "context_slice": "Read a part of a text",
     "context_search": "Search a text",
+    "context_documents": "List the documents of a text",
+    "context_outline": "Outline a text",
     "session_list": "List sessions",
     "session_read": "Read a session",
     "memory": "Shared memory",

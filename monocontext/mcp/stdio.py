@@ -12,9 +12,9 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from monocontext.mcp import search_process
-from monocontext.mcp.arguments import HALF_A_PAIR, is_text
-from monocontext.mcp.replies import fit_error
+from monocontext.text_tools import search_process
+from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
+from monocontext.text_tools.replies import fit_error
 
 GRACE_SECONDS = 1.0
 """For calls that are under way when stdin ends."""

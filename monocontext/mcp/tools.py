@@ -3,37 +3,40 @@
 Annotations are real objects here, not strings: the SDK reads them from functions that it wraps.
 """
 
+import inspect
 import json
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.errors import NotFound, ToolRefusal
-from monocontext.mcp import search_process
 from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
-from monocontext.mcp.outputs import Info, Listed, Matches, MemoryReply, Reply, Session, SessionList, Slice, Text
-from monocontext.mcp.replies import (
-    MAX_REPLY_BYTES,
-    SEARCH_SECONDS,
-    fit_error,
-    list_reply,
-    passages_reply,
-    ranked_reply,
-    search_reply,
-    slice_reply,
-)
-from monocontext.text.search import ranked
+from monocontext.mcp.outputs import MemoryReply, Session, SessionList, Text
+from monocontext.text_tools.functions import MOST_PASSAGES, TextTools, check_query, search_words
+from monocontext.text_tools.outputs import DocumentList, Info, Listed, Matches, Outlined, Reply, Slice
+from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply, ranked_reply
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
     from monocontext.text.monocontext import Monocontext
 
-_HEAD_CHARACTERS = 500
-"""Shown of the head and of the tail by `context_info`."""
-_MOST_PATTERN = 10_000
-"""Characters of a pattern. To take a longer one apart would hold the server beyond the time of a search."""
-_MOST_HITS = 1000
-_MOST_PASSAGES = 10
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _describe_as(tool: Callable[..., Any], more: str = "") -> Callable[[Method], Method]:
+    """Decorate a tool of the server with the description of a tool over one text, and with what it takes more."""
+    what, _, parameters = (inspect.getdoc(tool) or "").partition("\n\nArgs:\n")
+    name, colon, _ = more.partition(": ")
+    is_parameter = bool(colon) and name.isidentifier()
+    if more and not is_parameter:
+        what = f"{what} {more}"
+    rows = ["    context: The name of the text; may be left out where there is one only.", parameters]
+    rows += [f"    {more}"] if is_parameter else []
+
+    def decorate(method: Method) -> Method:
+        method.__doc__ = f"{what}\n\nArgs:\n" + "\n".join(filter(None, rows))
+        return method
+
+    return decorate
 
 
 class Tools:
@@ -50,38 +53,22 @@ class Tools:
         names = list(self._served.names())
         return list_reply(names[_index_after(names, after) :], nothing="[no context is served here]")
 
+    @_describe_as(TextTools.describe, "Looks for its newest version.")
     def context_info(self, context: str = "") -> Reply[Info]:
-        """Describe a text: its size in characters and lines, how it begins and ends. Looks for its newest version.
-
-        context: its name; may be left out where there is one only.
-        """
         name = context or self._served.only_name()
-        text = self._served.context(name, fresh=True)
-        size = len(text)
-        facts = Info(
-            context=name,
-            url=text.url,
-            generation=text.generation,
-            characters=size,
-            lines=len(text.lines),
-            head=str(text[:_HEAD_CHARACTERS]),
-            tail=str(text[max(_HEAD_CHARACTERS, size - _HEAD_CHARACTERS) :]) if size > _HEAD_CHARACTERS else "",
-        )
-        return Reply(json.dumps(asdict(facts), ensure_ascii=False, indent=1), facts)
+        return TextTools(self._served.context(name, fresh=True), name).describe()
 
+    @_describe_as(TextTools.read)
     def context_slice(
-        self, context: str = "", start: int = 0, stop: int | None = None, unit: str = "characters"
+        self, context: str = "", start: int = 0, stop: int | None = None, unit: str = "characters", document: str = ""
     ) -> Reply[Slice]:
-        """Read a part of a text: characters [start, stop), negative ones count from the end, as in Python.
+        return TextTools(self._text(context, start)).read(start, stop, unit, document)
 
-        At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
-
-        context: its name; may be left out where there is one only.
-        unit: "characters", or "lines" to give start and stop in lines, counted from 0.
-        """
-        text = self._text(context, start)
-        return slice_reply(text, *_character_range(text, start, stop, unit))
-
+    @_describe_as(
+        TextTools.grep,
+        "words: The pattern is words whose exact form is unknown: finds the passages that speak of them most, best "
+        "first, ten at most, of the whole text; of sessions/PROJECT and of memory one for each session and key.",
+    )
     def context_search(
         self,
         pattern: str,
@@ -93,36 +80,22 @@ class Tools:
         stop: int | None = None,
         words: bool = False,
     ) -> Reply[Matches]:
-        """Find the lines of a text that match, as grep does, each as `document:line number:character:line`.
+        if not words:
+            text = self._text(context, start)
+            return TextTools(text).grep(pattern, ignore_case, fixed, max_hits, start, stop)
+        if ignore_case or fixed or start or stop is not None:
+            raise ToolRefusal(
+                "words=true searches the whole text in any case: leave ignore_case, fixed, start, stop out"
+            )
+        return self._search_words(pattern, context, max_hits)
 
-        Line numbers are those of the document, characters those of the whole text, for context_slice. A text that
-        holds no documents gives `character:line number:line`. Header lines between documents are not searched.
+    @_describe_as(TextTools.list_documents)
+    def context_documents(self, context: str = "", glob: str = "", after: str = "") -> Reply[DocumentList]:
+        return TextTools(self._text(context, 0)).list_documents(glob, after)
 
-        Texts of many GB are fine. A search that finds too much or takes too long says from where to go on.
-
-        pattern: a Python regular expression; with fixed a text to be found as it is. At most 10,000 characters.
-        context: its name; may be left out where there is one only.
-        ignore_case: letters match in either case. max_hits: lines, at most 1000.
-        start, stop: only lines that begin at characters [start, stop).
-        words: pattern is words whose exact form you do not know; the passages that speak of them most, best
-            first, ten at most, of the whole text; of sessions/PROJECT and of memory one for each session and key.
-        """
-        if not 0 < max_hits <= _MOST_HITS:
-            raise ToolRefusal(f"max_hits is 1 to {_MOST_HITS}, not {max_hits}")
-        if len(pattern) > _MOST_PATTERN:
-            raise ToolRefusal(f"a pattern has at most {_MOST_PATTERN:,} characters, this one has {len(pattern):,}")
-        if words:
-            if ignore_case or fixed or start or stop is not None:
-                raise ToolRefusal(
-                    "words=true searches the whole text in any case: leave ignore_case, fixed, start, stop out"
-                )
-            return self._search_words(pattern, context, min(max_hits, _MOST_PASSAGES))
-        text = self._text(context, start)
-        first, last = _character_range(text, start, stop, "characters")
-        search = search_process.search if search_process.may_backtrack(pattern, fixed=fixed) else search_reply
-        return search(
-            text, pattern=pattern, ignore_case=ignore_case, fixed=fixed, max_hits=max_hits, start=first, stop=last
-        )
+    @_describe_as(TextTools.outline)
+    def context_outline(self, context: str = "") -> Reply[Outlined]:
+        return TextTools(self._text(context, 0)).outline()
 
     def session_list(
         self, project: str = "", since: str = "", until: str = "", branch: str = "", tool: str = "", after: str = ""
@@ -166,7 +139,7 @@ class Tools:
         """
         found, session_id = self._sessions().find(session, project or None)
         text = self._served.context(f"{SESSIONS}{found.name}/{session_id}", fresh=start == 0)
-        return slice_reply(text, *_character_range(text, start, stop, "characters"))
+        return TextTools(text).read(start, stop)
 
     def memory(
         self,
@@ -211,32 +184,29 @@ class Tools:
         done = upload_latest(self._sessions().store, session_id, project_dir, thread_id)
         return Reply(done, Text(done))
 
-    def _search_words(self, query: str, context: str, k: int) -> Reply[Matches]:
+    def _search_words(self, query: str, context: str, most: int) -> Reply[Matches]:
         """The best passage of each session of a project, or of each key of a memory."""
         name = context or self._served.only_name()
-        memory = self._served.memory
-        try:
-            if memory is not None and name == MEMORY:
-                return ranked_reply(memory.search_words(query, k))
-            by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
-            text = self._text(name, 0)
-            return passages_reply(
-                ranked.search(
-                    text.span, query, k, None, SEARCH_SECONDS, documents=text._own_documents,
-                    per_document=by_session, between=False,
-                )
-            )  # fmt: skip
-        except ValueError as error:
-            raise ToolRefusal(str(error)) from None
+        check_query(query, most)
+        if self._served.memory is not None and name == MEMORY:
+            try:
+                return ranked_reply(self._served.memory.search_words(query, min(most, MOST_PASSAGES)))
+            except ValueError as error:
+                raise ToolRefusal(str(error)) from None
+        by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
+        return search_words(self._text(name, 0), query, most, per_document=by_session)
 
     # -- the served texts ----------------------------------------------------------------------------------------------
 
     def _tools_by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
         """The tools by name, of which this server has something to offer."""
         found: dict[str, Callable[..., Reply[Any]]] = {
-            each.__name__: each for each in (self.context_list, self.context_info, self.context_slice)
-        }
-        found["context_search"] = self.context_search
+            each.__name__: each
+            for each in (
+                self.context_list, self.context_info, self.context_slice, self.context_search,
+                self.context_documents, self.context_outline,
+            )
+        }  # fmt: skip
         if self._served.sessions is not None:
             found |= {"session_list": self.session_list, "session_read": self.session_read}
             if uploads:
@@ -264,17 +234,6 @@ def _index_after(names: list[str], after: str) -> int:
     if after not in names:
         raise NotFound(f"after={after!r} is not in the list")
     return names.index(after) + 1
-
-
-def _character_range(text: "Monocontext", start: int, stop: int | None, unit: str) -> tuple[int, int]:
-    """Characters [first, last) of a range in characters or lines."""
-    if unit in ("characters", "chars"):
-        first, last, _ = slice(start, stop).indices(len(text))
-        return first, last
-    if unit != "lines":
-        raise ToolRefusal(f'unit is "characters" or "lines", not {unit!r}')
-    first, last, _ = slice(start, stop).indices(len(text.lines))
-    return text.span.line_start(first), text.span.line_start(max(first, last))
 
 
 def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from monocontext.errors import ToolRefusal
 from monocontext.mcp.catalog import Served
-from monocontext.mcp.outputs import Answer, Reply
-from monocontext.mcp.replies import MAX_REPLY_BYTES
+from monocontext.mcp.outputs import Answer
 from monocontext.options import StoreOptions
+from monocontext.text_tools.outputs import Reply
+from monocontext.text_tools.replies import MAX_REPLY_BYTES
 from rlm import __version__
 from rlm.errors import RLMError
 from rlm.rlm import RLM

@@ -8,7 +8,7 @@ import pytest
 
 from monocontext.errors import ToolRefusal
 from monocontext.mcp import Served, Tools
-from monocontext.mcp.arguments import check_arguments
+from monocontext.text_tools.arguments import check_arguments
 
 TOOLS = Tools(Served())
 
@@ -48,7 +48,7 @@ def test_a_value_of_the_memory_stays_as_it_is() -> None:
     ("tool", "given", "said"),
     [
         ("context_slice", {"contxt": "x"}, "context_slice has no argument 'contxt': did you mean context?"),
-        ("context_slice", {"q": 1}, "context_slice has no argument 'q': it takes context, start, stop, unit"),
+        ("context_slice", {"q": 1}, "context_slice has no argument 'q': it takes context, start, stop, unit, document"),
         ("context_slice", {"start": "x"}, 'start is an integer, not "x"'),
         ("context_slice", {"start": "5.5"}, 'start is an integer, not "5.5"'),
         ("context_slice", {"start": ""}, 'start is an integer, not ""'),

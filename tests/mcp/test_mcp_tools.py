@@ -16,12 +16,13 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied, NotFound, ToolRefusal
-from monocontext.mcp import Served, Tools, search_process
+from monocontext.mcp import Served, Tools
 from monocontext.mcp.http import HttpListener, _require_token
-from monocontext.mcp.outputs import Range
-from monocontext.mcp.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_reply, slice_reply
 from monocontext.memory import Memory
 from monocontext.stores.protocol import Store
+from monocontext.text_tools import search_process
+from monocontext.text_tools.outputs import Range
+from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_reply, slice_reply
 from rlm import ScriptedLM
 from rlm.cli.mcp import make_ask_tools
 
@@ -67,10 +68,10 @@ class FakeSessions:
         return opened
 
 
-def test_ten_tools_at_most_each_with_a_description(tmp_path: Path) -> None:
+def test_twelve_tools_at_most_each_with_a_description(tmp_path: Path) -> None:
     served = Served({"a": "x"}, sessions=FakeSessions(tmp_path), memory=Memory.open(tmp_path / "m"))
     offered = {**Tools(served)._tools_by_name(uploads=True), **make_ask_tools(served, {})}
-    assert len(offered) == 10
+    assert len(offered) == 12
     assert {"chat_rlm_query", "upload_context"} <= set(offered)
     for name, work in offered.items():
         told = inspect.getdoc(work) or ""

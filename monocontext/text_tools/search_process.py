@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from monocontext.errors import ToolRefusal
-from monocontext.mcp.outputs import Match, Matches, Range, Reply
+from monocontext.text_tools.outputs import Match, Matches, Range, Reply
 
 if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
@@ -99,8 +99,8 @@ def _relay_frames(
 def main(seconds: float) -> None:
     """Run the search that stdin describes: the main function of the process."""
     from monocontext.errors import MonocontextError
-    from monocontext.mcp.replies import NOT_A_PATTERN, search_replies
     from monocontext.text.monocontext import served_text
+    from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the server's
     with open(os.devnull, "w") as nowhere:

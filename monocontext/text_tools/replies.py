@@ -8,9 +8,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from monocontext.mcp.outputs import Listed, Match, Matches, Range, Reply, Slice
+from monocontext.text_tools.outputs import (
+    DocumentList,
+    DocumentRow,
+    Listed,
+    Match,
+    Matches,
+    Range,
+    Reply,
+    Slice,
+)
 
 if TYPE_CHECKING:
+    from monocontext.format.documents import Document
     from monocontext.memory.entry import Ranked
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.search.grep import Hit
@@ -70,6 +80,32 @@ def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[L
         lines.append(row.encode()[: MAX_REPLY_BYTES - _NOTE_BYTES].decode(errors="ignore"))
         names.append(lines[-1].split("  ", 1)[0])
     return Reply("\n".join(lines) or nothing, Listed(names, None))
+
+
+def documents_reply(
+    found: Iterable[tuple[Document, bool]], *, nothing: str, is_late: Callable[[], bool], most: int = 500
+) -> Reply[DocumentList]:
+    """Documents, of those that are looked at the ones to list. `after` is the last one that was looked at."""
+    lines: list[str] = []
+    rows: list[DocumentRow] = []
+    left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
+    before: str | None = None
+    for document, is_listed in found:
+        if is_listed:
+            row = DocumentRow(document.name, document.start, document.stop, document.newlines + 1)
+            line = f"{row.name}  characters {row.start} to {row.stop}, lines: {row.lines}"
+            left -= len(line.encode()) + 1
+            if rows and (left < 0 or len(rows) == most):
+                break
+            lines.append(line)
+            rows.append(row)
+        before = document.name
+        if is_late():
+            break
+    else:
+        return Reply("\n".join(lines) or nothing, DocumentList(rows, None))
+    note = f"[cut after {len(rows)}; next: after={before}]"
+    return Reply("\n".join([*lines, note]), DocumentList(rows, before))
 
 
 def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Matches]:
