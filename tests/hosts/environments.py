@@ -48,6 +48,16 @@ HOSTS = (
     # Its first cell opens the text itself, in a new process: boto3 takes 0.4 s of processor to import.
     Host("predict-rlm", "predict_rlm", ("predict-rlm==0.13.1",), most_late_seconds=5.0),
 )
+FRAMEWORKS = (
+    Host("openai-agents", "openai_agents", ("openai-agents==0.24.0",)),
+    Host("langchain", "langchain", ("langchain==1.5.2", "langgraph==1.2.24")),
+    Host("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim==2.68.0",)),
+    Host("llama-index", "llama_index", ("llama-index-core==0.14.25",)),
+    Host("google-adk", "google_adk", ("google-adk==2.13.0",)),
+    Host("claude-agent-sdk", "claude_agent_sdk", ("claude-agent-sdk==0.2.189", "mcp==2.3.0")),
+    Host("smolagents", "smolagents", ("smolagents==1.26.0",)),
+)
+"""Agent frameworks, which take `monocontext.tools`; smolagents takes the text itself."""
 LIBRARIES = Host("libraries", "libraries", ("pandas==2.3.3",))
 """Not a host: libraries that read files, for `context.file()`."""
 
@@ -62,7 +72,7 @@ def build(host: Host, wheel: Path) -> None:
 
 
 def main(names: list[str]) -> None:
-    known = {host.name: host for host in (*HOSTS, LIBRARIES)}
+    known = {host.name: host for host in (*HOSTS, *FRAMEWORKS, LIBRARIES)}
     if unknown := set(names) - set(known):
         raise SystemExit(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.contract import ANSWER, Seen
-from tests.hosts.environments import HOSTS, LIBRARIES, Host
+from tests.hosts.environments import FRAMEWORKS, HOSTS, LIBRARIES, Host
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -36,6 +36,17 @@ def test_a_host_answers_over_4_gib(host: Host) -> None:
             return
         told = f"first cell after {seen.first_cell_seconds:.2f} s, of a short str after {seen.bare_seconds:.2f} s"
         assert attempt < ATTEMPTS - 1, told
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda framework: framework.name)
+def test_an_agent_answers_over_4_gib(framework: Host) -> None:
+    """The lines of docs/hosts.md: the answer is right, and little is read. The script compares the descriptions."""
+    if not framework.python.exists():
+        pytest.skip(f"no environment for {framework.name}: make test-hosts HOSTS={framework.name}")
+    seen = run(framework)
+    assert seen.answer == ANSWER
+    assert seen.before < 100_000
+    assert 0 < seen.read < 100_000
 
 
 def run(host: Host) -> Seen:

@@ -1,0 +1,44 @@
+"""`langchain` on `langgraph`: the functions as `tools=` of `create_agent`, a chat model of its own interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import StructuredTool
+from tools_contract import check_described, measure, next_call
+
+
+class Scripted(BaseChatModel):
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        results = [str(each.content) for each in messages if isinstance(each, ToolMessage)]
+        call = next_call(results)
+        reply = AIMessage(call) if isinstance(call, str) else AIMessage(
+            "", tool_calls=[{"name": call[0], "args": call[1], "id": str(len(results))}]
+        )  # fmt: skip
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:
+        check_described(
+            {each.name: (each.description, set(each.args)) for each in map(_as_tool, tools)}
+        )  # fmt: skip
+        return self
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+
+def _as_tool(each: Any) -> StructuredTool:
+    return each if isinstance(each, StructuredTool) else StructuredTool.from_function(each)
+
+
+def run(names: dict[str, Any], question: str) -> str:
+    agent = names["make_agent"](Scripted())
+    return agent.invoke({"messages": [{"role": "user", "content": question}]})["messages"][-1].content
+
+
+if __name__ == "__main__":
+    measure("langchain", run)

@@ -1,0 +1,29 @@
+"""`pydantic-ai`: the functions as `tools=`, its `FunctionModel`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from tools_contract import check_described, measure, next_call
+
+
+def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    check_described(
+        {
+            each.name: (each.description or "", set(each.parameters_json_schema["properties"]))
+            for each in info.function_tools
+        }
+    )
+    results = [part.content for each in messages for part in each.parts if isinstance(part, ToolReturnPart)]
+    call = next_call(results)
+    return ModelResponse(parts=[TextPart(call) if isinstance(call, str) else ToolCallPart(*call)])
+
+
+def run(names: dict[str, Any], question: str) -> str:
+    return names["agent"].run_sync(question, model=FunctionModel(scripted)).output
+
+
+if __name__ == "__main__":
+    measure("pydantic-ai", run)

@@ -1,0 +1,52 @@
+"""What each agent framework is asked: to find a secret in 4 GiB with `monocontext.tools`, by a scripted model.
+
+Runs inside the framework's own environment.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from contract import QUESTION, Seen, lines_for, served, tell
+
+import monocontext
+
+
+def next_call(results: list[str]) -> tuple[str, dict[str, Any]] | str:
+    """The model's reply to the results of its calls so far: a call of a tool, or the answer."""
+    if not results:
+        return "describe", {}
+    if len(results) == 1:
+        assert json.loads(results[0])["characters"] == 4 << 30, results[0]
+        return "grep", {"pattern": r"password is \S+", "max_hits": 1}
+    if len(results) == 2:
+        at = int(results[1].partition(":")[0])
+        return "read", {"start": at, "stop": at + 200}
+    return re.findall(r"password is (\S+)", results[2])[0]
+
+
+def check_described(shown: dict[str, tuple[str, set[str]]]) -> None:
+    """Compare what a framework shows the model, description and parameters by name, with the functions."""
+    with served() as text:
+        functions = monocontext.tools(text.context)
+    assert set(shown) == {tool.__name__ for tool in functions}
+    for tool in functions:
+        description, parameters = shown[tool.__name__]
+        assert (inspect.getdoc(tool) or "").partition("\n")[0] in description, (tool.__name__, description)
+        assert parameters == set(inspect.signature(tool).parameters), (tool.__name__, parameters)
+
+
+def measure(host: str, run: Callable[[dict[str, Any], str], str]) -> None:
+    """Run the lines of docs/hosts.md over the text, and tell what was read. `run` takes the names that the lines define
+    and the question, and returns the answer."""
+    with served() as text:
+        seen = Seen(host)
+        names = lines_for(host, text.context)
+        seen.before = text.sent()
+        seen.answer = run(names, QUESTION)
+        seen.read, seen.requests = text.sent(), text.server.requests
+    tell(seen)
