@@ -58,6 +58,7 @@ FRAMEWORKS = (
     Host("smolagents", "smolagents", ("smolagents==1.26.0",)),
 )
 """Agent frameworks, which take `monocontext.tools`; smolagents takes the text itself."""
+DEEPAGENTS = Host("deepagents", "deepagents", ("deepagents==0.7.32",))
 LIBRARIES = Host("libraries", "libraries", ("pandas==2.3.3",))
 """Not a host: libraries that read files, for `context.file()`."""
 
@@ -72,7 +73,7 @@ def build(host: Host, wheel: Path) -> None:
 
 
 def main(names: list[str]) -> None:
-    known = {host.name: host for host in (*HOSTS, *FRAMEWORKS, LIBRARIES)}
+    known = {host.name: host for host in (*HOSTS, *FRAMEWORKS, DEEPAGENTS, LIBRARIES)}
     if unknown := set(names) - set(known):
         raise SystemExit(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.contract import ANSWER, Seen
-from tests.hosts.environments import FRAMEWORKS, HOSTS, LIBRARIES, Host
+from tests.hosts.environments import DEEPAGENTS, FRAMEWORKS, HOSTS, LIBRARIES, Host
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -47,6 +47,13 @@ def test_an_agent_answers_over_4_gib(framework: Host) -> None:
     assert seen.answer == ANSWER
     assert seen.before < 100_000
     assert 0 < seen.read < 100_000
+
+
+def test_a_deep_agent_works_on_documents() -> None:
+    """The backend answers as deepagents' own does on a folder with the same files, and its agent edits a document."""
+    if not DEEPAGENTS.python.exists():
+        pytest.skip("no environment for deepagents: make test-hosts HOSTS=deepagents")
+    assert "deepagents: equal" in started(DEEPAGENTS)
 
 
 def run(host: Host) -> Seen:

@@ -57,8 +57,8 @@ def test_every_module_imports() -> None:
         import importlib, pkgutil
         import monocontext, rlm
 
-        extras = {"aioboto3", "anthropic", "claude_agent_sdk", "distributed", "dspy", "fsspec", "greenlet", "langgraph",
-                  "matplotlib", "mcp", "modal", "obstore", "verifiers", "xllamacpp"}
+        extras = {"aioboto3", "anthropic", "claude_agent_sdk", "deepagents", "distributed", "dspy", "fsspec",
+                  "greenlet", "langgraph", "matplotlib", "mcp", "modal", "obstore", "verifiers", "xllamacpp"}
         count = 0
         for package in (monocontext, rlm):
             for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

@@ -1,0 +1,106 @@
+"""`deepagents`: the documents of a text as the files of its agent; the backend against its own in-memory one."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+from deepagents.backends.filesystem import FilesystemBackend
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from tools_contract import lines_for
+
+from monocontext import publish
+from monocontext.adapters.deepagents import DocumentsBackend
+
+FILES = {
+    "src/app/main.py": "import os\nneedle = 1\n\nprint(needle)",
+    "src/util.py": "needle = 2\n",
+    "notes.md": "".join(f"line {i}\n" for i in range(3000)),
+    "empty.txt": "",
+}
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("ls", {"path": "/src"}),
+    ("grep", {"pattern": "needle", "path": "/"}),
+    ("edit_file", {"file_path": "/src/util.py", "old_string": "needle = 2", "new_string": "needle = 42"}),
+    ("read_file", {"file_path": "/src/util.py"}),
+]
+
+
+class Scripted(BaseChatModel):
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        results = [str(each.content) for each in messages if isinstance(each, ToolMessage)]
+        if len(results) == len(CALLS):
+            reply = AIMessage("\n".join(results))
+        else:
+            name, arguments = CALLS[len(results)]
+            reply = AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": str(len(results))}])
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:
+        return self
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+
+def compare(ours: DocumentsBackend, theirs: FilesystemBackend) -> None:
+    """Ask both backends the same; sizes of folders and times are their own."""
+    for path in ("/src/app/main.py", "/notes.md", "/src/util.py"):
+        for offset, limit in ((0, 2000), (1, 1), (2999, 5), (0, 0), (-3, 2)):
+            left, right = ours.read(path, offset, limit), theirs.read(path, offset, limit)
+            if right.error is None:
+                assert left == right, (path, offset, limit, left, right)
+    assert ours.read("/empty.txt").file_data == {"content": "", "encoding": "utf-8"}
+    for pattern, path, glob in (("needle", None, None), ("needle", "/src", "*.py"), ("needle", None, "src/*.py"),
+                                ("line 29", "/notes.md", None), ("absent", None, None), ("(", None, None)):  # fmt: skip
+        left, right = ours.grep(pattern, path, glob), theirs.grep(pattern, path, glob)
+        assert _sorted(left.matches) == _sorted(right.matches), (pattern, path, glob, left, right)
+    assert ours.grep("needle", max_count=1).truncated
+    for pattern, path in (("*.py", None), ("src/**/*.py", None), ("/*.md", None), ("*.py", "/src/app"), ("*.js", None)):
+        left, right = ours.glob(pattern, path), theirs.glob(pattern, path)
+        assert _paths(left.matches) == _paths(right.matches), (pattern, path, left, right)
+    assert ours.glob("../*").error
+    for path in ("/", "/src", "/src/app"):
+        assert _paths(ours.ls(path).entries) == _paths(theirs.ls(path).entries), path
+
+
+def _sorted(matches: Any) -> list[tuple[str, int, str]]:
+    return sorted((each["path"], each["line"], each["text"]) for each in matches)
+
+
+def _paths(entries: Any) -> set[str]:
+    return {each["path"] for each in entries}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as folder:
+        publish(FILES, place)
+        theirs = FilesystemBackend(root_dir=folder, virtual_mode=True)
+        for name, text in FILES.items():
+            theirs.write(f"/{name}", text)
+        compare(DocumentsBackend(place), theirs)
+        assert "read-only" in (DocumentsBackend(place).write("/a.txt", "x").error or "")
+        agent = lines_for("deepagents", place)["make_agent"](Scripted())
+        said = agent.invoke({"messages": [{"role": "user", "content": "go"}]})["messages"][-1].content
+        assert "/src/app/" in said, said
+        assert "needle = 42" in said, said
+        ours = DocumentsBackend(place, writable=True)
+        for each in (ours, theirs):
+            assert each.write("/new/file.txt", "one\ntwo").error is None
+            assert each.edit("/new/file.txt", "o", "0").error
+            assert each.edit("/new/file.txt", "o", "0", replace_all=True).occurrences == 2
+            assert each.edit("/src/util.py", "absent", "x").error
+            assert each.delete("/src/app").error is None
+            assert each.delete("/absent").error
+        theirs.write("/src/util.py", "needle = 42\n")
+        compare_paths = _paths(ours.glob("**/*").matches)
+        assert compare_paths == _paths(theirs.glob("**/*").matches), compare_paths
+        assert ours.read("/new/file.txt") == theirs.read("/new/file.txt")
+    print("deepagents: equal")
+
+
+if __name__ == "__main__":
+    main()
