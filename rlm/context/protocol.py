@@ -35,6 +35,7 @@ A context may offer any of these. A `str`, a list or a dict offers none, and wor
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
@@ -158,14 +159,33 @@ def line_of(context: Any, character: int) -> int | None:
     return len(view(0, character + 1).lines) if callable(view) else None
 
 
+_WEB = re.compile(r"https?://[^\s<>\"]+")
+"""An address that can be a link."""
+
+
 def document_at(context: object, character: int) -> tuple[str, int] | None:
     """Name and first character of the document in which a character stands; None where the context has none."""
-    try:
-        at = getattr(getattr(context, "documents", None), "at", None)
-    except ValueError:  # of a part of a context
-        return None
-    found: Any = at(character) if callable(at) else None
+    _, found = _find_document(context, character)
     return None if found is None else (str(found.name), int(found.start))
+
+
+def document_url(context: object, character: int) -> str | None:
+    """The address on the web of that document: the `url` of its metadata, or a name that is one; None for others."""
+    documents, found = _find_document(context, character)
+    metadata = getattr(documents, "metadata_of", None)
+    if found is None or not callable(metadata):
+        return None
+    url = metadata(found.number).get("url", found.name)
+    return url if isinstance(url, str) and _WEB.fullmatch(url) else None
+
+
+def _find_document(context: object, character: int) -> tuple[Any, Any]:
+    try:
+        documents: Any = getattr(context, "documents", None)
+    except ValueError:  # of a part of a context
+        return None, None
+    at = getattr(documents, "at", None)
+    return documents, at(character) if callable(at) else None
 
 
 def generation(context: object) -> int | None:

@@ -23,13 +23,18 @@ def draw(answer: str, sources: Sequence[Source], notes: Iterable[str]) -> str:
 
 def _table(sources: Sequence[Source]) -> str:
     rows = (
-        f'<tr style="text-align:left"><td>{escape(source.place)}</td><td>{escape(source.how)}</td>'
+        f'<tr style="text-align:left"><td>{_link(source)}</td><td>{escape(source.how)}</td>'
         f'<td style="text-align:left">{escape(" ".join(source.text.split())[:_SOURCE_CHARACTERS])}</td></tr>'
         for source in sources[:_SOURCES]
     )
     left = len(sources) - _SOURCES
     more = _faint(f"{left:,} more sources") if left > 0 else ""
     return f"<table>{''.join(rows)}</table>{more}" if sources else _faint(NONE_RECORDED)
+
+
+def _link(source: Source) -> str:
+    place = escape(source.place)
+    return f'<a href="{escape(source.url)}" rel="noopener noreferrer">{place}</a>' if source.url else place
 
 
 def _faint(text: str) -> str:

@@ -29,7 +29,7 @@ from rlm.trajectory import fields
 from rlm.trajectory.ranges import Range, union
 from rlm.trajectory.rests import assigned_names, calls_sub_model, counts, find_evidence, scans
 from rlm.trajectory.shown import MOST_SEARCHED, MOST_SHOWN, find_shown
-from rlm.trajectory.source import Source
+from rlm.trajectory.source import Source, link_to
 from rlm.trajectory.words import Words
 
 MOST_CHARACTERS = 1_000_000
@@ -224,8 +224,10 @@ def _read(text: Any, place: Range, how: Any) -> Source:
     first, last = protocol.line_of(text, start), protocol.line_of(text, stop - 1)
     document = protocol.document_at(text, start)
     before = (protocol.line_of(text, document[1]) or 1) - 1 if document else 0
+    lines = None if first is None or last is None else (first - before, last - before)
+    url = protocol.document_url(text, start)
     return Source(
-        start, stop, None if first is None or last is None else (first - before, last - before),
-        document[0] if document else None, shown, how, protocol.generation(text),
+        start, stop, lines, document[0] if document else None, shown, how, protocol.generation(text),
         hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(),
+        link_to(url, lines) if url else None,
     )  # fmt: skip

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 _WORDS_CHARACTERS = 100
 NONE_RECORDED = "No sources were recorded for this answer."
+
+_ANCHORS = (
+    ("/-/blob/", "L", "-"),  # GitLab
+    ("//bitbucket.org/", "lines-", ":"),
+    ("/src/commit/", "L", "-L"),  # Gitea
+    ("/blob/", "L", "-L"),  # GitHub
+)
+"""A part of the address of a file, and how the site names its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,9 @@ class Source:
     sha256: str = ""
     """SHA-256 of the characters as UTF-8; empty if some were not read back."""
 
+    url: str | None = None
+    """The address of these lines on the web, where the document came from git or from a page."""
+
     @property
     def place(self) -> str:
         """`src/a.py:12`, or what is known of that."""
@@ -42,6 +54,13 @@ class Source:
         generation = "" if self.generation is None else f"@{self.generation}"
         return f"{self.start}-{self.stop}{generation}" + (f"#{self.sha256[:16]}" if self.sha256 else "")
 
+    def markdown(self) -> str:
+        """The text as a block of Markdown under its place, which links to `url`."""
+        place = f"`{self.place.replace('`', ' ')}`"
+        link = f"[{place}](<{self.url}>)" if self.url else place
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", self.text)), default=0))
+        return "\n".join([link, "", fence, self.text.strip("\n"), fence])
+
     def to_dict(self) -> dict[str, Any]:
         """For a trajectory and for JSON."""
         return asdict(self) | {"lines": None if self.lines is None else list(self.lines), "reference": self.reference}
@@ -52,8 +71,22 @@ class Source:
         lines = row.get("lines")
         return cls(
             row["start"], row["stop"], None if lines is None else (lines[0], lines[1]), row.get("document"),
-            row["text"], row["how"], row.get("generation"), row.get("sha256", ""),
+            row["text"], row["how"], row.get("generation"), row.get("sha256", ""), row.get("url"),
         )  # fmt: skip
+
+
+def link_to(url: str, lines: tuple[int, int] | None) -> str:
+    """The address of a document with its lines, in the form of its site: GitHub, GitLab, Gitea or Bitbucket.
+
+    A page, and lines that are not known, get no anchor.
+    """
+    if lines is None or "#" in url:
+        return url
+    first, last = lines
+    for part, mark, to in _ANCHORS:
+        if part in url:
+            return f"{url}#{mark}{first}" + (f"{to}{last}" if last > first else "")
+    return url
 
 
 def format_sources(sources: Sequence[Source]) -> str:

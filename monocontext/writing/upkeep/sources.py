@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import string
 import subprocess
 import threading
@@ -45,9 +46,9 @@ class Source(Protocol):
     """A file, an object or a page that is to be a document."""
 
     name: str
-    facts: dict[str, dict[str, Any]]
-    """What its document's metadata record: `file`, by which a change is seen. Of a page they are those of its text
-    once that was read."""
+    facts: dict[str, Any]
+    """What its document's metadata record: `file`, by which a change is seen, and `url`, its address on the web where
+    the name is none. Of a page they are those of its text once that was read."""
     is_certain: bool
     """Whether equal facts mean an equal text."""
 
@@ -116,7 +117,7 @@ class _File:
         self.name = name
         self._path, self._folder, self._relative = path, folder, relative
         found = os.stat(path)
-        self.facts: dict[str, dict[str, Any]] = {"file": {"bytes": found.st_size, "modified_ns": found.st_mtime_ns}}
+        self.facts: dict[str, Any] = {"file": {"bytes": found.st_size, "modified_ns": found.st_mtime_ns}}
 
     def is_text(self, options: InputOptions) -> bool:
         return self._folder is None or is_text(self._folder, self._relative, options)
@@ -136,7 +137,7 @@ class _Object:
     def __init__(self, store: Store, info: ObjectInfo) -> None:
         self.name = info.key
         self._store, self._size_bytes = store, info.size_bytes
-        self.facts: dict[str, dict[str, Any]] = {"file": {"bytes": info.size_bytes, "etag": info.etag}}
+        self.facts: dict[str, Any] = {"file": {"bytes": info.size_bytes, "etag": info.etag}}
 
     def is_text(self, options: InputOptions) -> bool:
         if options.errors == "skip":
@@ -166,7 +167,7 @@ class _Page:
 
     def _note(self, headers: http.client.HTTPMessage) -> None:
         known = {"etag": headers["ETag"], "modified": headers["Last-Modified"], "bytes": headers["Content-Length"]}
-        self.facts: dict[str, dict[str, Any]] = {"file": {name: value for name, value in known.items() if value}}
+        self.facts: dict[str, Any] = {"file": {name: value for name, value in known.items() if value}}
         self.is_certain = bool(known["etag"] or known["modified"])
 
     def is_text(self, options: InputOptions) -> bool:
@@ -225,6 +226,19 @@ _GIT = ["git", "-c", "core.fsmonitor=false"]
 _GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
 
 
+_REMOTE = re.compile(r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[\w.-]+)(?::\d+)?/|(?:[^/@:]*@)?(?P<scp>[\w.-]+):)"
+                     r"(?P<path>[^?#\s]+?)(?:\.git)?/?")  # fmt: skip
+"""An address of a repository, as `https://host/path.git` or `git@host:path.git`."""
+_SITES = {
+    "github.": "blob/{}",
+    "gitlab.": "-/blob/{}",
+    "bitbucket.org": "src/{}",
+    "codeberg.org": "src/commit/{}",
+    "gitea.": "src/commit/{}",
+}
+"""Between the address of a repository and the path of a file, at a commit."""
+
+
 def _git(path: Path, *arguments: str) -> bytes:
     """What a git command prints. Raises `NotFound`, with git's own reason."""
     try:
@@ -255,6 +269,7 @@ def _commit_files(path: Path, prefix: str, commit: str, options: InputOptions, s
     number = _git(path, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{commit}}").split()[-1].decode()
     listed = _git(path, "ls-tree", "-r", "-z", "--long", number)
     blobs = stack.enter_context(_Blobs(path))
+    address = _web_address(path, number)
     for row in listed.split(b"\0"):
         if not row:
             continue
@@ -262,7 +277,24 @@ def _commit_files(path: Path, prefix: str, commit: str, options: InputOptions, s
         mode, _, blob, size = about.split()
         name = os.fsdecode(raw)
         if mode.startswith(b"100") and is_selected(name, options):
-            yield _Blob(displayable(prefix + name), blobs, blob.decode(), int(size))
+            url = f"{address}{urllib.parse.quote(raw)}" if address else None
+            yield _Blob(displayable(prefix + name), blobs, blob.decode(), int(size), url)
+
+
+def _web_address(path: Path, commit: str) -> str | None:
+    """The address of a folder at a commit, to which the names of its files are added, from the remote `origin`; None
+    where there is none, or its site is not known. Users and passwords of the remote are left out."""
+    try:
+        remote = _git(path, "remote", "get-url", "origin").decode().strip()
+        folder = _git(path, "rev-parse", "--show-prefix").rstrip(b"\n")
+    except NotFound:
+        return None
+    found = _REMOTE.fullmatch(remote)
+    if found is None:
+        return None
+    host, repository = (found["host"] or found["scp"]).lower(), urllib.parse.quote(found["path"], safe="/%")
+    form = next((form for site, form in _SITES.items() if site in host), None)
+    return form and f"https://{host}/{repository}/{form.format(commit)}/{urllib.parse.quote(folder)}"
 
 
 class _Blobs:
@@ -314,10 +346,10 @@ class _Blob:
 
     is_certain = True
 
-    def __init__(self, name: str, blobs: _Blobs, blob: str, size_bytes: int) -> None:
+    def __init__(self, name: str, blobs: _Blobs, blob: str, size_bytes: int, url: str | None) -> None:
         self.name = name
         self._blobs, self._blob = blobs, blob
-        self.facts: dict[str, dict[str, Any]] = {"file": {"bytes": size_bytes, "git": blob}}
+        self.facts: dict[str, Any] = {"file": {"bytes": size_bytes, "git": blob}} | ({"url": url} if url else {})
 
     def is_text(self, options: InputOptions) -> bool:
         return self.text(options) is not None

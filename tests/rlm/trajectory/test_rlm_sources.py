@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from monocontext import Monocontext, append, publish
+from monocontext import Monocontext, append, documents, publish
 from monocontext.cli.commands import app as storage
 from rlm import RLM, Completion, ScriptedLM, Source
 from rlm.cli.commands import app
 from rlm.prompts.examples import conversation
 from rlm.trajectory.evidence import find_sources
-from rlm.trajectory.source import NONE_RECORDED, format_sources
+from rlm.trajectory.source import NONE_RECORDED, format_sources, link_to
 from rlm.view.feed import RowFeed
 
 cli = CliRunner()
@@ -197,3 +197,38 @@ def test_run_cite_prints_them_and_cite_tells_whether_they_stand(
     assert format_sources([]) == NONE_RECORDED
     for bad in ("nonsense", "5-5", "0-9999999", "1-2#zz"):
         assert cli.invoke(storage, ["cite", str(context), bad]).exit_code != 0
+
+
+def test_a_source_links_to_where_its_document_came_from(tmp_path: Path) -> None:
+    code = "one\ntwo ```\nthree\n"
+    address = "https://github.com/o/r/blob/0123/src/a.py"
+    publish(
+        documents([("src/a.py", code, {"url": address}), ("https://example.com/a%20b", "page\n"), ("b.py", "no\n"),
+         ("c.py", "script\n", {"url": "javascript:alert(1)"})]),
+        tmp_path,
+    )  # fmt: skip
+    with Monocontext.open(tmp_path) as context:
+        quotes = ["two ```\nthree", "page", "no", "script"]
+        found = ask(context, repl(f"print(context[:])\nFINAL('it', sources={quotes!r})"))
+        sources = {each.text: each for each in cited(found)}
+    assert [sources[quote].url for quote in quotes] == [f"{address}#L2-L3", "https://example.com/a%20b", None, None]
+    shown = sources[quotes[0]].markdown()
+    assert shown == f"[`src/a.py:2`](<{address}#L2-L3>)\n\n````\ntwo ```\nthree\n````"
+    assert sources["no"].markdown() == "`b.py:1`\n\n```\nno\n```"
+    assert Source.from_dict(json.loads(json.dumps(sources[quotes[0]].to_dict()))) == sources[quotes[0]]
+
+
+@pytest.mark.parametrize(
+    ("url", "lines", "link"),
+    [
+        ("https://github.com/o/r/blob/c/a.py", (7, 7), "#L7"),
+        ("https://gitlab.com/o/r/-/blob/c/a.py", (7, 9), "#L7-9"),
+        ("https://codeberg.org/o/r/src/commit/c/a.py", (7, 9), "#L7-L9"),
+        ("https://bitbucket.org/o/r/src/c/a.py", (7, 9), "#lines-7:9"),
+        ("https://github.com/o/r/blob/c/a.py", None, ""),
+        ("https://example.com/page", (7, 9), ""),
+        ("https://example.com/page#part", (7, 9), ""),
+    ],
+)
+def test_lines_in_an_address(url: str, lines: tuple[int, int] | None, link: str) -> None:
+    assert link_to(url, lines) == url + link

@@ -68,6 +68,33 @@ def test_a_repository_at_a_commit(store: MemoryStore, repository: Path) -> None:
     assert sync(repository / "src", store, commit="main", dry_run=True).added == ("é b.py",)
 
 
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        ("https://github.com/o/r.git", "https://github.com/o/r/blob/{}/src/%C3%A9%20b.py"),
+        ("git@github.com:o/r.git", "https://github.com/o/r/blob/{}/src/%C3%A9%20b.py"),
+        ("https://user:secret@gitlab.com/group/sub/r", "https://gitlab.com/group/sub/r/-/blob/{}/src/%C3%A9%20b.py"),
+        ("ssh://git@codeberg.org:22/o/r.git", "https://codeberg.org/o/r/src/commit/{}/src/%C3%A9%20b.py"),
+        ("https://bitbucket.org/o/r.git/", "https://bitbucket.org/o/r/src/{}/src/%C3%A9%20b.py"),
+        ("https://git.example.com/o/r.git", None),
+        ("/srv/github.com/r.git", None),
+        (None, None),
+    ],
+)
+def test_the_address_of_a_file_at_a_commit(
+    store: MemoryStore, repository: Path, remote: str | None, address: str | None
+) -> None:
+    """It comes from the remote, without users and passwords, and stays where the text stays."""
+    if remote:
+        git(repository, "remote", "add", "origin", remote)
+    sync(repository / "src", store, commit="v1")
+    sync(repository / "src", store, commit="main")
+    number = subprocess.check_output(["git", "-C", str(repository), "rev-parse", "v1"], text=True).strip()
+    with Monocontext.open(store) as context:
+        found = context.documents.metadata("é b.py").get("url")
+    assert found == (address and address.format(number))
+
+
 @pytest.mark.parametrize("commit", ["none", "--help", "--output=x", "v1:a.txt"])
 def test_no_such_commit(store: MemoryStore, repository: Path, commit: str) -> None:
     with pytest.raises(NotFound, match=r"tree: fatal: "):
