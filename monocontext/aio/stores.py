@@ -1,34 +1,28 @@
 """Stores for the asynchronous engine: each verb hands its request to the event loop and waits in its greenlet.
 
-S3 is read through aioboto3, whose client looks here like a boto3 client to the synchronous `S3Store`. So requests,
-checks and errors are the same. Other stores run in a few threads.
+Each store is the synchronous one, whose requests wait in threads of a pool. An aioboto3 client of the caller's looks
+here like a boto3 client to the synchronous `S3Store`, so its requests, checks and errors are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from importlib import import_module
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from monocontext.aio.greenlets import GreenletWorkers
-from monocontext.errors import AccessDenied
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
-from monocontext.stores.s3.account import account_of
-from monocontext.stores.s3.client import is_aws, region_of, settings
 from monocontext.stores.s3.errors import translate_errors
 from monocontext.stores.s3.headers import Span
-from monocontext.stores.s3.identity.reasons import NoIdentity
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import read_by_boto3
 from monocontext.stores.s3.store import S3Store
 
 T = TypeVar("T")
 
-FILE_THREADS = 8
-"""Threads for all other stores (directories, memory, those of the caller), however many tasks read."""
+NEAR_THREADS = 8
+"""Threads for a store of this machine, however many tasks read."""
 
 
 class AsyncS3Store(S3Store):
@@ -100,61 +94,19 @@ class _Paginator:
             yield page
 
 
-async def connect(options: S3Options) -> tuple[Any, Any]:
-    """An aioboto3 client with the credential chain and configuration of the boto3 one, and its context manager."""
-    try:
-        session = import_module("aioboto3").Session(profile_name=options.profile)
-    except ModuleNotFoundError as error:
-        if error.name != "aioboto3":
-            raise
-        raise ModuleNotFoundError(
-            "s3:// here needs aioboto3: pip install 'monocontext[async]'", name="aioboto3"
-        ) from None
-    try:
-        account_of(options.profile)
-    except NoIdentity as error:
-        raise AccessDenied(f"no credentials: {error}") from None
-    make_config = import_module("aiobotocore.config").AioConfig
-    http_session = _session_without_redirects()
-
-    async def make(style: str) -> tuple[Any, Any]:
-        config = make_config(http_session_cls=http_session, **settings(options, style))
-        region = region_of(options, session)
-        manager = session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
-        return await manager.__aenter__(), manager
-
-    if options.path_style is not None:
-        return await make("path" if options.path_style else "virtual")
-    if options.endpoint:
-        return await make("path")
-    client, manager = await make("auto")
-    if is_aws(client):
-        return client, manager
-    await manager.__aexit__(None, None, None)
-    return await make("path")
-
-
-def _session_without_redirects() -> Any:
-    """The HTTP session of aiobotocore, but it follows no redirect: aiohttp would take the session token along to any
-    host. botocore sees the answer, and asks again in another region where that is what it means."""
-    base: Any = import_module("aiobotocore.httpsession").AIOHTTPSession
-
-    class Session(base):  # type: ignore[misc]
-        async def _get_session(self, proxy_url: str | None) -> Any:
-            inner = await super()._get_session(proxy_url)
-            return SimpleNamespace(request=partial(inner.request, allow_redirects=False))
-
-    return Session
-
-
 class ThreadedStore:
-    """Any other store, run in a small pool of threads while the loop goes on. Has only the verbs that reading needs."""
+    """A synchronous store, run in a pool of threads while the loop goes on. Has only the verbs that reading needs.
+
+    A thread begins when a request finds none that is free. A request that is abandoned before its thread took it is
+    never sent; one that is under way ends by itself, and its bytes are dropped.
+    """
 
     def __init__(self, store: Store, workers: GreenletWorkers) -> None:
         self.store = store
         self.is_near: bool = getattr(store, "is_near", False)
         self._workers = workers
-        self._pool = ThreadPoolExecutor(FILE_THREADS, "monocontext-aio-store")
+        threads = NEAR_THREADS if self.is_near else workers.max_running
+        self._pool = ThreadPoolExecutor(threads, "monocontext-aio-store")
 
     @property
     def url(self) -> str:
@@ -179,7 +131,7 @@ class ThreadedStore:
         self._run_in_thread(lambda: self.store.delete(key))
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False)
+        self._pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
     def _run_in_thread(self, work: Callable[[], T]) -> T:

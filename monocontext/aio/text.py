@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, TypeVar, Un
 
 from monocontext.aio.greenlets import GreenletWorkers, RequestAbandoned
 from monocontext.aio.operators import RefusedLineOperators, RefusedMappingOperators, RefusedOperators
-from monocontext.aio.stores import AsyncS3Store, ThreadedStore, connect
+from monocontext.aio.stores import AsyncS3Store, ThreadedStore
 from monocontext.engine.open import CacheOptions, RootOptions, check_place
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
@@ -55,7 +55,7 @@ class AsyncMonocontext(RefusedOperators):
         """The context that `run` passes to a function."""
         self._workers = workers
         self._to_close = to_close
-        """The store, and the context manager of its client if we opened it: `_close` takes them."""
+        """The store: `_close` takes it."""
 
     @classmethod
     @validate_options(AsyncOptions)
@@ -71,8 +71,8 @@ class AsyncMonocontext(RefusedOperators):
         `async with AsyncMonocontext.open(url) as context`.
 
         `options` are those of `Monocontext.open` save `unit`, `threads`, `workers`, `transport` and `keep_alive`.
-        `client` is an open aioboto3 client, and stays open. `shape`: the documents as a lazy list or dict, for `run`.
-        Errors are the same.
+        `client` is an open aioboto3 client, which then makes the requests, and stays open. `shape`: the documents as a
+        lazy list or dict, for `run`. Errors are the same.
         """
         check_place(url)
         return AsyncOpening(lambda: cls._open(url, client, shape, {**options}))
@@ -82,14 +82,14 @@ class AsyncMonocontext(RefusedOperators):
         cls, url: str | os.PathLike[str] | Store, client: Any, shape: str, options: dict[str, Any]
     ) -> AsyncMonocontext:
         workers = GreenletWorkers()
-        store, client_manager, options = await _store(url, workers, client, options)
+        store, options = _store(url, workers, client, options)
         opening: Callable[..., Any] = Monocontext.open
         try:
             shaped = await workers.call(lambda: opening(store, workers=workers, shape=shape, **options))
         except BaseException as error:
-            await _close(workers, ContextClosed(f"opening failed: {error}"), store, client_manager)
+            await _close(workers, ContextClosed(f"opening failed: {error}"), store)
             raise
-        return cls(shaped if shape == "text" else shaped.text, workers, (store, client_manager), shaped)
+        return cls(shaped if shape == "text" else shaped.text, workers, store, shaped)
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
@@ -221,8 +221,8 @@ class AsyncMonocontext(RefusedOperators):
         reader = self._text._reader
         if reader is not None:
             reader.close()
-        (store, client_manager), self._to_close = self._to_close or (None, None), None
-        await _close(self._workers, ContextClosed(f"{self.url or 'this context'} is closed"), store, client_manager)
+        store, self._to_close = self._to_close, None
+        await _close(self._workers, ContextClosed(f"{self.url or 'this context'} is closed"), store)
 
     async def __aenter__(self) -> Self:
         return self
@@ -364,37 +364,29 @@ def _real(text: Monocontext, start: int, stop: int | None) -> str:
     return str(text[start:stop])  # a part above the limit is a view, whose `str` raises
 
 
-async def _store(
+def _store(
     url: str | os.PathLike[str] | Store, workers: GreenletWorkers, client: Any, options: dict[str, Any]
-) -> tuple[Any, Any, dict[str, Any]]:
-    """The store to read, the context manager of its client if we opened it, and the remaining options."""
+) -> tuple[ThreadedStore | AsyncS3Store, dict[str, Any]]:
+    """The store to read, and the remaining options."""
     if isinstance(url, str | os.PathLike):
-        address = parse(url)
-        if address.scheme == "s3":
-            given = {name: options[name] for name in _S3_OPTIONS & options.keys() if options[name] is not None}
-            if client is not None and given:
-                raise TypeError(f"a ready client excludes {', '.join(sorted(given))}")
-            reach = S3Options(**given)
-            client_manager = None
-            if client is None:
-                client, client_manager = await connect(reach)
-            rest = {name: value for name, value in options.items() if name not in _S3_OPTIONS}
-            return AsyncS3Store(address.place, address.path, workers, client, reach), client_manager, rest
+        given = {name: options[name] for name in _S3_OPTIONS & options.keys() if options[name] is not None}
+        options = {name: value for name, value in options.items() if name not in _S3_OPTIONS}
         if client is not None:
-            raise TypeError(f"a client reads s3:// alone, not {address}")
-        url = open_store(url, **{name: options.pop(name) for name in _S3_OPTIONS & options.keys()})
+            address = parse(url)
+            if address.scheme != "s3":
+                raise TypeError(f"a client reads s3:// alone, not {address}")
+            if given:
+                raise TypeError(f"a ready client excludes {', '.join(sorted(given))}")
+            return AsyncS3Store(address.place, address.path, workers, client, S3Options()), options
+        url = open_store(url, **given)
     store = ThreadedStore(url, workers)
-    if store.is_near:
-        options = {"hedge": None} | options
-    return store, None, options
+    return store, {"hedge": None} | options if store.is_near else options
 
 
-async def _close(workers: GreenletWorkers, error: BaseException, store: Any, client_manager: Any) -> None:
+async def _close(workers: GreenletWorkers, error: BaseException, store: Any) -> None:
     """End the requests by an error, then close the store; also where the task is cancelled while the requests end."""
     try:
         await workers.aclose(error)
     finally:
         if isinstance(store, ThreadedStore):
             store.close()
-        if client_manager is not None:
-            await client_manager.__aexit__(None, None, None)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import StructuredTool
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from tools_contract import check_described, measure, next_call
+
+from monocontext import Monocontext, publish
 
 
 class Scripted(BaseChatModel):
@@ -40,5 +44,23 @@ def run(names: dict[str, Any], question: str) -> str:
     return agent.invoke({"messages": [{"role": "user", "content": question}]})["messages"][-1].content
 
 
+def check_checkpoints() -> None:
+    """What docs/hosts.md says of a text in the state of a graph."""
+    with tempfile.TemporaryDirectory() as place:
+        publish("hello", place)
+        with Monocontext.open(place) as context:
+            try:
+                JsonPlusSerializer().dumps_typed(context)
+            except TypeError:
+                pass
+            else:
+                raise AssertionError("checkpoints take a text now: say so in docs/hosts.md")
+            serde = JsonPlusSerializer(pickle_fallback=True)
+            kind, data = serde.dumps_typed(context)
+            assert len(data) < 250
+            assert serde.loads_typed((kind, data))[:5] == "hello"
+
+
 if __name__ == "__main__":
+    check_checkpoints()
     measure("langchain", run)
