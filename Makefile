@@ -23,7 +23,7 @@ BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/
 # Compiled files spare a minute of each run: without them each process of a test compiles the product.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage mutants bench docs site clean
+.PHONY: help dist demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage mutants bench docs site clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*  ## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '%-16s%s\n' "$$name" "$$text"; done
@@ -53,6 +53,14 @@ fuzz: $(VENV)/.all  ## campaigns, and what only a quiet machine can promise: eac
 
 test-wheels: $(VENV)/.all  ## both wheels and sdists: what is in them, what they say, and what they do in an empty environment
 	$(BIN)/python -m pytest tests/packaging/test_wheels.py -m slow -rs
+
+dist:  ## both distributions in dist/, checked as PyPI checks them
+	@$(PYTHON) -m venv .venv-dist
+	@.venv-dist/bin/python -m pip --disable-pip-version-check --quiet install build twine
+	rm -rf dist
+	.venv-dist/bin/python -m build --outdir dist .
+	.venv-dist/bin/python -m build --outdir dist rlm
+	.venv-dist/bin/python -m twine check --strict dist/*
 
 test-lowest: $(LOWEST)/.ready  ## stores, texts and commands with the oldest dependencies that pyproject.toml admits
 	$(LOWEST)/bin/python -m pytest -n 2 -m $(QUICK) $(BOUNDS)
@@ -148,7 +156,7 @@ site: $(VENV)/.docs  ## the same, built into build/site; a broken link, or a pag
 	$(BIN)/mkdocs build --strict
 
 clean:  ## remove environments, caches and build folders
-	rm -rf $(VENV) .venv-hosts .venv-tools .venv-wasm $(SDK) $(LOWEST) $(NEWEST) $(LIBRARIES) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) .venv-dist dist .venv-hosts .venv-tools .venv-wasm $(SDK) $(LOWEST) $(NEWEST) $(LIBRARIES) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

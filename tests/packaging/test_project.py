@@ -60,6 +60,23 @@ def test_a_version_is_written_once(project: str, package: str) -> None:
     assert told["tool"]["setuptools"]["dynamic"]["version"] == {"attr": f"{package}.__version__"}
 
 
+def test_rlm_takes_the_monocontext_of_its_own_release() -> None:
+    """It uses parts that are not public."""
+    needed = tomllib.loads((CHECKOUT / "rlm/pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    assert f"monocontext~={rlm.__version__.rpartition('.')[0]}.0" in needed
+
+
+def test_actions_are_pinned() -> None:
+    """A tag of an action may move; a commit may not."""
+    used = [
+        row
+        for each in (CHECKOUT / ".github/workflows").iterdir()
+        for row in re.findall(r"uses: (.*)", each.read_text())
+    ]
+    assert used
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", row) for row in used), used
+
+
 def test_ci_runs_every_python_that_we_support() -> None:
     classifiers = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
     supported = re.findall(r"Python :: (3\.\d+)", " ".join(classifiers))
