@@ -130,7 +130,7 @@ class TextTools:
         return search_words(self._text, words, max_hits)
 
     def list_documents(self, glob: str = "", after: str = "") -> Reply[DocumentList]:
-        """List the documents of the text, one a line: name, then its characters and lines. Long lists say how to go on.
+        """List the documents of the text, one a line: name, then characters of the text. Long lists say how to go on.
 
         Args:
             glob: Only names that match it, such as src/*.py; * matches slashes too.

@@ -88,7 +88,6 @@ class DocumentRow:
     name: str
     start: int
     stop: int
-    lines: int
 
 
 @dataclass(frozen=True, slots=True)

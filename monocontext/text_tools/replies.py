@@ -92,8 +92,8 @@ def documents_reply(
     before: str | None = None
     for document, is_listed in found:
         if is_listed:
-            row = DocumentRow(document.name, document.start, document.stop, document.newlines + 1)
-            line = f"{row.name}  characters {row.start} to {row.stop}, lines: {row.lines}"
+            row = DocumentRow(document.name, document.start, document.stop)
+            line = f"{row.name}  characters {row.start} to {row.stop}"
             left -= len(line.encode()) + 1
             if rows and (left < 0 or len(rows) == most):
                 break

@@ -49,6 +49,8 @@ def test_the_tools_of_an_open_text(call: dict[str, Callable[..., str]]) -> None:
     assert call["read"](start=1, stop=2, unit="lines", document="src/a.py") == "needle = 1\n"
     assert "notes.md" in call["search"]("sleeping zebra").splitlines()[0]
     assert "3 documents" in call["outline"]()
+    at = len(DOCUMENTS["src/a.py"])
+    assert call["list_documents"](glob="*/b.py") == f"src/b.py  characters {at} to {at + len(DOCUMENTS['src/b.py'])}"
 
 
 def test_lists_go_on_where_they_were_cut(tmp_path: Path) -> None:
