@@ -51,7 +51,8 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
       later one wins
     - `store_options`: how to reach the store, as keywords of `Monocontext.open`
 
-    A file that does not exist, and a write to a read-only text, are results with an error. A store that fails raises.
+    A file that does not exist, and a write to a read-only text, are results with an error. A store that fails raises,
+    and so does a text without documents (`ValueError`).
     GETs: those of the text's methods of like names; `ls` and `glob` take 1 for 4,096 documents.
     """
 
@@ -60,6 +61,9 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         self._writable = writable
         self._store_options = cast(StoreOptions, store_options)
         self._text = Monocontext.open(url, materialize_limit=_READ_CHARACTERS, **self._store_options)
+        if len(self._text) and not self._text.documents.count:
+            self._text.close()
+            raise ValueError(f"{url} is one text without documents, so it has no files: monocontext.tools reads it")
 
     def ls(self, path: str) -> LsResult:
         folder = _folder(path)
@@ -85,8 +89,8 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         try:
             content = document.read(document.span.line_start(first), document.span.line_start(last))
         except ContextTooLarge:
-            many = last - first
-            return ReadResult(error=f"Error: {many:,} lines of {file_path} are too long for one read: ask for fewer")
+            what = f"line {first + 1:,} of {file_path} is" if last - first == 1 else f"{last - first:,} lines are"
+            return ReadResult(error=f"Error: {what} too long for one read ({_READ_CHARACTERS:,} characters)")
         data = FileData(content=content, encoding="utf-8")
         if first == last:
             return ReadResult(file_data=data)
@@ -154,8 +158,12 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
     def delete(self, file_path: str) -> DeleteResult:
         if not self._writable:
             return DeleteResult(error=f"Error: {_READ_ONLY}")
+        folder = _folder(file_path)
+        if not folder:
+            return DeleteResult(error="Error: '/' is the whole text: delete its files by name")
         record = self._find(file_path)
-        names = [record.name] if record else [each.name for each in self._records(_folder(file_path))]
+        names = [record.name] if record else []
+        names += [each.name for each in self._records(folder)]
         if not names:
             return DeleteResult(error=f"Error: File '{file_path}' not found")
         delete(self._url, names, store_options=self._store_options)

@@ -99,6 +99,15 @@ def main() -> None:
         compare_paths = _paths(ours.glob("**/*").matches)
         assert compare_paths == _paths(theirs.glob("**/*").matches), compare_paths
         assert ours.read("/new/file.txt") == theirs.read("/new/file.txt")
+        assert ours.delete("/").error
+    with tempfile.TemporaryDirectory() as place:
+        publish("one text", place)
+        said = ""
+        try:
+            DocumentsBackend(place)
+        except ValueError as error:
+            said = str(error)
+        assert "without documents" in said, said
     print("deepagents: equal")
 
 
