@@ -6,6 +6,7 @@ import tempfile
 from typing import Any
 
 from deepagents.backends.filesystem import FilesystemBackend
+from deepagents.backends.store import StoreBackend
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -13,6 +14,8 @@ from tools_contract import lines_for
 
 from monocontext import publish
 from monocontext.adapters.deepagents import DocumentsBackend
+from monocontext.memory import Memory
+from monocontext.memory.langgraph_store import LangGraphStore
 
 FILES = {
     "src/app/main.py": "import os\nneedle = 1\n\nprint(needle)",
@@ -108,6 +111,14 @@ def main() -> None:
         except ValueError as error:
             said = str(error)
         assert "without documents" in said, said
+    with tempfile.TemporaryDirectory() as place:
+        store = LangGraphStore(Memory.open(place))
+        notes = StoreBackend(store=store, namespace=lambda runtime: ("notes",))
+        assert notes.write("/a/b.md", "hello\nneedle\n").error is None
+        assert _sorted(notes.grep("needle").matches) == [("/a/b.md", 2, "needle")]
+        assert notes.edit("/a/b.md", "hello", "bye").occurrences == 1
+        again = StoreBackend(store=LangGraphStore(Memory.open(place)), namespace=lambda runtime: ("notes",))
+        assert again.read("/a/b.md").file_data["content"] == "bye\nneedle\n"
     print("deepagents: equal")
 
 
