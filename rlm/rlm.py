@@ -125,8 +125,9 @@ class RLM(_Shaped):
 
         Running: `runner` is where the code runs. `"subprocess"`, a confined process of this machine (Linux), refused
         where nothing confines it; `"wasm"`, Python in WebAssembly under Node; `"confined"`, the first of these that
-        there is; `"local"`, this process, with its rights: no sandbox; `"docker"`; `"modal"`. `runner_options`:
-        `limits` of memory, CPU, disk and files for `subprocess`, `pyodide` for `wasm`, `image` for `docker`.
+        there is; `"local"`, this process, with its rights: no sandbox; `"docker"`; `"modal"`; `"sandbox"`, one of
+        another provider (docs/runners.md). `runner_options`: `limits` of memory, CPU, disk and files for `subprocess`,
+        `pyodide` for `wasm`, `image` for `docker`, `make` for `sandbox`.
         `custom_tools`: name -> function or value. `persistent` keeps one namespace for all questions. `outline` tells
         the root first what a lazy text is: its `outline()`, 16 GETs and up to some 2,500 tokens.
         `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rlm.calls.subcalls import SubCalls
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker", "modal")
+"""The runners that need no more than their name; `sandbox` needs `make` in its options."""
 _OF_SUBPROCESS, _OF_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 """Options that `confined` gives to the one of the two that takes them."""
 
@@ -24,6 +25,12 @@ _OF_SUBPROCESS, _OF_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
     """Raise RunnerUnavailable unless there is a runner of this name for this system. `options`: those of the runner."""
     pyodide = (options or {}).get("pyodide")
+    if name == "sandbox":
+        if not callable((options or {}).get("make")):
+            raise RunnerUnavailable(
+                "runner 'sandbox' needs runner_options={'make': ...}, a callable; see docs/runners.md"
+            )
+        return
     if name not in RUNNERS:
         raise RunnerUnavailable(f"no runner {name!r}; there are {', '.join(map(repr, RUNNERS))}")
     if name == "wasm" and (lacks := what_is_missing(pyodide)):
@@ -61,8 +68,8 @@ def make_runner(
 
     `functions`: more names for the namespace; they run in this process, not where the cells do. `scratch`: a path that
     cells may write below, where `subprocess` confines by namespaces; the others have none. `options` are those of the
-    runner: `limits` and `ways` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`. `confined` is `subprocess`,
-    and where nothing of that confines, `wasm`.
+    runner: `limits` and `ways` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
+    `confined` is `subprocess`, and where nothing of that confines, `wasm`.
     """
     check_runner(name, options)
     given: dict[str, Any] = {
@@ -81,6 +88,10 @@ def make_runner(
             from rlm.runners.modal import ModalRunner
 
             return ModalRunner(context, subcalls, **given)
+        case "sandbox":
+            from rlm.runners.sandbox import SandboxRunner
+
+            return SandboxRunner(context, subcalls, **given)
         case "wasm":
             return _make_wasm(context, subcalls, given)
         case "confined" if lacks := _missing_of_linux():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import tempfile
 from typing import Any
 
 from contract import ANSWER, CELLS, LOOK, QUESTION, Turns, measure, measure_documents, served, tell
@@ -71,7 +75,24 @@ def run_as_a_str(environment: str, **options: Any) -> None:
         assert "True True quick" in str(model.asked[1]), str(model.asked[1])[-500:]
 
 
+def run_as_in_a_container() -> None:
+    """The script that rlms runs for each cell in a container or cloud, where setup code opens the text itself."""
+    from rlm.environments.docker_repl import _build_exec_script
+
+    with served() as text, tempfile.TemporaryDirectory() as folder:
+        where = f"{text.server.url()!r}, endpoint={text.server.endpoint!r}, anonymous=True"
+        setup = f"from monocontext import Monocontext\ncontext = context_0 = Monocontext.open({where})\n"
+        for code in (setup, *(code.format(name="context") for code in CELLS), "print(found)"):
+            script = _build_exec_script(code, 1).replace("/workspace", folder)
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+            told = json.loads(done.stdout)
+            assert not told["stderr"], told["stderr"]
+        assert told["stdout"].strip() == ANSWER
+        assert text.sent() < 100_000, f"{text.sent():,} characters were read"
+
+
 if __name__ == "__main__":
+    run_as_in_a_container()
     run_as_a_str("local")
     run_as_a_str("ipython")
     run_as_a_str("ipython", environment_kwargs={"kernel_mode": "subprocess"})

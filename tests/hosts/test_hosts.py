@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.contract import ANSWER, Seen
-from tests.hosts.environments import DEEPAGENTS, FRAMEWORKS, HOSTS, LIBRARIES, Host
+from tests.hosts.environments import DEEPAGENTS, FRAMEWORKS, HOSTS, LIBRARIES, SANDBOXES, Host
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -54,6 +54,12 @@ def test_a_deep_agent_works_on_documents() -> None:
     if not DEEPAGENTS.python.exists():
         pytest.skip("no environment for deepagents: make test-hosts HOSTS=deepagents")
     assert "deepagents: equal" in started(DEEPAGENTS)
+
+
+def test_doubles_of_sandbox_providers_take_what_the_packages_take() -> None:
+    if not SANDBOXES.python.exists():
+        pytest.skip("no environment for sandboxes: make test-hosts HOSTS=sandboxes")
+    assert "calls alike" in started(SANDBOXES)
 
 
 def run(host: Host) -> Seen:

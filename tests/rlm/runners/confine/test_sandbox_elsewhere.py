@@ -109,8 +109,8 @@ class FakeModal:
             def __init__(self, pipe: Any) -> None:
                 self._pipe = pipe
 
-            def write(self, data: bytes) -> None:
-                self._pipe.write(data)
+            def write(self, data: str) -> None:
+                self._pipe.write(data.encode())
 
             def drain(self) -> None:
                 self._pipe.flush()
@@ -118,14 +118,14 @@ class FakeModal:
         class Process:
             def __init__(self, popen: Any) -> None:
                 self.stdin = Stdin(popen.stdin)
-                self.stdout: Iterator[bytes] = iter(lambda: self._read(popen.stdout), b"")
+                self.stdout: Iterator[str] = iter(lambda: self._read(popen.stdout), "")
 
             @staticmethod
-            def _read(pipe: Any) -> bytes:
+            def _read(pipe: Any) -> str:
                 try:
-                    return os.read(pipe.fileno(), 65536)
+                    return os.read(pipe.fileno(), 65536).decode()
                 except ValueError:  # closed meanwhile
-                    return b""
+                    return ""
 
         class Sandbox:
             @staticmethod
@@ -133,10 +133,14 @@ class FakeModal:
                 fake.created.append(options)
                 return Sandbox()
 
-            def exec(self, *words: str, text: bool) -> Any:
-                command = [sys.executable, *[word for word in words[1:] if word != "-I"]]
+            def exec(self, *words: str) -> Any:
+                shell, option, command = words
+                command = f"exec {command}".replace("python -I", sys.executable)
                 popen = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
+                    [shell, option, command],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env={"PYTHONPATH": str(ROOT)},
                 )
                 fake.processes.append(popen)
                 return Process(popen)

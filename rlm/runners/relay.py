@@ -1,0 +1,83 @@
+"""Carry a worker's channel as lines of text, in a sandbox whose standard streams are text: `python -m` this, plan.
+
+A line is a mark, base64 of at most 3,000 bytes, and a newline. `<` marks what goes to the worker, `>` what comes from
+it, so an echo of the input and a shell's greeting are told apart from messages. A line is shorter than 4,096 bytes:
+a pipe writes it whole, and a terminal takes it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+TO_WORKER, FROM_WORKER = "<", ">"
+CHUNK_BYTES = 3000
+
+
+class LineDecoder:
+    """Turns text, in pieces cut anywhere, back into bytes."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._rest = ""
+        self.unmarked = ""
+        """The last line without the mark: a complaint of the shell or of Python, where no worker starts."""
+
+    def decode(self, text: str) -> Iterator[bytes]:
+        """The bytes of the lines that end in `text`. Raises ValueError for a marked line that is not base64."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        if len(self._rest) > 64 * CHUNK_BYTES:
+            raise ValueError("a line that does not end")
+        for line in map(str.strip, lines):
+            if line.startswith(self._mark):
+                try:
+                    yield base64.b64decode(line[1:], validate=True)
+                except binascii.Error as exc:
+                    raise ValueError(f"a line that is not base64: {exc}") from None
+            elif line:
+                self.unmarked = line[:500]
+
+
+def encode_lines(mark: str, data: bytes) -> Iterator[str]:
+    """Bytes as lines."""
+    for at in range(0, len(data), CHUNK_BYTES):
+        yield f"{mark}{base64.b64encode(data[at : at + CHUNK_BYTES]).decode()}\n"
+
+
+def main() -> None:
+    """Start the launcher with the plan in the first argument, and carry its bytes until one side ends."""
+    from rlm.runners.confine import system
+
+    system.hide_memory()  # as the launcher: the worker has the same user
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-m", "rlm.runners.launcher", sys.argv[1]],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    threading.Thread(target=_carry_in, args=(child,), daemon=True).start()
+    assert child.stdout
+    while data := os.read(child.stdout.fileno(), 1 << 16):
+        for line in encode_lines(FROM_WORKER, data):
+            os.write(1, line.encode())
+    os._exit(child.wait())
+
+
+def _carry_in(child: subprocess.Popen[bytes]) -> None:
+    assert child.stdin
+    decoder = LineDecoder(TO_WORKER)
+    try:
+        while text := os.read(0, 1 << 16).decode("ascii", "replace"):
+            for data in decoder.decode(text):
+                child.stdin.write(data)
+            child.stdin.flush()
+    except (OSError, ValueError):
+        pass  # the worker is gone, or the host speaks something else: both end here
+    child.stdin.close()
+
+
+if __name__ == "__main__":
+    main()

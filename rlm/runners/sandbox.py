@@ -1,0 +1,162 @@
+"""Run cells in the sandbox of a provider, such as E2B, Daytona, Vercel or Modal: the runner `sandbox`.
+
+A provider needs four methods: see `Sandbox`, and docs/runners.md for the classes to copy. The worker is the one of
+`subprocess`; what it says and hears crosses the provider's streams as lines of text.
+"""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol, Unpack
+
+from rlm.calls.subcalls import SubCalls
+from rlm.errors import RunnerUnavailable
+from rlm.models.log import WARNING, log
+from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
+from rlm.runners.confine.limits import Limits
+from rlm.runners.launcher import make_container_plan
+from rlm.runners.relay import FROM_WORKER, TO_WORKER, LineDecoder, encode_lines
+from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
+
+_CHUNK_BYTES = 1 << 16
+
+
+class Sandbox(Protocol):
+    """A fresh sandbox of a provider, in which one command runs. Any exception of its methods ends that command."""
+
+    def start(self, command: str) -> None:
+        """Start a command of a shell, with an open standard input."""
+        ...
+
+    def listen(self, receive: Callable[[str], object]) -> None:
+        """Call `receive` with what the command prints, in order and cut anywhere, until the command ends."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Send text to the standard input of the command."""
+        ...
+
+    def end(self) -> None:
+        """End the command and the sandbox, so that nothing is paid for any more."""
+        ...
+
+
+class SandboxRunner(RemoteRunner):
+    """Runs cells in sandboxes that `make` creates, one at a time; their images hold `monocontext-rlm` of this version.
+
+    `make` is called again when a cell has ended its sandbox. `python` is the interpreter in there.
+    """
+
+    def __init__(
+        self,
+        context: object,
+        subcalls: SubCalls,
+        *,
+        make: Callable[[], Sandbox],
+        python: str = "python3",
+        limits: Limits | None = None,
+        **shared: Unpack[SharedOptions],
+    ) -> None:
+        """Raises RunnerUnavailable, with what the provider says or the sandbox printed."""
+        super().__init__(SandboxPlace("sandbox", make, python, limits or Limits()), context, subcalls, **shared)
+
+
+class SandboxPlace:
+    """Starts a worker in a new sandbox."""
+
+    def __init__(self, name: str, make: Callable[[], Sandbox], python: str, limits: Limits) -> None:
+        self.name = name
+        self._make = make
+        words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits)]
+        self._command = f"{shlex.join(words)} 2>&1"
+
+    def start(self, modules: Sequence[str]) -> tuple[SandboxWorker, Mapping[str, Any]]:
+        """Raises RunnerUnavailable."""
+        sandbox = None
+        try:
+            sandbox = self._make()
+            sandbox.start(self._command)
+        except Exception as exc:  # any refusal of the provider
+            if sandbox is not None:
+                _end(sandbox)
+            raise RunnerUnavailable(f"runner {self.name!r}: {type(exc).__name__}: {exc}") from exc
+        worker = SandboxWorker(sandbox)
+        hello = receive_hello(worker.channel)
+        if hello is None:
+            worker.end()
+            reason = worker.complaint or "it printed nothing; does its image hold monocontext-rlm?"
+            raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start: {reason}")
+        return worker, {**hello, "confinement": self.name}
+
+
+class SandboxWorker:
+    """A sandbox and its channel; two threads turn bytes into lines and back."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        ours, self._theirs = socket.socketpair()
+        fd = ours.detach()
+        self.channel = Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES)
+        self._decoder = LineDecoder(FROM_WORKER)
+        self._failure = ""
+        self._ended = False
+        for carry in (self._outwards, self._inwards):
+            threading.Thread(target=carry, name="rlm-sandbox", daemon=True).start()
+
+    @property
+    def complaint(self) -> str:
+        """What the provider raised, and the last line that was no message; empty if there is neither."""
+        printed = self._decoder.unmarked
+        return "; ".join(filter(None, [self._failure, printed and f"the sandbox printed: {printed}"]))
+
+    def end(self, *, gone: bool = False) -> str:
+        """End the sandbox. Idempotent."""
+        if not self._ended:
+            self._ended = True
+            self.channel.close()
+            self._hang_up()
+            _end(self._sandbox)
+        return self.complaint if gone and self.complaint else "ended"
+
+    def _outwards(self) -> None:
+        """From the channel to the sandbox."""
+        with suppress(OSError):
+            while data := self._theirs.recv(_CHUNK_BYTES):
+                try:
+                    self._sandbox.write("".join(encode_lines(TO_WORKER, data)))
+                except Exception as exc:  # whatever the provider raises: its sandbox is lost
+                    self._lose(exc)
+                    break
+
+    def _inwards(self) -> None:
+        """From the sandbox to the channel, until the command ends."""
+        try:
+            self._sandbox.listen(self._receive)
+        except Exception as exc:  # whatever the provider raises: its sandbox is lost
+            self._lose(exc)
+        self._hang_up()
+
+    def _receive(self, text: str) -> None:
+        for data in self._decoder.decode(text):
+            self._theirs.sendall(data)
+
+    def _lose(self, exc: Exception) -> None:
+        if not self._ended:
+            self._failure = f"{type(exc).__name__}: {exc}"[:500]
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self._theirs.shutdown(socket.SHUT_RDWR)
+
+
+def _end(sandbox: Sandbox) -> None:
+    """End a sandbox; a provider that refuses is a warning, since the answer is there."""
+    try:
+        sandbox.end()
+    except Exception as exc:  # whatever the provider raises
+        log(WARNING, "a sandbox was not ended, and may cost money: %s: %s", type(exc).__name__, exc)

@@ -1,0 +1,105 @@
+"""The runner `sandbox`, with the classes of docs/runners.md over doubles of the providers; the worker is real."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, publish
+from rlm import RLM, ScriptedLM
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
+from rlm.errors import RunnerUnavailable
+from rlm.runners.relay import FROM_WORKER, LineDecoder, encode_lines
+from rlm.runners.sandbox import SandboxRunner
+from tests.rlm.runners import provider_doubles
+
+PAGE = Path(__file__).parents[3] / "docs" / "runners.md"
+PROVIDERS = {"e2b": "E2BSandbox", "daytona": "DaytonaSandbox", "vercel": "VercelSandbox"}
+
+
+@pytest.fixture
+def make_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """The class of the page for a provider."""
+    for name, module in provider_doubles.MODULES.items():
+        monkeypatch.setitem(sys.modules, name, module)
+
+    def take(provider: str) -> Any:
+        [block] = re.findall(rf"```python\n# {provider}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+        names: dict[str, Any] = {}
+        exec(block, names)
+        return names[PROVIDERS[provider]]
+
+    provider_doubles.started.clear()
+    yield take
+    assert all(process.popen.poll() is not None for process in provider_doubles.started)
+    for process in provider_doubles.started:
+        process.popen.communicate()
+
+
+def calls() -> SubCalls:
+    return SubCalls(ScriptedLM(str.upper), Usage())
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_provider_of_the_page_runs_cells(provider: str, make_of: Callable[[str], Any]) -> None:
+    options: Any = {"make": make_of(provider), "python": sys.executable}
+    runner = SandboxRunner("the contéxt" * 50_000, calls(), **options)
+    assert runner.confinement == "sandbox"
+    assert runner.run("x = 1\nprint(len(context), context[4:11], llm_query('hi'))").stdout == "550000 contéxt HI\n"
+    assert "PermissionError" in runner.run("import socket; socket.socket()").stderr
+    assert "lost: x" in runner.run("import os; os._exit(1)").stderr
+    assert runner.run("print(len(context))").stdout == "550000\n"
+    runner.close()
+    assert len(provider_doubles.started) == 2
+
+
+def test_a_run_reads_pieces_of_a_large_text(make_of: Callable[[str], Any]) -> None:
+    publish(("a line of some length\n" * 200_000, "the password is zebra\n"), "memory://sandboxed")
+    context = Monocontext.open("memory://sandboxed")
+    lm = ScriptedLM(
+        ["```repl\nat = context.find('zebra')\nprint(context[at - 16:at + 5])\nFINAL(context[at:at + 5])\n```"]
+    )
+    options = {"make": make_of("daytona"), "python": sys.executable}
+    answer = RLM(lm=lm, runner="sandbox", runner_options=options).completion("The password?", context)
+    assert answer.response == "zebra"
+    assert answer.trajectory[0]["environment_kwargs"]["confinement"] == "sandbox"
+
+
+def test_what_the_sandbox_printed_is_the_reason(make_of: Callable[[str], Any]) -> None:
+    with pytest.raises(RunnerUnavailable, match=r"did not start: .*No module named 'rlm'"):
+        SandboxRunner("c", calls(), make=make_of("e2b"), python=f"env -u PYTHONPATH {sys.executable} -S")
+
+
+def test_a_provider_that_refuses_is_the_reason() -> None:
+    class Refused:
+        def __init__(self) -> None:
+            raise PermissionError("no such key")
+
+    with pytest.raises(RunnerUnavailable, match="runner 'sandbox': PermissionError: no such key"):
+        SandboxRunner("c", calls(), make=Refused)  # type: ignore[arg-type]
+    with pytest.raises(RunnerUnavailable, match=r"runner_options=\{'make'"):
+        RLM(lm=ScriptedLM([]), runner="sandbox")
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096, 1 << 20])
+def test_lines_carry_bytes_through_echo_and_greetings(piece: int) -> None:
+    data = bytes(range(256)) * 30
+    lines = list(encode_lines(FROM_WORKER, data))
+    assert max(map(len, lines)) < 4096
+    text = "Welcome\r\n<ZWNobw==\n" + "".join(lines).replace("\n", "\r\n") + "\nNo module named x\n"
+    decoder = LineDecoder(FROM_WORKER)
+    decoded = [part for at in range(0, len(text), piece) for part in decoder.decode(text[at : at + piece])]
+    assert b"".join(decoded) == data
+    assert decoder.unmarked == "No module named x"
+
+
+@pytest.mark.parametrize("text", [">not base64\n", "x" * (1 << 20)])
+def test_what_is_no_line_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="a line that"):
+        list(LineDecoder(FROM_WORKER).decode(text))
