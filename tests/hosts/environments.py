@@ -40,7 +40,7 @@ class Host:
 
 HOSTS = (
     Host("rlms", "rlms", ("rlms[ipython]==0.1.3",)),
-    Host("dspy", "dspy", ("dspy==3.4.1",)),
+    Host("dspy", "dspy", ("dspy[deno]==3.4.1", "genai-prices")),  # the latter for our rlm, from the checkout
     Host("rlm-minimal", "rlm_minimal", ("openai>=2",)),
     Host("pydantic-ai-rlm", "pydantic_ai_rlm", ("pydantic-ai-rlm==0.1.2",)),
     Host("recursive-llm", "recursive_llm", ("recursive-llm==0.5.0",)),

@@ -1,16 +1,23 @@
-"""`dspy.RLM` with `LocalInterpreter`, or with Deno where `dspy` finds it: `run_dspy.py deno`."""
+"""`dspy.RLM` with `LocalInterpreter`, or in its own sandbox of Deno and Pyodide: `run_dspy.py deno`."""
 
 from __future__ import annotations
 
+import json
 import sys
+import tempfile
+import warnings
+from pathlib import Path
 from typing import Any
 
 import dspy
 from contract import ANSWER, QUESTION, Turns, measure, measure_documents, served, tell
+from dspy import lm15
 from dspy.primitives.local_interpreter import LocalInterpreter
+from dspy.primitives.python_interpreter import PythonInterpreter
 
 from monocontext.adapters import dspy as lazy
 
+warnings.filterwarnings("error", message=".*DSPy 3.5.*")
 DENO = sys.argv[1:] == ["deno"]
 
 
@@ -23,23 +30,48 @@ def final(expression: str) -> str:
     return f"SUBMIT(answer={expression})\n"
 
 
-class Scripted(dspy.BaseLM):  # type: ignore[misc]
+class Script:
+    """An engine of DSPy that replies from a list."""
+
     def __init__(self, model: Turns) -> None:
-        super().__init__("scripted")
         self._turns = model
 
-    def __call__(self, prompt: Any = None, messages: Any = None, **_: Any) -> list[str]:
-        return [
-            f"[[ ## reasoning ## ]]\nlook\n\n[[ ## code ## ]]\n```python\n{self._turns(messages)}```\n\n"
-            "[[ ## completed ## ]]"
-        ]
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        code = self._turns([{"role": each.role, "content": each.text} for each in request.messages])
+        said = f"[[ ## reasoning ## ]]\nlook\n\n[[ ## code ## ]]\n```python\n{code}```\n\n[[ ## completed ## ]]"
+        return lm15.Response(None, request.model, lm15.Message.assistant(said), "stop", lm15.Usage(1, 1, 2))
+
+
+READ_LINES = """
+export async function* readLines(reader) {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of reader.readable) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\\n");
+    rest = lines.pop();
+    yield* lines;
+  }
+}
+"""
+"""The one function that dspy's runner takes from deno.land, a host that cannot be reached everywhere."""
+
+
+def deno_interpreter() -> PythonInterpreter:
+    """dspy's own, with the permissions that it gives Deno, and Pyodide from npm."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "io.js").write_text(READ_LINES)
+    imports = {"https://deno.land/std@0.186.0/io/mod.ts": str(folder / "io.js")}
+    (folder / "map.json").write_text(json.dumps({"imports": imports}))
+    interpreter = PythonInterpreter()
+    interpreter.deno_command.insert(2, f"--import-map={folder / 'map.json'}")
+    return interpreter
 
 
 def run(context: Any, model: Turns) -> str:
-    options = {} if DENO else {"interpreter_factory": LocalInterpreter}
+    factory = deno_interpreter if DENO else LocalInterpreter
     tools = [] if isinstance(context, str) else context.tools()
-    rlm = dspy.RLM("context, question -> answer", tools=tools, **options)
-    with dspy.context(lm=Scripted(model)):
+    rlm = dspy.RLM("context, question -> answer", tools=tools, interpreter_factory=factory)
+    with dspy.context(lm=dspy.LM("scripted/turns", engine=Script(model), cache=False)):
         return str(rlm(context=context, question=QUESTION).answer)
 
 

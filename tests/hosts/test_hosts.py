@@ -18,6 +18,7 @@ from tests.hosts.environments import DEEPAGENTS, FRAMEWORKS, HOSTS, LIBRARIES, S
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 HERE = Path(__file__).parent
+DSPY = next(host for host in HOSTS if host.name == "dspy")
 ATTEMPTS = 3
 """The time until the first cell is compared with the host's own, and the machine may be busy with other things."""
 
@@ -49,6 +50,21 @@ def test_an_agent_answers_over_4_gib(framework: Host) -> None:
     assert 0 < seen.read < 100_000
 
 
+def test_dspy_answers_in_its_own_sandbox() -> None:
+    """Deno and Pyodide, which the runner of dspy takes from npm."""
+    if not DSPY.python.exists():
+        pytest.skip("no environment for dspy: make test-hosts HOSTS=dspy")
+    seen = run(DSPY, "deno")
+    assert seen.answer == ANSWER
+    assert 0 < seen.read < 100_000
+
+
+def test_models_of_dspy_and_of_rlm_serve_each_other() -> None:
+    if not DSPY.python.exists():
+        pytest.skip("no environment for dspy: make test-hosts HOSTS=dspy")
+    assert "dspy: models both ways" in started(DSPY, script="dspy_lms")
+
+
 def test_a_deep_agent_works_on_documents() -> None:
     """The backend answers as deepagents' own does on a folder with the same files, and its agent edits a document."""
     if not DEEPAGENTS.python.exists():
@@ -62,9 +78,9 @@ def test_doubles_of_sandbox_providers_take_what_the_packages_take() -> None:
     assert "calls alike" in started(SANDBOXES)
 
 
-def run(host: Host) -> Seen:
+def run(host: Host, *arguments: str) -> Seen:
     """One run of a host."""
-    told = [line.removeprefix("SEEN ") for line in started(host).splitlines() if line.startswith("SEEN ")]
+    told = [line.removeprefix("SEEN ") for line in started(host, *arguments).splitlines() if line.startswith("SEEN ")]
     return Seen(**json.loads(told[-1]))
 
 
@@ -75,10 +91,10 @@ def test_pandas_reads_a_context_as_a_file() -> None:
     assert "pandas" in started(LIBRARIES)
 
 
-def started(host: Host) -> str:
+def started(host: Host, *arguments: str, script: str = "") -> str:
     """What a run prints; elsewhere than in the checkout, whose `rlm` is not the host's."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    command = [host.python, HERE / f"run_{host.module}.py"]
+    command = [host.python, HERE / f"run_{script or host.module}.py", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environment, timeout=300)
     assert done.returncode == 0, f"{host.name}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 import dspy
+from dspy import lm15
 from dspy.primitives.local_interpreter import LocalInterpreter
 
 from monocontext import Monocontext
@@ -34,23 +35,34 @@ SECOND = "\n[KEY doctor-3] the doctor said: avoid flicker\n"
 FRAME = 256 << 10
 
 
-class Scripted(dspy.BaseLM):  # type: ignore[misc]
-    """Answers from a list of cells; the last one is repeated. Keeps the prompts."""
+class Script:
+    """An engine of DSPy that answers from a list of cells; the last one is repeated. Keeps the prompts."""
 
-    def __init__(self, *cells: str) -> None:
-        super().__init__("scripted")
+    def __init__(self, cells: tuple[str, ...]) -> None:
         self.cells = list(cells)
         self.prompts: list[str] = []
 
-    def __call__(self, prompt: Any = None, messages: Any = None, **_: Any) -> list[str]:
-        self.prompts.append(prompt or "\n".join(str(each["content"]) for each in messages))
-        if "[[ ## code ## ]]" not in self.prompts[-1]:
-            if "[[ ## exploration_strategy ## ]]" in self.prompts[-1]:  # out of steps: what is known so far
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        said = self._say("\n".join([str(request.system or ""), *(str(each.text) for each in request.messages)]))
+        return lm15.Response(None, request.model, lm15.Message.assistant(said), "stop", lm15.Usage(1, 1, 2))
+
+    def _say(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        if "[[ ## code ## ]]" not in prompt:
+            if "[[ ## exploration_strategy ## ]]" in prompt:  # out of steps: what is known so far
                 known = {"exploration_strategy": "none", "relevant_memories": "[]", "confidence": "0"}
-                return ["".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in known.items())]
-            return ["a sub-call's answer"]
+                return "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in known.items())
+            return "a sub-call's answer"
         cell = self.cells.pop(0) if len(self.cells) > 1 else self.cells[0]
-        return [f"[[ ## reasoning ## ]]\nlook\n\n[[ ## code ## ]]\n```python\n{cell}\n```\n\n[[ ## completed ## ]]"]
+        return f"[[ ## reasoning ## ]]\nlook\n\n[[ ## code ## ]]\n```python\n{cell}\n```\n\n[[ ## completed ## ]]"
+
+
+def scripted(*cells: str) -> dspy.LM:
+    """A model that runs these cells; `prompts` are what it was asked."""
+    script = Script(cells)
+    lm = dspy.LM("scripted/cells", engine=script, cache=False)
+    lm.prompts = script.prompts
+    return lm
 
 
 def of_bytes(size: int) -> Monocontext:
@@ -109,7 +121,7 @@ def signatures_run_over_a_gigabyte() -> list[tuple[str, int, int, int]]:
         sizes = []
         for size in (8 << 20, 1 << 30):
             context = of_bytes(size)
-            lm = Scripted(*cells(field, submit))
+            lm = scripted(*cells(field, submit))
             module = MemoryRLM(signature, interpreter_factory=LocalInterpreter)
             with dspy.context(lm=lm):
                 done = module(**inputs, **{field: context})
@@ -142,7 +154,7 @@ def agent_explores_and_synthesizes() -> None:
     context = of_bytes(1 << 30)
     look, explore = cells("memory_context", RUNS[0][3])
     _, synthesize = cells("memory_database", RUNS[2][3])
-    lm = Scripted(look, explore, synthesize)
+    lm = scripted(look, explore, synthesize)
     with dspy.context(lm=lm):
         done = MemoryAgent(interpreter_factory=LocalInterpreter)(query="What does the user prefer?", memory_db=context)
     assert done.exploration == "grep"
@@ -156,7 +168,7 @@ def any_memory_will_do() -> None:
     memory = Memory.open("memory://dspy-contract")
     memory.put("theme", "the user prefers dark mode because of migraine, and this text goes on for a while longer")
     for given in (PLANTED * 1000, memory, memory.context()):
-        lm = Scripted(*cells("memory_context", RUNS[0][3]))
+        lm = scripted(*cells("memory_context", RUNS[0][3]))
         with dspy.context(lm=lm):
             done = MemoryRLM(ExploreMemory, interpreter_factory=LocalInterpreter)(
                 query="?", memory_context=given, search_depth=1
@@ -174,7 +186,7 @@ def refuses(kind: type[Exception], memory: object, depth: object) -> None:
 
 
 def depth_limits_what_is_spent() -> None:
-    forever = Scripted("print(len('step'))")
+    forever = scripted("print(len('step'))")
     with dspy.context(lm=forever):
         MemoryRLM(ExploreMemory, interpreter_factory=LocalInterpreter)(
             query="?", memory_context="nothing", search_depth=2
@@ -196,7 +208,7 @@ def range_narrows_a_project() -> None:
 
     inputs = {"task": "?", "memory_database": Project()}
     for words in ("2026-02-14", "all time", "whenever it was"):
-        with dspy.context(lm=Scripted(*cells("memory_database", RUNS[2][3]))):
+        with dspy.context(lm=scripted(*cells("memory_database", RUNS[2][3]))):
             MemoryRLM(SynthesizeMemories, interpreter_factory=LocalInterpreter)(**inputs, temporal_range=words)
     (since, until), *others = asked
     assert since is not None
@@ -207,7 +219,7 @@ def range_narrows_a_project() -> None:
 
 def a_prompt_holds_no_large_text() -> None:
     """`ChainOfThought` would put all of it into the prompt."""
-    lm = Scripted("pass")
+    lm = scripted("pass")
     for signature, field, inputs, _, _ in RUNS:
         for size, is_refused in ((64 << 20, True), (0, False)):
             lm.prompts.clear()
