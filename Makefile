@@ -86,7 +86,7 @@ test-hosts: $(VENV)/.all  ## the real RLM libraries from PyPI, each in an enviro
 	$(BIN)/python -m pytest tests/hosts -m "slow and not fuzz" --timeout=400
 
 test-libraries: $(LIBRARIES)/.ready  ## 40 libraries from PyPI on a lazy text, six of them over fsspec, in an environment of their own (1 GB)
-	@echo "== the table of docs/semantics.md, each call run"
+	@echo "== the table of tests/text/namespace/library_calls.md, each call run"
 	MONOCONTEXT_REQUIRE_LIBRARIES=1 $(LIBRARIES)/bin/python -m pytest tests/text/namespace/test_libraries.py tests/text/documents/test_in_libraries.py \
 		tests/test_readers.py -q
 

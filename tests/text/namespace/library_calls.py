@@ -1,5 +1,5 @@
 """Calls of other people's libraries as code of a cell makes them, and what comes of each: the table of
-docs/semantics.md. `python -m tests.namespace.library_calls` prints it, for the libraries that are installed.
+library_calls.md. `python -m tests.text.namespace.library_calls` prints it, for the libraries that are installed.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def is_here(call: Call) -> bool:
 
 
 def table(calls: list[Call]) -> str:
-    """The rows of docs/semantics.md."""
+    """The rows of library_calls.md."""
     rows = []
     for call in calls:
         below, how, larger = results(call)

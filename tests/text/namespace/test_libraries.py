@@ -1,4 +1,5 @@
-"""Each call of the table in docs/semantics.md: below the limit as with a `str`, above it lazily or a clear error.
+"""Each call of library_calls.md: below the limit as with a `str`, above it lazily or a clear error. docs/semantics.md
+sums it up.
 
 Rows of libraries that are not installed skip by name; `make test-libraries` has them all, in an environment of its own.
 """
@@ -12,6 +13,11 @@ from pathlib import Path
 import pytest
 from library_calls import CALLS, STANDARD, TEXTS, Call, is_here, outcome, results, table
 
+ROWS = [
+    line
+    for line in Path(__file__).with_name("library_calls.md").read_text(encoding="utf-8").splitlines()
+    if re.match(r"\| \S+ \| `.*` \| (lazily|real) \| ", line)
+]
 SEMANTICS = Path(__file__).parents[3] / "docs" / "semantics.md"
 
 
@@ -28,15 +34,21 @@ def test_call(call: Call) -> None:
     assert above, f"{call.code}: above the limit neither the same nor a clear error"
 
 
-def test_the_table_in_the_documents_is_what_these_calls_give() -> None:
-    text = SEMANTICS.read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if re.match(r"\| \S+ \| `.*` \| (lazily|real) \| ", line)]
-    assert rows[: len(STANDARD)] == table(STANDARD).splitlines()
-    assert len(rows) == len(CALLS)
-    for row, call in zip(rows, CALLS, strict=True):
+def test_the_table_is_what_these_calls_give() -> None:
+    assert ROWS[: len(STANDARD)] == table(STANDARD).splitlines()
+    assert len(ROWS) == len(CALLS)
+    for row, call in zip(ROWS, CALLS, strict=True):
         assert row.startswith(f"| {call.library} | ")
     libraries = [call for call in CALLS[len(STANDARD) :] if is_here(call)]
-    assert {row for row in table(libraries).splitlines() if row} <= set(rows)
+    assert {row for row in table(libraries).splitlines() if row} <= set(ROWS)
+
+
+def test_the_documents_sum_the_table_up() -> None:
+    """By how a call of a library ends above the limit."""
+    page = SEMANTICS.read_text(encoding="utf-8").partition("| above the limit | libraries |\n|---|---|\n")[2]
+    documented = [line.strip("| ").split(" | ") for line in page.partition("\n\n")[0].splitlines()]
+    cells = [re.split(r"(?<!\\) ?\| ?", row) for row in ROWS]
+    assert {(how, name) for how, names in documented for name in names.split(", ")} == {(it[-2], it[1]) for it in cells}
 
 
 def test_the_table_is_as_large_as_was_asked_for() -> None:

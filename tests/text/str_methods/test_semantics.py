@@ -45,6 +45,20 @@ FAR = 5 * 10**9
 SMALL = "  # one two\nINFO three INFO\n\tfour aa aaa\n \n"
 
 
+OPERATORS = {
+    "`len(t)`": "__len__",
+    "`t[i]`": "__getitem__",
+    "`for c in t`": "__iter__",
+    "`==`": "__eq__ __ne__ __lt__ __le__ __gt__ __ge__",
+    "`in`": "__contains__",
+    "`t + s`": "__add__",
+    "`t * n`": "__mul__ __rmul__",
+    "`hash(t)`": "__hash__ __str__ __format__ __mod__ __rmod__",
+    "`repr(t)`": "__repr__",
+}
+"""The rows of operators, by what they begin with."""
+
+
 @dataclass(frozen=True)
 class Row:
     label: str
@@ -53,8 +67,12 @@ class Row:
 
     @property
     def names(self) -> set[str]:
-        """The attributes of `str` that it speaks of: after the colon, or all there are."""
-        return set(re.findall(r"`(\w+)`", self.label.rpartition(": ")[2]))
+        """The public methods of `str` that it speaks of, and the operators."""
+        methods = re.findall(r"`(?:t\.)?([a-z_]+)", self.label)
+        operators = [
+            name for start, names in OPERATORS.items() if self.label.startswith(start) for name in names.split()
+        ]
+        return {name for name in methods if hasattr(str, name)} | set(operators)
 
 
 def rows() -> list[Row]:
@@ -88,15 +106,17 @@ SAME: dict[str, list[Operation]] = {
 }
 LAZY: dict[str, list[Operation]] = {
     "t[a:b]`, large": [lambda t: t[3:], lambda t: t[:-1], lambda t: t[1:-2]],
-    "lower`, ": [lambda t: t.lower(), lambda t: t.swapcase(), lambda t: t.title(), lambda t: t.capitalize()],
-    "upper`, ": [lambda t: t.upper(), lambda t: t.casefold()],
+    "lower`, ": [
+        *(lambda t: t.lower(), lambda t: t.swapcase(), lambda t: t.title(), lambda t: t.capitalize()),
+        *(lambda t: t.upper(), lambda t: t.casefold()),
+    ],
     "replace(old, new)`": [
         lambda t: t.replace("INFO", "info"),
         lambda t: t.replace("a", "bb"),
         lambda t: t.replace("", "-"),
+        *(lambda t: t.translate({97: None}), lambda t: t.expandtabs(4)),
     ],
     "replace(old, new, count)": [lambda t: t.replace("INFO", "info", 2)],
-    "translate`, ": [lambda t: t.translate({97: None}), lambda t: t.expandtabs(4)],
     "strip`, ": [lambda t: t.strip(), lambda t: t.lstrip(), lambda t: t.rstrip("\n ")],
     "removeprefix`, ": [lambda t: t.removeprefix("  "), lambda t: t.removesuffix(" \n")],
     "partition`, ": [lambda t: t.partition("INFO"), lambda t: t.rpartition("INFO")],
@@ -116,13 +136,13 @@ BOUNDED: dict[str, tuple[list[Operation], list[Operation]]] = {
     "t * n": ([lambda t: t * 0, lambda t: -1 * t], [lambda t: t * 2, lambda t: 3 * t]),
 }
 REFUSED: dict[str, list[Operation]] = {
-    "hash(t)": [hash, lambda t: {t: 1}],
-    "str(t)": [str, print, lambda t: "%s" % t],  # noqa: UP031
-    'f"{t}"': [lambda t: f"{t}", lambda t: format(t, ">9"), lambda t: f"{t:.99999999999}"],
-    "t % values": [lambda t: t % ()],
-    "t.format(": [lambda t: t.format(1), lambda t: t.format_map({})],
-    "t.join(": [lambda t: t.join(["a", "b"])],
-    "t.encode(": [lambda t: t.encode()],
+    "hash(t)": [
+        *(hash, lambda t: {t: 1}),
+        *(str, print, lambda t: "%s" % t, lambda t: t % ()),  # noqa: UP031
+        *(lambda t: f"{t}", lambda t: format(t, ">9"), lambda t: f"{t:.99999999999}"),
+        *(lambda t: t.format(1), lambda t: t.format_map({})),
+        *(lambda t: t.join(["a", "b"]), lambda t: t.encode()),
+    ],
 }
 BY_HAND = {
     "rsplit` at": "a pass over 10 GB: see test_rsplit_at_a_separator_that_overlaps_itself",
