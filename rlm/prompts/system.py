@@ -1,6 +1,6 @@
 """Write the system prompt: what `context` is and costs, what the REPL holds, how to work, how to finish.
 
-It has named sections and is short, because every turn pays for it: `docs/rlm.md` has the tokens of each section.
+It has named sections and is short, because every turn pays for it: `docs/rlm.md` says what it costs.
 Nothing in it is shaped after a benchmark.
 """
 
