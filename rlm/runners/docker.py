@@ -63,7 +63,7 @@ class DockerPlace:
             self.command(program, name), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         container = Container(popen, program, name)
-        hello = receive_hello(container.channel)
+        hello = receive_hello(container)
         if hello is None:
             how = container.end(gone=True)
             raise RunnerUnavailable(f"runner 'docker': {container.complaint or how}")

@@ -183,7 +183,7 @@ def _start_worker(
         os.close(lifeline_end)
     fd = ours.detach()
     process = Process(popen, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
-    hello = receive_hello(process.channel)
+    hello = receive_hello(process)
     if hello is None:
         wait_for_exit(popen)  # so that its stderr is complete
         said = process.complaint()

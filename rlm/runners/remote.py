@@ -400,12 +400,15 @@ class RemoteRunner:
         return CellResult(shorten(out, room), shorten(err, room), variables, (), answer, claims=claims)
 
 
-def receive_hello(channel: Channel) -> Mapping[str, Any] | None:
-    """The first message of a worker; None if none arrives in time."""
+def receive_hello(worker: Worker) -> Mapping[str, Any] | None:
+    """The first message of a worker; None if none arrives in time. A Ctrl-C meanwhile ends the worker."""
     try:
-        message = channel.receive(START_SECONDS)
+        message = worker.channel.receive(START_SECONDS)
     except (ChannelClosed, ChannelAbuse):
         return None
+    except BaseException:
+        worker.end()
+        raise
     return message[0] if message and message[0].get("op") == "hello" else None
 
 

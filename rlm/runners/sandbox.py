@@ -80,12 +80,14 @@ class SandboxPlace:
         try:
             sandbox = self._make()
             sandbox.start(self._command)
-        except Exception as exc:  # any refusal of the provider
+        except BaseException as exc:  # any refusal of the provider, or a Ctrl-C
             if sandbox is not None:
                 _end(sandbox)
+            if not isinstance(exc, Exception):
+                raise
             raise RunnerUnavailable(f"runner {self.name!r}: {type(exc).__name__}: {exc}") from exc
         worker = SandboxWorker(sandbox)
-        hello = receive_hello(worker.channel)
+        hello = receive_hello(worker)
         if hello is None:
             worker.end()
             reason = worker.complaint or "it printed nothing; does its image hold monocontext-rlm?"

@@ -87,6 +87,32 @@ def test_a_provider_that_refuses_is_the_reason() -> None:
         RLM(lm=ScriptedLM([]), runner="sandbox")
 
 
+@pytest.mark.parametrize("where", ["start", "listen"])
+def test_a_ctrl_c_while_a_sandbox_starts_ends_it(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    class Interrupted:
+        def start(self, command: str) -> None:
+            if where == "start":
+                raise KeyboardInterrupt
+
+        def listen(self, receive: Callable[[str], object]) -> None:
+            receive("Welcome\n")
+
+        def write(self, text: str) -> None: ...
+
+        def end(self) -> None:
+            ended.append(where)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rlm.runners.channel.Channel.receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        SandboxRunner("c", calls(), make=Interrupted)
+    assert ended == [where]
+
+
 @pytest.mark.parametrize("piece", [1, 7, 4096, 1 << 20])
 def test_lines_carry_bytes_through_echo_and_greetings(piece: int) -> None:
     data = bytes(range(256)) * 30
