@@ -63,33 +63,59 @@ def write_batches(
 
     Holds about 8 batches of text in memory. Workers in threads can use any store; those in other processes need a URL.
     """
-    written = Written(columns=layout.columns(frames_before))
-    done = Progress()
+    gathering = Gathering(layout, progress, frames_before)
+    columns = gathering.written.columns
+    there = stored_at(url, options, layout)
+    work = partial(pack, url=url, options=options, layout=layout, there=there, reach=columns.reach if columns else 0)
+    for packed in in_order(executor, work, _cut_batches(cut_frames(pieces, layout.frame_bytes), columns)):
+        gathering.add(packed)
+    return gathering.finish()
+
+
+def stored_at(url: str | Store, options: StoreOptions, layout: SegmentLayout) -> Stored:
+    """The segments that are there already, for workers that look for their own."""
     with _opened(url, options) as store:
-        there = Stored(store, layout.reuse_after_seconds)
-    reach = written.columns.reach if written.columns else 0
-    work = partial(pack, url=url, options=options, layout=layout, there=there, reach=reach)
-    for packed in in_order(executor, work, _cut_batches(cut_frames(pieces, layout.frame_bytes), written.columns)):
+        return Stored(store, layout.reuse_after_seconds)
+
+
+class Gathering:
+    """Puts the results of batches together, in order."""
+
+    def __init__(
+        self, layout: SegmentLayout, progress: Callable[[Progress], None] | None, frames_before: int = 0
+    ) -> None:
+        self.written = Written(columns=layout.columns(frames_before))
+        self._done = Progress()
+        self._progress = progress
+
+    def add(self, packed: Packed) -> None:
+        """The next batch; it may be empty."""
+        written, done = self.written, self._done
         written.runs += packed.runs
         written.records += packed.records
-        written.final_newline = packed.final_newline
+        if packed.records:
+            written.final_newline = packed.final_newline
         written.gathered.extend(packed.gathered)
         if written.columns:
             for rows, folded_bytes in packed.columns:
                 written.columns.add(Column(_unpack(rows), folded_bytes))
-        done = Progress(
+        self._done = Progress(
             done.text_bytes + sum(record.bytes for record in packed.records),
             done.stored_bytes + sum(record.stored_bytes for record in packed.records),
             done.segments + len(packed.runs),
             done.reused + packed.reused,
         )
-        if progress:
-            progress(done)
-    if written.columns and written.columns.frames < written.columns.least_frames:
-        written.columns = None
-    if written.columns:
-        written.columns.finish()
-    return written
+        if self._progress:
+            self._progress(self._done)
+
+    def finish(self) -> Written:
+        """All batches are here."""
+        written = self.written
+        if written.columns and written.columns.frames < written.columns.least_frames:
+            written.columns = None
+        if written.columns:
+            written.columns.finish()
+        return written
 
 
 def _cut_batches(frames: Iterable[bytes], columns: Columns | None) -> Iterator[Batch]:

@@ -111,6 +111,13 @@ class DocumentRows:
         if start + len(data) - self._counted[0] > _UNCOUNTED_BYTES:
             self._count()
 
+    def skip(self, characters: int, size_bytes: int, newlines: int) -> None:
+        """Text comes next whose counts are known, in a document or between two."""
+        before, start = self._passed
+        newlines += self._count()
+        self._passed = before + characters, start + size_bytes
+        self._counted = start + size_bytes, newlines
+
     def counted(self, stop: int, newlines: int) -> None:
         """There are so many newlines before byte `stop`. Whoever writes the text counts them in any case, a little
         later than it is read: so those of a long document are counted once."""

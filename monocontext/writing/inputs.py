@@ -141,15 +141,15 @@ def _read_sources(
     elif not isinstance(sources, Iterable):
         kind = type(sources).__name__
         raise TypeError(f"expected str, bytes, a path, documents, or an iterable of these, not {kind}")
-    stream: _Decoder | None = None
+    stream: Decoder | None = None
     characters = 0
     if isinstance(sources, list | tuple):
-        prefixes = _prefixes([each for each in sources if isinstance(each, os.PathLike)], reading)
+        prefixes = prefixes_of([each for each in sources if isinstance(each, os.PathLike)], reading)
     else:
         prefixes = {}
     for number, source in enumerate(sources):
         if isinstance(source, bytes | bytearray | memoryview):
-            stream = stream or _Decoder(f"bytes of source {number}", reading)
+            stream = stream or Decoder(f"bytes of source {number}", reading)
             yield stream.feed(bytes(source))
             continue
         if stream:
@@ -270,7 +270,7 @@ def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> _Te
     return data, len(whole)
 
 
-def _prefixes(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
+def prefixes_of(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
     """The prefix of document names from each path, so that no two paths give one name.
 
     Nothing, unless they do; then the name of the folder. Raises `InvalidText` where that does not tell them apart.
@@ -304,6 +304,11 @@ def _file_name(path: Path) -> str:
     return path.name if path.is_absolute() else "/".join(part for part in path.parts if part != "..")
 
 
+def document_name(path: Path, prefix: str) -> str:
+    """The name of the document from a file that is named by itself, behind a prefix of `prefixes_of`."""
+    return displayable(prefix + path.name if prefix else _file_name(path))
+
+
 def file_names(paths: Sequence[Path], reading: InputOptions) -> Iterator[tuple[Path, str]]:
     """Each path with the name of its document; a folder with what precedes the names of its documents.
 
@@ -312,10 +317,10 @@ def file_names(paths: Sequence[Path], reading: InputOptions) -> Iterator[tuple[P
     for path in paths:
         if not path.exists():
             raise NotFound(f"{path}: no such file or folder")
-    prefixes = _prefixes(paths, reading)
+    prefixes = prefixes_of(paths, reading)
     for path in paths:
         prefix = prefixes.get(path, "")
-        yield path, prefix if path.is_dir() else displayable(prefix + path.name if prefix else _file_name(path))
+        yield path, prefix if path.is_dir() else document_name(path, prefix)
 
 
 def is_text(folder: Folder, name: str, reading: InputOptions) -> bool:
@@ -330,13 +335,12 @@ def _read_path(
     path: Path, reading: InputOptions, ending: _Ending, rows: DocumentRows | None, prefix: str = ""
 ) -> Iterator[_Text]:
     if not path.is_dir():
-        name = prefix + path.name if prefix else _file_name(path)
         if reading.errors == "skip" and path.is_file():
             with open_file(path) as file:
                 if not _decodes(file, reading):
                     reading.note(f"left out {path}, which is not {reading.encoding}")
                     return
-        yield from _as_document(_read_file(path, reading), displayable(name), None, rows)
+        yield from _as_document(_read_file(path, reading), document_name(path, prefix), None, rows)
         return
     folder = Folder(path, follow_links=reading.follow_links)
     binaries, undecodable = [], []
@@ -355,14 +359,28 @@ def _read_path(
                 yield _encode(("" if ending.is_newline else "\n") + header)
             texts = read_stream(file, str(path / name), reading)
             yield from _as_document(texts, displayable(prefix + name), None, rows)
+    note_links(folder, path, reading)
+    note_binaries(path, binaries, reading)
+    _note_kind(path, undecodable, f"non-{reading.encoding}", reading)
+
+
+def note_links(folder: Folder, path: Path, reading: InputOptions) -> None:
+    """Name the links, and the pipes and their like, that a folder's list left out."""
     left_out = {name: reason for name, reason in folder.left_out.items() if is_selected(name, reading)}
     if left_out:
         reading.note(f"{path}: {describe_left_out(left_out)}")
-    for names, kind in (binaries, "binary"), (undecodable, f"non-{reading.encoding}"):
-        if names:
-            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-            count = f"{len(names):,} {kind} file" + "s" * (len(names) > 1)
-            reading.note(f"{path}: left out {count}: {', '.join(names[:_NAMED])}{more}")
+
+
+def note_binaries(path: Path, names: Sequence[str], reading: InputOptions) -> None:
+    """Name some binary files of a folder that are left out, and count them."""
+    _note_kind(path, names, "binary", reading)
+
+
+def _note_kind(path: Path, names: Sequence[str], kind: str, reading: InputOptions) -> None:
+    if names:
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        count = f"{len(names):,} {kind} file" + "s" * (len(names) > 1)
+        reading.note(f"{path}: left out {count}: {', '.join(names[:_NAMED])}{more}")
 
 
 def _decodes(file: IO[bytes], reading: InputOptions) -> bool:
@@ -414,24 +432,25 @@ def _read_file(path: Path, reading: InputOptions) -> Iterator[_Text]:
 
 def read_stream(file: IO[bytes], name: str, reading: InputOptions) -> Iterator[_Text]:
     """Yield the text of an open binary file; messages call it `name`."""
-    decoder = _Decoder(name, reading)
+    decoder = Decoder(name, reading)
     while data := file.read(PIECE_BYTES):
         yield decoder.feed(data)
     yield decoder.finish()
 
 
-class _Decoder:
+class Decoder:
     """Decodes one stream; its errors name the byte offset."""
 
-    def __init__(self, name: str, reading: InputOptions):
+    def __init__(self, name: str, reading: InputOptions, start: int = 0):
+        """`start`: the bytes of the stream that are not read here."""
         self._name = name
         self._reading = reading
         errors = "replace" if reading.errors == "replace" else "strict"
         self._decoder = codecs.getincrementaldecoder(reading.encoding)(errors)
         self._keeps = codecs.lookup(reading.encoding).name == "utf-8" and errors == "strict"
         """Whether text is what was read, byte for byte."""
-        self._read_bytes = 0
-        self._begun = False
+        self._read_bytes = start
+        self._begun = start > 0
 
     def feed(self, data: bytes, final: bool = False) -> _Text:
         pending, keeps = self._decoder.getstate()[0], self._keeps and self._begun

@@ -32,6 +32,8 @@ from monocontext.writing.batches import write_batches
 from monocontext.writing.documents import DocumentRows, documents, join_documents
 from monocontext.writing.inputs import InputOptions, ReadingOptions, Source, read_pieces
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
+from monocontext.writing.parts import can_read_apart, write_parts
+from monocontext.writing.reuse import Stored
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
 
 Place = str | os.PathLike[str] | Store
@@ -60,7 +62,7 @@ def publish(
     `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `inputs.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
-    32 MiB of text; the text is still read, and the context committed, here.
+    32 MiB of text. Files in UTF-8 that the workers find under the same paths are read there too; all else is read here.
 
     Raises `AlreadyExists` where a context is already, unless `replace` (earlier generations stay readable), and
     `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 6 requests to look;
@@ -71,13 +73,16 @@ def publish(
 
         def write(since_seconds: float) -> Written:
             ours = records.replace(layout, reuse_after_seconds=since_seconds)
-            rows = DocumentRows(store)
-            pieces = read_pieces(_with_documents(sources), reads, rows)
-            if executor is None:
-                written = write_segments(store, pieces, ours, progress, counted=rows.counted)
+            rows, place, options = DocumentRows(store), portable_place(url), store_options or {}
+            if executor is not None and can_read_apart(sources, reads):
+                there = Stored(store, ours.reuse_after_seconds)
+                written = write_parts(place, options, there, sources, reads, rows, ours, executor, progress)
+            elif executor is not None:
+                pieces = read_pieces(_with_documents(sources), reads, rows)
+                written = write_batches(place, options, pieces, ours, executor, progress)
             else:
-                place = portable_place(url)
-                written = write_batches(place, store_options or {}, pieces, ours, executor, progress)
+                pieces = read_pieces(_with_documents(sources), reads, rows)
+                written = write_segments(store, pieces, ours, progress, counted=rows.counted)
             rows.finish()
             written.documents = rows
             return written

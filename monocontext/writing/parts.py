@@ -1,0 +1,382 @@
+"""Publish files by workers that read them: the driver lists names and sizes, and receives counts and columns.
+
+A part is a file, or a range of a large one. A batch of parts begins a frame, so workers need not know each other's
+text; only the letters just behind a batch, which the columns of its last frames cover, are read twice. A worker that
+does not find a file as it was listed gives its batch back, and the driver packs it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from itertools import dropwhile, islice
+from pathlib import Path
+from typing import IO, Any
+
+from monocontext.errors import InvalidText, NotFound
+from monocontext.format.filters.building import fold_head
+from monocontext.options import StoreOptions
+from monocontext.records import dataclass, replace
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import Store
+from monocontext.stores.regular_file import open_file
+from monocontext.writing.batches import BATCH_BYTES, Batch, Gathering, Packed, pack
+from monocontext.writing.documents import DocumentRows
+from monocontext.writing.folder import Folder
+from monocontext.writing.inputs import (
+    HEAD_BYTES,
+    PIECE_BYTES,
+    Decoder,
+    InputOptions,
+    displayable,
+    document_name,
+    is_binary,
+    is_selected,
+    note_binaries,
+    note_links,
+    prefixes_of,
+)
+from monocontext.writing.reuse import Stored
+from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
+
+_FOLLOWING = 64
+"""Parts behind a batch that its worker is told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A folder, or a file that is named by itself."""
+
+    path: Path
+    """As given; messages call it so."""
+    absolute: str
+    is_folder: bool
+    prefix: str
+    """Of the names of its documents."""
+    header: str
+    """The line before each file of a folder; empty for none."""
+    follow_links: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The bytes of a file from `start` to `stop`, which lie between characters and not inside CR LF."""
+
+    origin: Origin
+    name: str
+    """In the folder; empty for a file that is named by itself."""
+    size_bytes: int
+    """Of the whole file, as listed."""
+    modified_ns: int
+    start: int
+    stop: int
+
+    @property
+    def document(self) -> str:
+        """The name of the document."""
+        if self.origin.is_folder:
+            return displayable(self.origin.prefix + self.name)
+        return document_name(self.origin.path, self.origin.prefix)
+
+    @property
+    def header(self) -> str:
+        """The line before the document; empty for none."""
+        return self.origin.header.replace("{path}", self.document) if self.origin.is_folder else ""
+
+    def open(self) -> IO[bytes]:
+        """Raises OSError."""
+        if not self.origin.is_folder:
+            return open_file(Path(self.origin.absolute))
+        return Folder(self.origin.absolute, follow_links=self.origin.follow_links).open(self.name)
+
+    def is_binary(self, opened: IO[bytes]) -> bool:
+        """Whether an upload leaves it out; leaves the file at its beginning."""
+        if not self.origin.is_folder or self.start:
+            return False
+        head = opened.read(HEAD_BYTES)
+        opened.seek(0)
+        return is_binary(head, "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Neighbouring parts for one worker."""
+
+    parts: tuple[Part, ...]
+    following: tuple[Part, ...]
+    """Parts behind them."""
+    is_all: bool
+    """No part follows `following`."""
+    ends_line: bool
+    """Whether the text before them ends in a newline."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a worker found in a part."""
+
+    header: tuple[int, int, int] = (0, 0, 0)
+    """Characters, bytes and newlines before its document."""
+    text: tuple[int, int, int] = (0, 0, 0)
+    is_binary: bool = False
+    """It is left out."""
+
+
+@dataclass(slots=True)
+class Found:
+    """The result of a task."""
+
+    packed: Packed
+    counts: list[Counts]
+    head: bytes
+    """The first folded text."""
+    notes: list[str]
+
+
+class _Changed(Exception):
+    """A file is not there as it was listed; its argument is the file."""
+
+
+def can_read_apart(sources: object, reading: InputOptions) -> bool:
+    """Whether workers may read these sources: files and folders, in UTF-8."""
+    if reading.encoding.lower().replace("_", "-") not in ("utf-8", "utf8") or reading.errors != "strict":
+        return False
+    if isinstance(sources, list | tuple):
+        return bool(sources) and all(isinstance(each, os.PathLike) for each in sources)
+    return isinstance(sources, os.PathLike)
+
+
+def write_parts(
+    url: str | Store,
+    options: StoreOptions,
+    there: Stored,
+    sources: Any,
+    reading: InputOptions,
+    rows: DocumentRows,
+    layout: SegmentLayout,
+    executor: Executor,
+    progress: Callable[[Progress], None] | None = None,
+) -> Written:
+    """Store the text of files like `batches.write_batches`; workers read them, and the driver holds no text.
+
+    Where a worker runs on a machine without the files, the driver reads them.
+    """
+    gathering = Gathering(layout, progress)
+    columns = gathering.written.columns
+    reach = columns.reach if columns else 0
+    work = partial(
+        read_and_pack, url=url, options=options, layout=layout, there=there, reach=reach,
+        reading=replace(reading, note=_no_note),
+    )  # fmt: skip
+    paths = [Path(each) for each in (sources if isinstance(sources, list | tuple) else [sources])]
+    tasks: deque[Task] = deque()
+
+    def noted() -> Iterator[Task]:
+        for task in _cut_tasks(_parts(paths, reading), reach):
+            tasks.append(task)
+            yield task
+
+    binaries: dict[Path, list[str]] = {}
+    for found in in_order(executor, work, noted()):
+        task = tasks.popleft()
+        done = found or _pack_here(task, work, paths, reading)
+        if columns and len(columns.head) < reach:
+            columns.head += done.head[: reach - len(columns.head)]
+        gathering.add(done.packed)
+        for part, counts in zip(task.parts, done.counts, strict=True):
+            if counts.is_binary:
+                binaries.setdefault(part.origin.path, []).append(part.name)
+            else:
+                _count(rows, part, counts)
+        for note in done.notes:
+            reading.note(note)
+    for folder, names in binaries.items():
+        note_binaries(folder, names, reading)
+    return gathering.finish()
+
+
+def _no_note(text: str) -> None:
+    """Stands in for the driver's own, which may not be pickled."""
+
+
+def _count(rows: DocumentRows, part: Part, counts: Counts) -> None:
+    if part.start == 0:
+        rows.skip(*counts.header)
+        rows.begin(part.document)
+    rows.skip(*counts.text)
+    if part.stop == part.size_bytes:
+        rows.end()
+
+
+# -- the driver: what there is to read ------------------------------------------------------------------------------
+
+
+def _parts(paths: Sequence[Path], reading: InputOptions) -> Iterator[Part]:
+    prefixes = prefixes_of(paths, reading)
+    for path in paths:
+        absolute, is_folder = os.path.abspath(path), path.is_dir()
+        origin = Origin(path, absolute, is_folder, prefixes.get(path, ""), reading.header, reading.follow_links)
+        if not is_folder:
+            yield from _cut_file(origin, "", absolute)
+            continue
+        folder = Folder(path, follow_links=reading.follow_links)
+        for name in folder.files():
+            if is_selected(name, reading):
+                yield from _cut_file(origin, name, os.path.join(folder.path, name))
+        note_links(folder, path, reading)
+
+
+def _cut_file(origin: Origin, name: str, path: str) -> Iterator[Part]:
+    """One part, or several of a large file."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise NotFound(f"{origin.path}: no such file") from None
+    rest = Part(origin, name, found.st_size, found.st_mtime_ns, 0, found.st_size)
+    if found.st_size > 2 * BATCH_BYTES:
+        with rest.open() as opened:
+            is_whole = rest.is_binary(opened)
+            while not is_whole and rest.stop - rest.start > 2 * BATCH_BYTES:
+                border = _border(opened, rest.start + BATCH_BYTES)
+                yield replace(rest, stop=border)
+                rest = replace(rest, start=border)
+    yield rest
+
+
+def _border(opened: IO[bytes], at: int) -> int:
+    """The first byte from `at` on that begins a character, and is no LF behind CR."""
+    opened.seek(at - 1)
+    data = opened.read(8)
+    near = 1
+    while near < len(data) - 1 and (data[near] & 0xC0 == 0x80 or data[near - 1 : near + 1] == b"\r\n"):
+        near += 1
+    return at - 1 + near
+
+
+def _cut_tasks(parts: Iterable[Part], reach: int) -> Iterator[Task]:
+    """Each task is made once the parts behind it are known."""
+    rest, ready = iter(parts), deque[Part]()
+    ends_line = True
+    while True:
+        taken: list[Part] = []
+        size = 0
+        while size < BATCH_BYTES:
+            ready.extend(islice(rest, 1 if not ready else 0))
+            if not ready or (taken and size + ready[0].stop - ready[0].start > BATCH_BYTES):
+                break
+            taken.append(ready.popleft())
+            size += taken[-1].stop - taken[-1].start + len(taken[-1].header)
+        if not taken:
+            return
+        ready.extend(islice(rest, max(_FOLLOWING - len(ready), 0)))
+        more = next(rest, None)
+        following = tuple(islice(ready, _FOLLOWING))
+        yield Task(tuple(taken), following, more is None and len(following) == len(ready), ends_line)
+        if more is not None:
+            ready.append(more)
+        ends_line = _ends_line(taken, ends_line)
+
+
+def _ends_line(parts: Sequence[Part], before: bool) -> bool:
+    """Whether the text of these parts ends in a newline; `before`, if there is none."""
+    for part in reversed(parts):
+        with part.open() as opened:
+            if part.is_binary(opened):
+                continue
+            opened.seek(max(part.stop - 3, part.start))
+            end = opened.read(part.stop - opened.tell())
+        if end and not (end == codecs.BOM_UTF8 and part.size_bytes == len(end)):
+            return end.endswith(b"\n")
+        if part.header and part.start == 0:
+            return part.header.endswith("\n")
+    return before
+
+
+def _pack_here(task: Task, work: Callable[..., Found | None], paths: Sequence[Path], reading: InputOptions) -> Found:
+    """The result of a task that a worker gave back."""
+    found = work(task, is_driver=True)
+    if found is None:  # the parts that it knows behind it hold too little text
+        behind = dropwhile(lambda part: part != task.parts[-1], _parts(paths, replace(reading, note=_no_note)))
+        found = work(replace(task, following=tuple(islice(behind, 1, None)), is_all=True), is_driver=True)
+    assert found is not None
+    return found
+
+
+# -- a worker: read and pack ----------------------------------------------------------------------------------------
+
+
+def read_and_pack(
+    task: Task, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, there: Stored, reach: int,
+    reading: InputOptions, is_driver: bool = False,
+) -> Found | None:  # fmt: skip
+    """Read the parts of a task, encode their text and store it.
+
+    None: too little text is known behind them, or a worker does not find a file as it was listed. The driver takes a
+    file that has grown; one that has shrunk is InvalidText there.
+    """
+    notes: list[str] = []
+    counts: list[Counts] = []
+    ours, quiet = replace(reading, note=notes.append), replace(reading, note=_no_note)
+    try:
+        frames = list(cut_frames(_texts(task.parts, task.ends_line, ours, counts, is_driver), layout.frame_bytes))
+        ends_line = frames[-1].endswith(b"\n") if frames else task.ends_line
+        behind = fold_head(_texts(task.following, ends_line, quiet, [], is_driver), reach) if reach else b""
+    except (_Changed, OSError) as exc:
+        if is_driver:
+            raise InvalidText(f"{exc}: it changed while it was read; start again") from exc
+        return None
+    if len(behind) < reach and not task.is_all:
+        return None
+    packed = Packed()
+    if frames:
+        packed = pack(Batch(frames, behind), url=url, options=options, layout=layout, there=there, reach=reach)
+    return Found(packed, counts, fold_head(frames, reach) if reach else b"", notes)
+
+
+def _texts(
+    parts: Iterable[Part], ends_line: bool, reading: InputOptions, counts: list[Counts], is_driver: bool
+) -> Iterator[bytes]:
+    """The text of the parts, and of each its counts. `ends_line`: whether the text before them ends in a newline."""
+    for part in parts:
+        found = Counts()
+        counts.append(found)
+        name = str(part.origin.path / part.name) if part.origin.is_folder else str(part.origin.path)
+        with part.open() as opened:
+            now = os.fstat(opened.fileno())
+            same = (now.st_size, now.st_mtime_ns) == (part.size_bytes, part.modified_ns)
+            if not same and (not is_driver or now.st_size < part.size_bytes):
+                raise _Changed(name)
+            if part.is_binary(opened):
+                found.is_binary = True
+                continue
+            if part.header and part.start == 0:
+                header = ("" if ends_line else "\n") + part.header
+                found.header = len(header), len(header.encode()), header.count("\n")
+                ends_line = header.endswith("\n")
+                yield header.encode()
+            opened.seek(part.start)
+            for data, characters in _decoded(opened, part, Decoder(name, reading, part.start)):
+                before = found.text
+                found.text = before[0] + characters, before[1] + len(data), before[2] + data.count(b"\n")
+                ends_line = data.endswith(b"\n")
+                yield data
+
+
+def _decoded(opened: IO[bytes], part: Part, decoder: Decoder) -> Iterator[tuple[bytes, int]]:
+    """Text in UTF-8, and its characters."""
+    left = part.stop - part.start
+    while left:
+        read = opened.read(min(PIECE_BYTES, left))
+        if not read:
+            raise _Changed(part.document)
+        left -= len(read)
+        data, characters = decoder.feed(read)
+        if data:
+            yield data, characters
+    data, characters = decoder.finish()
+    if data:
+        yield data, characters
