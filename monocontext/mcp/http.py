@@ -7,7 +7,8 @@ import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from monocontext.memory.access import EXPECTED, choose_token, holds_token, server_url
+from monocontext.memory.access import EXPECTED, choose_token, holds_token
+from monocontext.page.loopback import server_url
 
 PATH = "/mcp"
 _Message = MutableMapping[str, Any]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from ipaddress import ip_address
 
 from monocontext.errors import AccessDenied
+from monocontext.page.loopback import is_loopback
 
 EXPECTED = "expected the header Authorization: Bearer <token>"
 
@@ -32,15 +32,3 @@ def holds_token(header: bytes, token: str) -> bool:
     """Whether the value of an `Authorization` header holds the token; takes the same time for each wrong one."""
     kind, _, given = header.partition(b" ")
     return hmac.compare_digest(given.strip(), token.encode()) and kind.lower() == b"bearer"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def server_url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

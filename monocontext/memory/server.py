@@ -13,10 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from monocontext.errors import AccessDenied, InvalidParameters, UnknownTool
-from monocontext.memory.access import EXPECTED, choose_token, holds_token, is_loopback, server_url
+from monocontext.memory.access import EXPECTED, choose_token, holds_token
 from monocontext.memory.grants import Granted
 from monocontext.memory.memory import Memory
 from monocontext.memory.tool import MemoryTool
+from monocontext.page.loopback import is_loopback, server_url
 
 MAX_BODY_BYTES = 16 << 20
 """Largest body of one call, in bytes."""

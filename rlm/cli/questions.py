@@ -20,6 +20,7 @@ from monocontext.cli.options import one_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, is_quiet, say
 from monocontext.cli.progress import shows_progress
+from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
@@ -193,12 +194,11 @@ def summarize(
 
 def view(
     run: Annotated[str, Argument(help="A trajectory (.jsonl), or a directory: the newest one in it.")],
-    host: Annotated[str, Option(help="Where to serve; by default this machine alone reaches it.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="0 for any free one.")] = 0,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
     export: Annotated[str | None, Option(help="Write one HTML file that needs no server, and end.")] = None,
-    open_browser: Annotated[bool | None, Option("--open/--no-open", help="Open it in a browser; by default on a "
-                                                      "terminal.")] = None,
-) -> None:  # fmt: skip
+    open_browser: OpenBrowser = None,
+) -> None:
     """Look at a recorded run, also while it goes on. Timeline, coverage of the text, cells, sub-calls, costs."""
     from rlm.view import command
 
@@ -208,7 +208,7 @@ def view(
             command.write(path, export)
             click.echo(export)
         else:
-            command.serve(path, host, port, open_browser=sys.stdout.isatty() if open_browser is None else open_browser)
+            command.serve(path, host, port, open_browser=open_browser)
 
 
 def demo(

@@ -6,7 +6,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-from monocontext.memory.access import EXPECTED, choose_token, holds_token, server_url
+from monocontext.memory.access import EXPECTED, choose_token, holds_token
+from monocontext.page.loopback import server_url
 
 
 class WebhookListener:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 
-import click
-
+from monocontext.cli.serving import serve_page
 from rlm.errors import RLMError, TrajectoryError
 from rlm.view.feed import RowFeed
 from rlm.view.page import export
-from rlm.view.server import ViewServer, is_loopback
+from rlm.view.server import ViewServer
 
 
 def trajectory(run: str) -> Path:
@@ -29,21 +27,14 @@ def write(path: Path, target: str) -> None:
     export(RowFeed(path), Path(target))
 
 
-def serve(path: Path, host: str, port: int, *, open_browser: bool) -> None:
-    """Serve until Ctrl-C; the address goes to stdout. Raises TrajectoryError, and RLMError for an address in use."""
+def serve(path: Path, host: str, port: int, *, open_browser: bool | None) -> None:
+    """Serve until Ctrl-C. Raises TrajectoryError, and RLMError for an address in use."""
     feed = RowFeed(path)
-    try:
-        server = ViewServer(feed, host, port)
-    except (OSError, OverflowError) as exc:
-        raise RLMError(f"cannot serve at {host} port {port}: {exc}") from exc
-    with server:
-        if not is_loopback(host):
-            click.echo(f"warning: anyone who reaches {host} can read this run", err=True)
-        print(server.url, flush=True)
-        click.echo(f"serving {path}; Ctrl-C ends it", err=True)
-        if open_browser:
-            webbrowser.open(server.url)
+
+    def make() -> ViewServer:
         try:
-            server.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:
-            click.echo("", err=True)
+            return ViewServer(feed, host, port)
+        except (OSError, OverflowError) as exc:
+            raise RLMError(f"cannot serve at {host} port {port}: {exc}") from exc
+
+    serve_page(make, host, str(path), open_browser=open_browser)

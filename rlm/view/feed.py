@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from monocontext.page.coverage import shares_read
 from rlm.errors import TrajectoryError
 from rlm.trajectory import fields
 from rlm.trajectory.ranges import Range, size, union
 from rlm.trajectory.rests import find_evidence, scans
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
-from rlm.view.ranges import shares_read
 
 QUIET_SECONDS = 60
 """A run that has written nothing for so long may have been broken off; most replies take less."""

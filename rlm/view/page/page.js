@@ -7,7 +7,7 @@ let chosen = null;
 let following = false;
 let settled = false;
 
-const list = new CellList($('cells'), (row) => choose(row, true));
+const list = new RowList($('cells'), (row) => choose(row, true), cellRow, ROW);
 const timeline = new Timeline($('timeline'), (row) => choose(row, true));
 const coverage = new Coverage($('coverage'), (row) => choose(row, true));
 laneNames($('timeline-lanes'), TIME_LANES);
@@ -98,6 +98,7 @@ function liveRow() {
 function show() {
   header();
   const rows = filtered();
+  list.box.style.setProperty('--no', `${Math.max(3, ...rows.slice(-1).map((row) => row.label.length + 1))}ch`);
   list.show(rows);
   const newest = rows[rows.length - 1];
   if (following || !chosen) choose(following || run.live.status !== 'ended' ? newest : answered() || rows[0], false);
@@ -123,43 +124,16 @@ const KEYS = {
   n: () => choose(error(1), true), p: () => choose(error(-1), true), a: () => choose(answered(), true),
   Enter: () => $('detail').focus(), '/': () => $('search').focus(), '?': () => $('keys').showModal(),
   '+': () => timeline.zoom(0.5), '=': () => timeline.zoom(0.5), '-': () => timeline.zoom(2), 0: () => timeline.zoom(Infinity),
-  f: () => { if (!$('follow').hidden) toggleFollow(); }, t: () => theme(!dark()),
+  f: () => { if (!$('follow').hidden) toggleFollow(); }, t: () => theme.turn(),
 };
-const SCROLLS = ['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End', 'Enter'];
-
-document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || $('keys').open) return;
-  const { target } = event;
-  if (event.key === 'Escape') { target.blur(); $('cells').focus(); return; }
-  if (target.matches('input, select, textarea')) {
-    if (event.key === 'Enter') $('cells').focus();
-    return;
-  }
-  // Within the text these keys scroll or open, as everywhere.
-  if (SCROLLS.includes(event.key) && target.closest('.detail, button, summary, a')) return;
-  const act = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
-  if (!act) return;
-  event.preventDefault();
-  act();
-});
-
-const dark = () => document.documentElement.classList.contains('dark');
-const system = window.matchMedia('(prefers-color-scheme: dark)');
-
-function theme(on) {
-  document.documentElement.classList.toggle('dark', on);
-  if (settled) { timeline.draw(run, chosen); coverage.draw(run, chosen); }
-}
+onKeys(KEYS, { escape: (target) => { target.blur(); $('cells').focus(); }, entered: () => $('cells').focus() });
 
 function toggleFollow() {
   follow(!following);
   if (following) choose(list.rows[list.rows.length - 1], false);
 }
 
-system.addEventListener('change', () => theme(system.matches));
-$('theme').addEventListener('click', () => theme(!dark()));
 $('follow').addEventListener('click', toggleFollow);
-$('help').addEventListener('click', () => $('keys').showModal());
 $('zoom-in').addEventListener('click', () => timeline.zoom(0.5));
 $('zoom-out').addEventListener('click', () => timeline.zoom(2));
 $('zoom-all').addEventListener('click', () => timeline.zoom(Infinity));
@@ -193,5 +167,5 @@ async function keepUp() {
   if (!written) setTimeout(keepUp, wait);
 }
 
-theme(system.matches);
+theme.begin(() => { if (settled) { timeline.draw(run, chosen); coverage.draw(run, chosen); } });
 keepUp();

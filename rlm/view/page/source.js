@@ -3,19 +3,12 @@
 class Served {
   async state(first, generation) {
     const known = generation === null ? '' : `&generation=${generation}`;
-    return this.get(`state?first=${first}${known}`);
+    return ask(`state?first=${first}${known}`);
   }
 
-  turn(number) { return this.get(`turn?number=${number}`); }
+  turn(number) { return ask(`turn?number=${number}`); }
 
-  prompt(number) { return this.get(`prompt?number=${number}`); }
-
-  async get(path) {
-    const response = await fetch(path, { headers: { accept: 'application/json' } });
-    const value = await response.json();
-    if (!response.ok) throw new Error(value.error);
-    return value;
-  }
+  prompt(number) { return ask(`prompt?number=${number}`); }
 }
 
 class Written {

@@ -1,28 +1,6 @@
 // What happened when, in lanes over one axis of seconds.
 
-const AXIS = 20;
 const TIME_LANES = [['think', 'Root thinks'], ['run', 'Code runs'], ['calls', 'Sub-calls'], ['storage', 'Storage wait'], ['ahead', 'Read-ahead']];
-
-function laneNames(box, lanes) {
-  box.replaceChildren(...lanes.map(([name, title]) => el('span', `lane-${name}`, title)));
-}
-
-function axis(pen, width, top, { found, step }, place, label, colour) {
-  pen.strokeStyle = colour.line;
-  pen.fillStyle = colour.muted;
-  pen.textBaseline = 'top';
-  for (const at of found) {
-    const x = Math.round(place(at)) + 0.5;
-    const text = label(at, step);
-    const half = pen.measureText(text).width / 2;
-    pen.beginPath();
-    pen.moveTo(x, top);
-    pen.lineTo(x, top + 4);
-    pen.stroke();
-    pen.textAlign = x < half ? 'left' : x > width - half ? 'right' : 'center';
-    pen.fillText(text, x < half ? 0 : x > width - half ? width : x, top + 6);
-  }
-}
 
 class Timeline {
   constructor(canvas, choose) {

@@ -21,7 +21,7 @@ from view_lines import head, line, write
 from rlm import RLMError
 from rlm.cli.commands import app
 from rlm.view import RowFeed, ViewServer, export
-from rlm.view.page import policy, served_page
+from rlm.view.page import run_page
 
 cli = CliRunner()
 HOSTILE = "</script><script>window.hacked=1</script><!--<script>\u2028<img src=x onerror=window.hacked=1>"
@@ -57,7 +57,7 @@ def test_the_policy_names_what_is_there_and_nothing_else(recorded: Path, serving
 
 
 def test_the_page_is_in_one_piece() -> None:
-    html = served_page()
+    html = run_page().served()
     assert not re.search(r"https?://", html)
     assert not re.search(r"\b(?:src|href)=\"(?!data:|#)", html)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", html)
@@ -120,7 +120,7 @@ def test_what_is_hostile_stays_data_in_the_file(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     export(RowFeed(path), target)
     html = target.read_text("ascii")
-    assert policy(served=False) in html
+    assert run_page().policy(served=False) in html
     (script,) = hashes(html, "script")
     assert f"script-src {script};" in html
     blocks = re.findall(r'<script type="application/json" id="([\w-]+)">([^<>]*)</script>', html)
@@ -209,7 +209,7 @@ def _contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("theme", [":root", ":root.dark"])
 def test_contrast_is_that_of_wcag_aa(theme: str) -> None:
-    rules = re.search(rf"{re.escape(theme)} {{(.*?)}}", served_page(), re.S)
+    rules = re.search(rf"{re.escape(theme)} {{(.*?)}}", run_page().served(), re.S)
     assert rules is not None
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", rules[1]))
     texts = [

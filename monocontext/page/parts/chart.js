@@ -1,40 +1,4 @@
-// Elements. Text always goes in as text: nothing from a trajectory is ever parsed as markup.
-
-const $ = (id) => document.getElementById(id);
-
-function el(tag, className, ...children) {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ''));
-  return node;
-}
-
-function facts(pairs) {
-  return pairs.filter((pair) => pair && pair[1] !== null && pair[1] !== undefined)
-    .map(([name, value]) => el('div', '', el('dt', '', name), el('dd', '', value)));
-}
-
-// A long text shows its beginning; the rest when asked for.
-const SHOWN = 60000;
-
-function block(text, className, render) {
-  const pre = el('pre', className);
-  const fill = (part) => pre.replaceChildren(render ? render(part) : part);
-  fill(text.slice(0, SHOWN));
-  if (text.length <= SHOWN) return pre;
-  const more = el('button', '', `Show all ${count(text.length)} characters`);
-  more.type = 'button';
-  more.addEventListener('click', () => { fill(text); more.remove(); });
-  return el('div', '', pre, more);
-}
-
-// Filled when it is opened for the first time.
-function folded(summary, fill) {
-  const body = el('div');
-  const node = el('details', '', summary, body);
-  node.addEventListener('toggle', () => { if (node.open && !body.childNodes.length) fill(body); });
-  return node;
-}
+// Charts on canvases: bars in lanes over one axis.
 
 // Colours for canvases, as the style sheet says now.
 function colours() {
@@ -116,6 +80,29 @@ class Lane {
     pen.textAlign = 'left';
     pen.textBaseline = 'middle';
     pen.fillText(text, 6, this.top + LANE / 2 + 0.5);
+  }
+}
+
+const AXIS = 20;
+
+function laneNames(box, lanes) {
+  box.replaceChildren(...lanes.map(([name, title]) => el('span', `lane-${name}`, title)));
+}
+
+function axis(pen, width, top, { found, step }, place, label, colour) {
+  pen.strokeStyle = colour.line;
+  pen.fillStyle = colour.muted;
+  pen.textBaseline = 'top';
+  for (const at of found) {
+    const x = Math.round(place(at)) + 0.5;
+    const text = label(at, step);
+    const half = pen.measureText(text).width / 2;
+    pen.beginPath();
+    pen.moveTo(x, top);
+    pen.lineTo(x, top + 4);
+    pen.stroke();
+    pen.textAlign = x < half ? 'left' : x > width - half ? 'right' : 'center';
+    pen.fillText(text, x < half ? 0 : x > width - half ? width : x, top + 6);
   }
 }
 

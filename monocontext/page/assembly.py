@@ -1,0 +1,85 @@
+"""Build a page: markup, style and script in one piece, under a policy that allows nothing else.
+
+The Content-Security-Policy names style and script by their hashes, so that markup which gets into the page by mistake
+can neither run nor load anything. Data is in blocks that no browser executes, with every `<` escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from typing import Any
+
+from monocontext.records import dataclass
+
+SHARED = ("format", "dom", "chart", "list", "keys")
+"""Scripts of all pages, which come before those of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page without data."""
+
+    markup: str
+    """With the marks `<!--POLICY-->`, `/*STYLE*/`, `<!--DATA-->` and `/*SCRIPT*/`, in this order."""
+    style: str
+    script: str
+
+    def policy(self, *, served: bool) -> str:
+        """The Content-Security-Policy. A served page loads data from its own server, a file loads nothing."""
+        rules = {
+            "default-src": "'none'",
+            "script-src": _hash(self.script),
+            "style-src": _hash(self.style),
+            "img-src": "data:",
+            "base-uri": "'none'",
+            "form-action": "'none'",
+            "require-trusted-types-for": "'script'",
+            "trusted-types": "'none'",
+        }
+        if served:
+            # A policy inside a file may not say who frames it: browsers complain.
+            rules |= {"connect-src": "'self'", "frame-ancestors": "'none'"}
+        return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+    def served(self) -> str:
+        """The page as a server sends it: without data, its policy in a header."""
+        return "".join(self._pieces("", ()))
+
+    def written(self, data: Iterable[str]) -> Iterator[str]:
+        """The pieces of a file with blocks of data, which holds its own policy."""
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{self.policy(served=False)}">'
+        return self._pieces(policy, data)
+
+    def _pieces(self, meta: str, data: Iterable[str]) -> Iterator[str]:
+        head, rest = self.markup.split("<!--POLICY-->")
+        before_style, rest = rest.split("/*STYLE*/")
+        before_data, rest = rest.split("<!--DATA-->")
+        before_script, tail = rest.split("/*SCRIPT*/")
+        yield from (head, meta, before_style, self.style, before_data)
+        yield from data
+        yield from (before_script, self.script, tail)
+
+
+def load_page(package: str, scripts: Iterable[str]) -> Page:
+    """The page in the folder `page` of a package: page.html, page.css, and scripts, joined in this order."""
+    shared, own = files("monocontext.page") / "parts", files(package) / "page"
+    pieces = [shared / f"{name}.js" for name in SHARED] + [own / f"{name}.js" for name in scripts]
+    script = "\n".join(piece.read_text("utf-8") for piece in pieces)
+    style = (shared / "base.css").read_text("utf-8") + (own / "page.css").read_text("utf-8")
+    return Page((own / "page.html").read_text("utf-8"), style, f"'use strict';\n(() => {{\n{script}\n}})();\n")
+
+
+def data_block(name: str, value: Any) -> str:
+    """Data that no browser takes for markup: JSON in ASCII without angle brackets."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{name}">{text}</script>\n'
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,144 @@
+"""Serve a page and its data. The server only reads, and knows no paths but its own."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from monocontext.page.assembly import Page
+from monocontext.page.loopback import is_loopback, server_url
+
+
+class InvalidRequest(ValueError):
+    """A request that the page can mend; its message is for the reader of the page."""
+
+
+class Query:
+    """What stands behind the `?` of a request."""
+
+    def __init__(self, encoded: str = "") -> None:
+        self._given = {name: values[-1] for name, values in parse_qs(encoded).items()}
+
+    def text(self, name: str) -> str:
+        """A text; empty where none is given."""
+        return self._given.get(name, "")
+
+    def count(self, name: str) -> int:
+        """A number from 0. Raises `InvalidRequest` where none is given."""
+        value = self.text(name)
+        if not (value.isascii() and value.isdigit() and len(value) < 16):
+            raise InvalidRequest("a whole number is needed")
+        return int(value)
+
+    def known_count(self, name: str) -> int | None:
+        """A number from 0; None where none is given. Raises `InvalidRequest` for anything else."""
+        return self.count(name) if name in self._given else None
+
+
+Answer = Callable[[Query], Any]
+"""Gives what JSON can hold."""
+
+
+class PageServer(ThreadingHTTPServer):
+    """`GET /` the page, and each path of `answers` its data, as JSON."""
+
+    daemon_threads = True
+
+    def __init__(
+        self,
+        page: Page,
+        answers: Mapping[str, Answer],
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        failures: tuple[type[Exception], ...] = (OSError,),
+    ) -> None:
+        """Port 0 is any free one. Raises OSError where the address cannot be had.
+
+        `failures`: exceptions whose message the page shows; of others it learns nothing.
+        """
+        self.page, self.answers, self.failures = page, answers, failures
+        self.loopback = is_loopback(host)
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        super().__init__((host, port), _Handler)
+        self.url = f"{server_url(host, self.server_port)}/"
+        """Where the page is."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away in the middle of a reply is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def do_GET(self) -> None:
+        url = urlsplit(f"http://here/{self.path.lstrip('/')}")
+        # DNS rebinding: a page of another site may reach this port under a name of its own; it must not read.
+        if self.server.loopback and not is_loopback(self._host()):
+            self._json(403, {"error": "this server answers to localhost alone"})
+            return
+        if url.path == "/":
+            self._send(200, "text/html; charset=utf-8", self.server.page.served().encode())
+            return
+        # A page of another site cannot read an answer, but could make this one search a bucket.
+        if self.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            self._json(403, {"error": "this server answers to its own page alone"})
+            return
+        answer = self.server.answers.get(url.path)
+        if answer is None:
+            self._json(404, {"error": "there is nothing here"})
+            return
+        try:
+            self._json(200, answer(Query(url.query)))
+        except InvalidRequest as exc:
+            self._json(400, {"error": str(exc)})
+        except self.server.failures as exc:
+            self._json(500, {"error": str(exc)})
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What is no GET, or no HTTP: an answer like the others, and the end of the connection."""
+        self.close_connection = True
+        self._json(code, {"error": HTTPStatus(code).phrase})
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet: the terminal belongs to the command."""
+
+    def version_string(self) -> str:
+        return "monocontext"
+
+    def _host(self) -> str:
+        try:
+            return urlsplit(f"//{self.headers.get('host', '')}").hostname or ""
+        except ValueError:
+            return ""
+
+    def _json(self, status: int, value: Any) -> None:
+        body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        self._send(status, "application/json", body)
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.send_header("content-security-policy", self.server.page.policy(served=True))
+        self.send_header("x-content-type-options", "nosniff")
+        self.send_header("referrer-policy", "no-referrer")
+        self.send_header("cross-origin-resource-policy", "same-origin")
+        self.send_header("cross-origin-opener-policy", "same-origin")
+        self.send_header("cache-control", "no-store")
+        if self.close_connection:
+            self.send_header("connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
