@@ -28,6 +28,8 @@ for name, module, about in (
      "allow."),
     ("outline", "passages", "Print what the context at URL is: its size, its documents, and headings out of seven "
      "places of it."),
+    ("view", "view", "Look at the context at URL in a browser: documents, text, searches, versions, and what was "
+     "read."),
     ("verify", "reading", "Read the whole context at URL and check every checksum, length and count; exit 1 and a "
      "list on damage."),
     ("compact", "upkeep", "Store the text of the context at URL in few full objects, as a new version, if that "

@@ -36,24 +36,24 @@ class ReadLog:
                 return
             now.append((start, stop))
             if len(now) > self._most:
-                self._now = _merge(now, self._most // 2)
+                self._now = merge(now, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
         """The mark for the next question, and the ranges read since `mark`, sorted and merged; none for None."""
         global marks_made
         with self._lock:
-            self._settled.append(_merge(self._now, self._most))
+            self._settled.append(merge(self._now, self._most))
             self._now = []
             self._marks += 1
             marks_made += 1
             asked = 0 if mark is None else min(self._marks - mark, len(self._settled))
             ranges = [one for settled in list(self._settled)[len(self._settled) - asked :] for one in settled]
-            return self._marks, _merge(ranges, self._most)
+            return self._marks, merge(ranges, self._most)
 
     def kept(self) -> list[tuple[int, int]]:
         """The ranges read since the log began, or as far back as it is kept, sorted and merged; makes no mark."""
         with self._lock:
-            return _merge([*(one for settled in self._settled for one in settled), *self._now], self._most)
+            return merge([*(one for settled in self._settled for one in settled), *self._now], self._most)
 
 
 class PieceLog(ReadLog):
@@ -67,7 +67,7 @@ class PieceLog(ReadLog):
             super().add(start, stop)
 
 
-def _merge(ranges: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+def merge(ranges: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
     """Sorted, with neighbours as one; over gaps as large as it takes to be at most `most`."""
     gap = 0
     while True:

@@ -18,12 +18,13 @@ import sys
 import threading
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from monocontext.errors import ToolRefusal
 from monocontext.text_tools.outputs import Match, Matches, Range, Reply
 
 if TYPE_CHECKING:
+    from monocontext.engine.remote.reader import ServedReader
     from monocontext.text.monocontext import Monocontext
 
 END_SECONDS = 30.0
@@ -115,7 +116,9 @@ def main(seconds: float) -> None:
 
         arguments = json.loads(_read(inward))
         try:
-            for reply in search_replies(served_text(ask), **arguments):
+            text = served_text(ask)
+            for reply in search_replies(text, **arguments):
+                cast("ServedReader", text._reader).ran({})  # what it looked at, for the server's log of reads
                 _write(outward, b"+" + json.dumps({"text": reply, "data": asdict(reply.data)}).encode())
             _write(outward, b"=")
         except MonocontextError as error:

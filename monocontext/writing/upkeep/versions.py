@@ -32,21 +32,24 @@ _REQUESTS = 8
 _AT_ONCE_BYTES = 8 << 20
 
 
-def list_versions(url: Place, *, store_options: StoreOptions | None = None) -> list[Manifest]:
-    """The roots of all versions that are there, the oldest first (1 LIST a thousand, 1 GET each).
+def list_versions(
+    url: Place, *, newest: int | None = None, store_options: StoreOptions | None = None
+) -> list[Manifest]:
+    """The roots of all versions that are there, or of so many `newest` ones, the oldest first (1 LIST a thousand, 1 GET
+    each).
 
     Raises `NotFound` where no context is. `gc` removes versions.
     """
     with open_store_at(url, store_options) as store:
-        newest = read_newest(store)
-        if newest is None:
+        last = read_newest(store)
+        if last is None:
             raise NotFound(f"{store.url}: no context there")
         numbers = [int(info.key.partition("/")[2].partition(".")[0]) for info in store.list("generations/")]
-        numbers = sorted({*numbers, newest.generation})
+        numbers = sorted({*numbers, last.generation})[-newest if newest else 0 :]
 
         def read(number: int) -> Manifest | None:
             try:
-                return newest if number == newest.generation else read_generation(store, number)
+                return last if number == last.generation else read_generation(store, number)
             except NotFound:  # removed since
                 return None
 

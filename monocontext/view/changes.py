@@ -1,0 +1,97 @@
+"""Tell which documents differ between two versions of a text, at the cost of what differs.
+
+Pages of documents that both versions name hold the same documents and are not read. Of two documents of one name and
+size the text is the same where both lie in the same stored places; only where they do not, their text is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from monocontext.engine.reader import Reader
+from monocontext.format.documents import Document
+from monocontext.text.monocontext import Monocontext
+
+MOST_PAGES = 32
+"""Pages of documents that are read of each version, of 4,096 documents each."""
+MOST_CHARACTERS = 1 << 20
+"""Characters of text that are compared in all."""
+MOST_NAMES = 200
+"""Names of each kind that an answer holds."""
+_MOST_FRAMES = 64
+_NAME_CHARACTERS = 300
+
+_Key = tuple[str, int]
+"""A name, and how many documents before it bear it."""
+
+
+def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
+    """The names of documents that `new` has added, replaced and removed, each with how many there are.
+
+    `unknown` counts documents that stand elsewhere in the store and are too long to compare. Cost: 1 GET for each page
+    of documents that differs, and those of the text to compare. `{"too_many": pages}` where more than `MOST_PAGES`
+    differ.
+    """
+    refs = old.documents.table.refs, new.documents.table.refs
+    shared = {ref.id for ref in refs[0]} & {ref.id for ref in refs[1]}
+    pages = [[i for i, ref in enumerate(each) if ref.id not in shared] for each in refs]
+    most = max(map(len, pages))
+    if most > MOST_PAGES:
+        return {"too_many": most}
+    before, after = dict(_keyed(old, pages[0])), dict(_keyed(new, pages[1]))
+    room = MOST_CHARACTERS
+    replaced, unknown = [], 0
+    for key in before.keys() & after.keys():
+        one, other = before[key], after[key]
+        if _facts(old, one) != _facts(new, other):
+            replaced.append(other)
+        elif not _same_places(old, one, new, other):
+            room -= len(one)
+            if room < 0:
+                unknown += 1
+            elif str(old.view(one.start, one.stop)) != str(new.view(other.start, other.stop)):
+                replaced.append(other)
+    return {
+        "added": _listed([after[key] for key in after.keys() - before.keys()]),
+        "replaced": _listed(replaced),
+        "removed": _listed([before[key] for key in before.keys() - after.keys()]),
+        "unknown": unknown,
+    }
+
+
+def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document]]:
+    seen: dict[str, int] = {}
+    for number in pages:
+        page = text.documents.table.page(number)
+        for i in range(len(page)):
+            document = page[i]
+            seen[document.name] = count = seen.get(document.name, -1) + 1
+            yield (document.name, count), document
+
+
+def _facts(text: Monocontext, document: Document) -> tuple[object, ...]:
+    metadata = text.documents.metadata_of(document.number)
+    return len(document), document.bytes, document.newlines, metadata
+
+
+def _same_places(old: Monocontext, one: Document, new: Monocontext, other: Document) -> bool:
+    """Whether two documents of one size lie in the same stored frames, at the same place of these."""
+    places = _places(old, one) if len(one) else []
+    return not len(one) or (places is not None and places == _places(new, other))
+
+
+def _places(text: Monocontext, document: Document) -> list[tuple[object, ...]] | None:
+    reader = text._reader
+    assert isinstance(reader, Reader)
+    first, last = reader.locate(document.start), reader.locate(document.stop - 1)
+    if last.number - first.number > _MOST_FRAMES:
+        return None
+    frames = [reader.frame(number) for number in range(first.number, last.number + 1)]
+    return [(document.start - first.start,), *((frame.object, frame.offset) for frame in frames)]
+
+
+def _listed(documents: list[Document]) -> dict[str, Any]:
+    documents.sort(key=lambda document: document.number)
+    names = [document.name[:_NAME_CHARACTERS] for document in documents[:MOST_NAMES]]
+    return {"count": len(documents), "names": names}

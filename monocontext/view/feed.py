@@ -1,0 +1,292 @@
+"""Answer the questions of the page in small pieces: no answer loads the text, and none is larger than some 100 KB."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from monocontext.engine.reader import Reader
+from monocontext.errors import ToolRefusal
+from monocontext.format.documents import Document
+from monocontext.format.filters.layout import FilterLayout
+from monocontext.page.serving import InvalidRequest, Query
+from monocontext.text.documents.by_name import UnknownDocument
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.search import ranked
+from monocontext.text_tools import search_process
+from monocontext.text_tools.functions import check_query
+from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error, search_reply
+from monocontext.view.changes import document_changes
+from monocontext.view.session import ReadingSession
+from monocontext.writing.upkeep.versions import list_versions
+
+PIECE_CHARACTERS = 8_000
+"""Of the text in one answer: JSON takes up to 12 bytes for one."""
+PIECE_LINES = 300
+_LEAD_LINES = 8
+_LEAD_CHARACTERS = 2_000
+"""Shown before a place that somebody jumps to."""
+_NAME_CHARACTERS = 300
+_METADATA_CHARACTERS = 500
+LISTED = 100
+"""Documents, versions or actions in one answer."""
+MOST_VERSIONS = 300
+"""Versions whose roots are read for the history, the newest ones."""
+SEARCH_SECONDS = 10.0
+MOST_HITS = 100
+MOST_PASSAGES = 20
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+class ContextFeed:
+    """The data of the page of one open text. Safe for many threads."""
+
+    def __init__(self, text: Monocontext) -> None:
+        self._text = text
+        self._session = ReadingSession(text)
+        assert isinstance(text._reader, Reader)
+        self._reader = text._reader
+
+    def state(self, _: Query) -> dict[str, Any]:
+        """What the text is (no GET)."""
+        text, root = self._text, self._reader.manifest
+        filters = None if root.filter_directories else sum(FilterLayout(ref).size_bytes for ref in root.filters)
+        return {
+            "url": text.url,
+            "version": text.generation,
+            "created": root.created,
+            "characters": len(text),
+            "lines": len(text.lines),
+            "bytes": root.text_bytes,
+            "stored_bytes": root.stored_bytes,
+            "pieces": root.frames,
+            "piece_bytes": root.frame_bytes,
+            "filter_bytes": filters,
+            "documents": text.documents.count,
+            "sources": [place[:_NAME_CHARACTERS] for place in root.sources[:10]],
+        }
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    def documents(self, query: Query) -> dict[str, Any]:
+        """Documents from number `first` on, whose names match `glob` or hold it (1 GET for 4,096 that are looked at).
+
+        `next`: the number to go on with, after `LISTED` documents or `SEARCH_SECONDS`.
+        """
+        documents, glob = self._text.documents, query.text("glob")
+        if glob and not set(glob) & set("*?["):
+            glob = f"*{glob}*"
+        rows: list[dict[str, Any]] = []
+        number, end = query.known_count("first") or 0, time.monotonic() + SEARCH_SECONDS
+        while number < documents.count and len(rows) < LISTED and time.monotonic() < end:
+            document = documents.table.document(number)
+            if not glob or fnmatchcase(document.name, glob):
+                rows.append({
+                    "number": number,
+                    "name": document.name[:_NAME_CHARACTERS],
+                    "characters": len(document),
+                    "lines": document.newlines,
+                    "metadata": self._metadata(document)[:100],
+                })  # fmt: skip
+            number += 1
+        return {"rows": rows, "next": number if number < documents.count else None, "count": documents.count}
+
+    def _metadata(self, document: Document) -> str:
+        """Metadata in one line; the time of a file as people write it."""
+        given = dict(self._text.documents.metadata_of(document.number))
+        file = given.get("file")
+        if isinstance(file, dict) and isinstance(file.get("modified_ns"), int):
+            modified = datetime.fromtimestamp(file["modified_ns"] / 1e9, UTC)
+            given["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
+        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in given.items())
+        return ", ".join(parts)[:_METADATA_CHARACTERS]
+
+    # -- the text ------------------------------------------------------------------------------------------------------
+
+    def text(self, query: Query) -> dict[str, Any]:
+        """A piece of the text, its lines numbered as their documents count them (GETs: as a slice, 4 more at most).
+
+        Around character `at`, line `line` (of the text, or of `document`), or from the beginning of document `number`
+        or `document`; or the piece `after` a character, or `before` it. `mark`: the character that was asked for.
+        """
+        after, before = query.known_count("after"), query.known_count("before")
+        size = len(self._text)
+        if after is not None:
+            start, mark, what = min(after, size), None, f"from character {after:,}"
+        elif before is not None:
+            start, mark, what = max(0, min(before, size) - PIECE_CHARACTERS), None, f"before character {before:,}"
+        else:
+            start, mark, what = self._place(query)
+        with self._session.noting("opened", what):
+            return self._piece(start, before, mark)
+
+    def _place(self, query: Query) -> tuple[int, int, str]:
+        """The character to begin a piece at, the one that is asked for, and what that is in words."""
+        document, name, line, at = self._asked(query)
+        if document is not None and line is None:
+            return document.start, document.start, name
+        text, span = self._text, self._text.span
+        if at is None:
+            number = (line or 1) - 1 + (document.first_line if document else 0)
+            end = document.stop if document else len(text)
+            at = span.line_start(number) if number < len(text.lines) else len(text)
+            if line == 0 or at >= max(end, 1):
+                raise InvalidRequest(f"{name or 'the text'} has no line {line:,}" if line else "lines count from 1")
+        elif at >= max(len(text), 1):
+            raise InvalidRequest(f"the text ends before character {at:,}: it has {len(text):,}")
+        number = span.source.line_of(at)
+        first = span.line_start(max(0, number - _LEAD_LINES))
+        start = first if at - first <= _LEAD_CHARACTERS else max(span.line_start(number), at - _LEAD_CHARACTERS)
+        return start, at, f"{name}:{line}" if name else f"line {line:,}" if line else f"character {at:,}"
+
+    def _asked(self, query: Query) -> tuple[Document | None, str, int | None, int | None]:
+        name, number, documents = query.text("document"), query.known_count("number"), self._text.documents
+        document = None
+        if number is not None:
+            if number >= documents.count:
+                raise InvalidRequest(f"there are {documents.count:,} documents")
+            document = documents.table.document(number)
+        elif name:
+            try:
+                document = documents.record(name)
+            except UnknownDocument as error:
+                raise InvalidRequest(fit_error(str(error))) from None
+        shown = document.name[:_NAME_CHARACTERS] if document else ""
+        return document, shown, query.known_count("line"), query.known_count("at")
+
+    def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
+        """Whole lines where they fit: a longer one is cut, and goes on in the next piece."""
+        size = len(self._text)
+        stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
+        lines = _LINE.findall(self._text.read(start, stop))
+        if before is None:
+            kept = lines[:PIECE_LINES]
+            if stop < size and len(kept) == len(lines) > 1 and not kept[-1].endswith("\n"):
+                kept.pop()
+            stop = start + sum(map(len, kept))
+        else:
+            kept = lines[-PIECE_LINES:]
+            if start > 0 and len(kept) == len(lines) > 1:
+                kept.pop(0)
+            start = stop - sum(map(len, kept))
+        return {"start": start, "stop": stop, "characters": size, "mark": mark, "rows": list(self._rows(start, kept))}
+
+    def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
+        """A row a line; the first of each document says which. Those between documents have no number."""
+        table = self._text.documents.table
+        at, number, shown = start, self._text.span.source.line_of(start) if lines else 0, -1
+        [following] = table.first_ending_after([start])
+        for line in lines:
+            while following < table.count and table.document(following).stop <= at:
+                following += 1
+            found = table.document(following) if following < table.count else None
+            row: dict[str, Any] = {"at": at, "line": number + 1, "text": line.removesuffix("\n")}
+            if table.count:
+                inside = found is not None and found.start <= at
+                row["line"] = number + 1 - found.first_line if found and inside else None
+                if found and inside and following != shown:
+                    shown = following
+                    row["document"] = {
+                        "number": found.number,
+                        "name": found.name[:_NAME_CHARACTERS],
+                        "characters": len(found),
+                        "metadata": self._metadata(found)[:_METADATA_CHARACTERS],
+                    }
+            yield row
+            at += len(line)
+            number += 1
+
+    # -- searches ------------------------------------------------------------------------------------------------------
+
+    def grep(self, query: Query) -> dict[str, Any]:
+        """Lines that match `pattern`, from character `start` on, and where to go on (GETs: `Monocontext.grep`).
+
+        A search ends after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`. A regular expression is looked for in a
+        process of its own, which is ended when it backtracks for ever.
+        """
+        pattern, fixed = query.text("pattern"), bool(query.text("fixed"))
+        size, start = len(self._text), query.known_count("start") or 0
+        search = search_process.search if search_process.may_backtrack(pattern, fixed=fixed) else search_reply
+        with self._session.noting("searched", f"lines with {pattern[:_NAME_CHARACTERS]}"):
+            try:
+                check_query(pattern, MOST_HITS)
+                found = search(
+                    self._text, pattern=pattern, ignore_case=bool(query.text("ignore_case")), fixed=fixed,
+                    max_hits=MOST_HITS, start=min(start, size), stop=size, seconds=SEARCH_SECONDS,
+                ).data if start < size else None  # fmt: skip
+            except ToolRefusal as error:
+                raise InvalidRequest(fit_error(str(error))) from None
+            except NOT_A_PATTERN as error:
+                raise InvalidRequest(f"not a regular expression: {fit_error(str(error))}") from None
+        hits = [
+            {"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text}
+            for hit in (found.hits if found else [])
+        ]
+        following = found.next.start if found and found.next else None
+        return {"hits": hits, "next": following, "characters": size}
+
+    def search(self, query: Query) -> dict[str, Any]:
+        """The passages that speak of `words`, best first (GETs: `Monocontext.search`), at most `MOST_PASSAGES`.
+
+        A search ends after `SEARCH_SECONDS` or `bytes` of text; `next` is the bytes to ask for to look further.
+        """
+        words, most = query.text("words"), query.known_count("bytes") or ranked.MOST_BYTES
+        with self._session.noting("searched", f"passages about {words[:_NAME_CHARACTERS]}"):
+            try:
+                check_query(words, MOST_PASSAGES)
+                found = ranked.search(
+                    self._text.span, words, MOST_PASSAGES, most, SEARCH_SECONDS,
+                    documents=self._text._own_documents, between=False,
+                )  # fmt: skip
+            except (ToolRefusal, ValueError) as error:
+                raise InvalidRequest(fit_error(str(error))) from None
+        hits = [
+            {"document": one.document, "line": one.document_line or one.line, "at": one.start, "stop": one.stop,
+             "score": round(one.score, 1), "text": one.text[:_METADATA_CHARACTERS]}
+            for one in found
+        ]  # fmt: skip
+        return {"hits": hits, "next": 4 * most if found.note else None, "note": found.note}
+
+    # -- versions ------------------------------------------------------------------------------------------------------
+
+    def history(self, _: Query) -> dict[str, Any]:
+        """The versions, the newest first, with what they hold and by how much they grew (1 LIST a thousand, 1 GET for
+        each of the newest `MOST_VERSIONS`)."""
+        roots = list_versions(self._store, newest=MOST_VERSIONS)
+        rows: list[dict[str, Any]] = []
+        characters, documents = (0, 0) if len(roots) < MOST_VERSIONS else (None, 0)
+        for root in roots:
+            count = root.documents.documents if root.documents else 0
+            rows.append({
+                "version": root.generation,
+                "created": root.created,
+                "characters": root.characters,
+                "documents": count,
+                "grown": None if characters is None else [root.characters - characters, count - documents],
+                "before": rows[-1]["version"] if rows else None,
+            })  # fmt: skip
+            characters, documents = root.characters, count
+        return {"rows": rows[::-1], "open": self._text.generation}
+
+    def change(self, query: Query) -> dict[str, Any]:
+        """Which documents differ between the versions `before` and `version` (2 GETs, and those of `changes`)."""
+        with (
+            Monocontext.open(self._store, generation=query.count("before")) as old,
+            Monocontext.open(self._store, generation=query.count("version")) as new,
+        ):
+            return document_changes(old, new)
+
+    @property
+    def _store(self) -> Any:
+        assert self._text._opened is not None
+        return self._text._opened.store
+
+    def read(self, query: Query) -> dict[str, Any]:
+        """What this page read so far: actions from number `first` on, and maps of the text (no GET)."""
+        return self._session.summary(query.known_count("first") or 0, LISTED)

@@ -1,0 +1,75 @@
+"""Write down what a session of the page reads: which characters, for what, at which cost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from monocontext.engine.read_log import MOST_RANGES, merge
+from monocontext.page.coverage import shares_read
+from monocontext.text.monocontext import Monocontext
+
+Kind = Literal["opened", "searched"]
+KEPT_ACTIONS = 500
+_SHOWN_RANGES = 20
+"""Ranges of an action that the page lists; the map has all."""
+
+
+class ReadingSession:
+    """The reads of one text since the page was served. Safe for many threads; actions at once share their counts."""
+
+    def __init__(self, text: Monocontext) -> None:
+        self._text = text
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+        self._actions: deque[dict[str, Any]] = deque(maxlen=KEPT_ACTIONS)
+        self._read: dict[Kind, list[tuple[int, int]]] = {"opened": [], "searched": []}
+
+    @contextmanager
+    def noting(self, kind: Kind, what: str) -> Iterator[None]:
+        """Write down what the block reads, also where it fails."""
+        stats = self._text.stats
+        mark, _ = self._text.reads_since()
+        gets, size = stats.gets, stats.bytes_fetched
+        try:
+            yield
+        finally:
+            _, ranges = self._text.reads_since(mark)
+            action = {
+                "kind": kind,
+                "what": what,
+                "seconds": time.monotonic() - self._began,
+                "characters": _size(ranges),
+                "ranges": ranges[:_SHOWN_RANGES],
+                "gets": stats.gets - gets,
+                "bytes": stats.bytes_fetched - size,
+            }
+            with self._lock:
+                self._actions.appendleft(action)
+                self._read[kind] = merge([*self._read[kind], *ranges], MOST_RANGES)
+
+    def summary(self, first: int, most: int) -> dict[str, Any]:
+        """`most` actions from number `first` on, the newest first, and maps of the text (no GET)."""
+        stats, size = self._text.stats, len(self._text)
+        with self._lock:
+            actions = [*self._actions]
+            read = {kind: [*ranges] for kind, ranges in self._read.items()}
+        whole = merge([pair for ranges in read.values() for pair in ranges], MOST_RANGES)
+        return {
+            "actions": actions[first : first + most],
+            "next": first + most if len(actions) > first + most else None,
+            "characters": _size(whole),
+            "map": {kind: shares_read(ranges, size) for kind, ranges in read.items()},
+            "gets": stats.gets,
+            "bytes": stats.bytes_fetched,
+            "from_memory": stats.hits,
+            "seconds": stats.wait_seconds,
+        }
+
+
+def _size(ranges: list[tuple[int, int]]) -> int:
+    return sum(stop - start for start, stop in ranges)
