@@ -1,7 +1,7 @@
 // Puts it together: which list is shown, what is chosen and open, searches, keys, and the map of what was read.
 
 const LISTS = { documents: 'Documents', hits: 'Hits', versions: 'Versions', reads: 'Reads' };
-const state = { text: null, mode: 'documents', rows: {}, search: null, reads: null };
+const state = { text: null, mode: 'documents', rows: {}, search: null, reads: null, shown: null };
 const list = new RowList($('list'), (row) => choose(row, true), makeRow, ROW);
 const reader = new Reader($('detail'), () => { soon('reads', keepMap, 400); });
 const timers = {};
@@ -11,19 +11,20 @@ function soon(name, act, wait) {
   timers[name] = setTimeout(act, wait);
 }
 
-// What a request says when it goes wrong stands in the status; `quietly` none is shown while it runs.
+function say(kind, text) {
+  $('status').className = `status ${kind}`;
+  $('status').textContent = text;
+}
+
+// The status says what goes on, what came of it, and what went wrong. A small thing without a name leaves it as it is.
 async function doing(what, act) {
-  $('status').className = 'status running';
-  $('status').textContent = what;
+  const isNamed = what || $('status').className === 'status failed';
+  if (isNamed) say('running', what || 'reading');
   try {
     const value = await act();
-    $('status').className = 'status ended';
-    $('status').textContent = typeof value === 'string' ? value : 'ready';
-    return true;
+    if (isNamed) say('ended', typeof value === 'string' ? value : 'ready');
   } catch (error) {
-    $('status').className = 'status failed';
-    $('status').textContent = error instanceof TypeError ? 'the server has gone; is monocontext view still running?' : error.message;
-    return false;
+    say('failed', error instanceof TypeError ? 'the server has gone; is monocontext view still running?' : error.message);
   }
 }
 
@@ -116,20 +117,27 @@ function choose(row, byHand) {
   soon('choose', () => show(row), byHand ? 0 : 120);
 }
 
-const open = (path, marks) => doing('reading', () => reader.open(path, marks));
+const open = (path, marks) => doing('', () => reader.open(path, marks));
+
+// A place that no row stands for.
+function openPlace(given) {
+  clearTimeout(timers.choose);
+  state.shown = null;
+  return reader.open(query('text', given));
+}
 
 function show(row) {
   clearTimeout(timers.choose);
-  const openName = (name) => open(query('text', { document: name }));
+  state.shown = row;
   return {
     document: () => open(query('text', { number: row.number })),
     whole: () => open(query('text', { at: row.characters ? 0 : null })),
     hit: () => open(query('text', { at: row.at }), { stop: row.stop, words: state.search.words }),
-    version: () => doing('comparing', async () => {
+    version: () => doing('', async () => {
       const change = row.before === null ? null : await ask(query('change', { before: row.before, version: row.version }));
-      if (list.selected === row) reader.show(...changeOf(row, change, openName));
+      if (state.shown === row) reader.show(...changeOf(row, change, (document) => doing('', () => openPlace({ document }))));
     }),
-    read: () => reader.show(...readOf(row, (at) => open(query('text', { at })))),
+    read: () => reader.show(...readOf(row, (at) => doing('', () => openPlace({ at })))),
   }[row.of]();
 }
 
@@ -137,8 +145,8 @@ async function read() {
   const row = list.selected;
   if (!row) return;
   if (row.of === 'more') { await doing('going on', row.act); return; }
-  await show(row);
-  $('detail').focus();
+  if (state.shown !== row) await show(row);
+  if (list.selected === row) $('detail').focus();
 }
 
 // --- go to
@@ -156,7 +164,7 @@ $('go').querySelector('form').addEventListener('submit', async (event) => {
   const asked = /^@\d+$/.test(given) ? { at: given.slice(1) } : name === '' && line ? { line, number: here ? here.number : null }
     : /:\d+$/.test(given) ? { document: name, line } : { document: given };
   try {
-    await reader.open(query('text', asked));
+    await openPlace(asked);
     $('go').close();
     $('detail').focus();
   } catch (error) { $('go-error').textContent = error.message; }
@@ -168,7 +176,6 @@ const TEXT_LANES = [['opened', 'Opened'], ['searched', 'Searched']];
 
 async function keepMap() {
   state.reads = await ask('read');
-  if (state.mode === 'reads') await listReads();
   drawMap();
 }
 
@@ -190,7 +197,7 @@ function drawMap() {
 
 $('coverage').addEventListener('click', (event) => {
   const box = $('coverage').getBoundingClientRect();
-  open(query('text', { at: Math.floor((event.clientX - box.left) / box.width * state.text.characters) }));
+  doing('', () => openPlace({ at: Math.floor((event.clientX - box.left) / box.width * state.text.characters) }));
 });
 
 // --- keys, buttons, begin

@@ -10,7 +10,7 @@ const KINDS = {
   document: (row) => rowOf('', plural(row.characters, 'character'), row.name, [plural(row.lines, 'line'), row.metadata].filter(Boolean).join(', ')),
   whole: (row) => rowOf('', plural(row.characters, 'character'), 'The whole text', 'it is not divided into documents'),
   hit: (row) => rowOf('quote', row.score ? `score ${row.score}` : '', row.document === null ? `${count(row.line)}` : `${row.document}:${row.line}`, row.text.trim().replace(/\s+/g, ' ')),
-  version: (row) => rowOf('', moment(row.created), `Version ${row.version}${row.isOpen ? ', open here' : ''}`, `${plural(row.characters, 'character')}, ${plural(row.documents, 'document')}${row.grown ? `: ${grown(row.grown)}` : ''}`),
+  version: (row) => rowOf('', moment(row.created), `Version ${row.version}${row.isOpen ? ', open here' : ''}`, `${row.grown ? `${grown(row.grown)}; ` : ''}in all ${count(row.characters)}, ${count(row.documents)}`),
   read: (row) => rowOf('', `${seconds(row.seconds)} after the start`, `${row.kind === 'opened' ? 'You opened' : 'A search for'} ${row.what}`, `${plural(row.characters, 'character')} read, ${plural(row.gets, 'GET')}, ${bytes(row.bytes)} fetched`),
   more: (row) => rowOf('more', '', row.title, row.about),
 };
@@ -33,7 +33,7 @@ function title(name, ...facts) { return el('div', 'title', el('h2', '', name), e
 function changeOf(row, change, open) {
   const head = title(`Version ${row.version}`, moment(row.created), row.grown && grown(row.grown));
   if (!change) return [head, el('p', '', row.version === 1 ? 'The first version.' : 'No version before it is left to compare it with.')];
-  if (change.too_many) return [head, el('p', 'notice', `Too many documents differ to list them: ${count(change.too_many)} pages of 4,096 were stored anew.`)];
+  if (change.too_many) return [head, el('p', 'notice', `Too many documents differ to list them: ${count(change.too_many)} pages of 4,096 were stored again.`)];
   const part = (name, { count: all, names }, opens) => all > 0 && [
     el('h3', '', `${plural(all, 'document')} ${name}`),
     el('div', 'links', ...names.map((each) => (opens ? button(each, () => open(each)) : el('span', '', each))),

@@ -1,0 +1,50 @@
+"""`monocontext view`: it serves until Ctrl-C, and says in one line what is wrong."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from monocontext import publish
+from monocontext.cli.commands import app
+from monocontext.errors import MonocontextError
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def test_serves_until_interrupted(tmp_path: Path) -> None:
+    publish({"a": "one\n"}, tmp_path / "c")
+    publish({"a": "one\n", "b": "two\n"}, tmp_path / "c", replace=True)
+    command = [sys.executable, "-m", "monocontext", "view", str(tmp_path / "c"), "--generation", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=CHECKOUT) as child:
+        assert child.stdout is not None
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", child.stdout.readline())
+        assert found is not None
+        link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
+        link.request("GET", "/state")
+        state = json.loads(link.getresponse().read())
+        link.close()
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+    assert (state["version"], state["documents"]) == (1, 1)
+    assert child.returncode == 0
+    assert errors.startswith(f"serving {state['url']}; Ctrl-C ends it\n")
+    assert "Traceback" not in errors
+
+
+def test_what_a_user_can_mend(tmp_path: Path) -> None:
+    publish("text\n", tmp_path / "c")
+    for words, says in (
+        ([str(tmp_path / "none")], "no context at"),
+        ([str(tmp_path / "c"), "--host", "256.1.1.1"], "cannot serve"),
+    ):
+        ended = CliRunner().invoke(app, ["view", *words])
+        assert isinstance(ended.exception, MonocontextError)
+        assert says in str(ended.exception)
