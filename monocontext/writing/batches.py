@@ -74,7 +74,7 @@ def write_batches(
 
 def stored_at(url: str | Store, options: StoreOptions, layout: SegmentLayout) -> Stored:
     """The segments that are there already, for workers that look for their own."""
-    with _opened(url, options) as store:
+    with opened(url, options) as store:
         return Stored(store, layout.reuse_after_seconds)
 
 
@@ -98,7 +98,7 @@ class Gathering:
         written.gathered.extend(packed.gathered)
         if written.columns:
             for rows, folded_bytes in packed.columns:
-                written.columns.add(Column(_unpack(rows), folded_bytes))
+                written.columns.add(Column(unpack_rows(rows), folded_bytes))
         self._done = Progress(
             done.text_bytes + sum(record.bytes for record in packed.records),
             done.stored_bytes + sum(record.stored_bytes for record in packed.records),
@@ -144,7 +144,7 @@ def pack(
     """Encode a batch and store its segments. Runs in any thread or process."""
     packed = Packed(final_newline=batch.frames[-1].endswith(b"\n"))
     segment = SegmentBuilder()
-    with _opened(url, options) as store:
+    with opened(url, options) as store:
 
         def seal() -> None:
             found = there.find(store, segment.digest, segment.stored_bytes)
@@ -178,11 +178,11 @@ def _compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
         yield np.packbits(made.rows, bitorder="little").tobytes(), made.folded_bytes
 
 
-def _unpack(rows: bytes) -> Any:
+def unpack_rows(rows: bytes) -> Any:
     import numpy as np
 
     return np.unpackbits(np.frombuffer(rows, np.uint8), count=HIGHEST, bitorder="little")
 
 
-def _opened(url: str | Store, options: StoreOptions) -> AbstractContextManager[Store]:
+def opened(url: str | Store, options: StoreOptions) -> AbstractContextManager[Store]:
     return closing(open_store(url, **options)) if isinstance(url, str) else nullcontext(url)

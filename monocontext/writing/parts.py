@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -18,13 +19,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.format.filters.building import fold_head
+from monocontext.format.filters.building import Column, fold_head
+from monocontext.format.refs import FilterRef, filter_key, fresh_id
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.stores.regular_file import open_file
-from monocontext.writing.batches import BATCH_BYTES, Batch, Gathering, Packed, pack
+from monocontext.writing.batches import BATCH_BYTES, Batch, Gathering, Packed, opened, pack, unpack_rows
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.folder import Folder
 from monocontext.writing.inputs import (
@@ -113,6 +115,8 @@ class Task:
     """No part follows `following`."""
     ends_line: bool
     """Whether the text before them ends in a newline."""
+    begins: bool
+    """Whether no part precedes them."""
 
 
 @dataclass(slots=True)
@@ -132,9 +136,9 @@ class Found:
 
     packed: Packed
     counts: list[Counts]
-    head: bytes
-    """The first folded text."""
     notes: list[str]
+    columns_key: str = ""
+    """The object with the columns of its frames, until a worker has made filters of all columns."""
 
 
 class _Changed(Exception):
@@ -165,9 +169,10 @@ def write_parts(
 
     Where a worker runs on a machine without the files, the driver reads them.
     """
-    gathering = Gathering(layout, progress)
-    columns = gathering.written.columns
+    gathering = Gathering(replace(layout, filters=False), progress)
+    columns = layout.columns()
     reach = columns.reach if columns else 0
+    keys: list[str] = []
     work = partial(
         read_and_pack, url=url, options=options, layout=layout, there=there, reach=reach,
         reading=replace(reading, note=_no_note),
@@ -184,9 +189,8 @@ def write_parts(
     for found in in_order(executor, work, noted()):
         task = tasks.popleft()
         done = found or _pack_here(task, work, paths, reading)
-        if columns and len(columns.head) < reach:
-            columns.head += done.head[: reach - len(columns.head)]
         gathering.add(done.packed)
+        keys += [done.columns_key] if done.columns_key else []
         for part, counts in zip(task.parts, done.counts, strict=True):
             if counts.is_binary:
                 binaries.setdefault(part.origin.path, []).append(part.name)
@@ -196,7 +200,49 @@ def write_parts(
             reading.note(note)
     for folder, names in binaries.items():
         note_binaries(folder, names, reading)
-    return gathering.finish()
+    written = gathering.finish()
+    if keys:
+        make = partial(make_filters, keys, url=url, options=options, layout=layout)
+        written.filters = executor.submit(make).result()
+        if written.filters is None:
+            written.filters = make()
+        with opened(url, options) as store:
+            for key in keys:
+                store.delete(key)
+    return written
+
+
+def make_filters(
+    keys: Sequence[str], *, url: str | Store, options: StoreOptions, layout: SegmentLayout
+) -> tuple[FilterRef, ...]:
+    """Store search filters of the columns that workers left in the store (1 GET a batch)."""
+    columns = layout.columns()
+    assert columns is not None
+    with opened(url, options) as store:
+        for key in keys:
+            for rows, folded_bytes in _load_columns(store.get(key).data):
+                columns.add(Column(unpack_rows(rows), folded_bytes))
+        columns.finish()
+        refs: tuple[FilterRef, ...] = ()
+        if columns.frames >= columns.least_frames:
+            refs = columns.store(store.put, lambda key: store.get(key).data, None, lambda: iter(()))
+    return refs
+
+
+def _dump_columns(columns: Sequence[tuple[bytes, int]]) -> bytes:
+    """Their number, the folded length of each (4 bytes, big endian), and their rows, compressed."""
+    counts = b"".join(count.to_bytes(4, "big") for count in (len(columns), *(folded for _, folded in columns)))
+    return zlib.compress(counts + b"".join(rows for rows, _ in columns), 1)
+
+
+def _load_columns(data: bytes) -> Iterator[tuple[bytes, int]]:
+    data = zlib.decompress(data)
+    count = int.from_bytes(data[:4], "big")
+    begin = 4 * (count + 1)
+    size = (len(data) - begin) // count
+    for number in range(count):
+        folded = int.from_bytes(data[4 * number + 4 : 4 * number + 8], "big")
+        yield data[begin + number * size : begin + (number + 1) * size], folded
 
 
 def _no_note(text: str) -> None:
@@ -260,7 +306,7 @@ def _border(opened: IO[bytes], at: int) -> int:
 def _cut_tasks(parts: Iterable[Part], reach: int) -> Iterator[Task]:
     """Each task is made once the parts behind it are known."""
     rest, ready = iter(parts), deque[Part]()
-    ends_line = True
+    ends_line = begins = True
     while True:
         taken: list[Part] = []
         size = 0
@@ -275,7 +321,8 @@ def _cut_tasks(parts: Iterable[Part], reach: int) -> Iterator[Task]:
         ready.extend(islice(rest, max(_FOLLOWING - len(ready), 0)))
         more = next(rest, None)
         following = tuple(islice(ready, _FOLLOWING))
-        yield Task(tuple(taken), following, more is None and len(following) == len(ready), ends_line)
+        yield Task(tuple(taken), following, more is None and len(following) == len(ready), ends_line, begins)
+        begins = False
         if more is not None:
             ready.append(more)
         ends_line = _ends_line(taken, ends_line)
@@ -334,7 +381,15 @@ def read_and_pack(
     packed = Packed()
     if frames:
         packed = pack(Batch(frames, behind), url=url, options=options, layout=layout, there=there, reach=reach)
-    return Found(packed, counts, fold_head(frames, reach) if reach else b"", notes)
+    if task.following or not task.begins:
+        packed.gathered.stored = None  # a text of several batches does not ride in its root: do not send it there
+    key = ""
+    if packed.columns:
+        key = filter_key(fresh_id())
+        with opened(url, options) as store:
+            store.put(key, _dump_columns(packed.columns))
+        packed.columns = []
+    return Found(packed, counts, notes, key)
 
 
 def _texts(

@@ -268,6 +268,8 @@ def _build_root(
 
 def _store_filters(store: Store, before: Manifest | None, written: Written) -> tuple[FilterRef, ...]:
     """Store the filters of the new frames, and return those of the whole text."""
+    if written.filters is not None:
+        return written.filters
     if written.columns is None:
         return before.filters if before else ()
     pages = before.pages if before else ()

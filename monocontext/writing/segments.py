@@ -15,7 +15,7 @@ from monocontext.format.codec import Framer, encode
 from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
-from monocontext.format.refs import CODECS, MAX_FRAME_BYTES
+from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, FilterRef
 from monocontext.options import check_int
 from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store
@@ -84,6 +84,8 @@ class Written:
     sources: tuple[str, ...] = ()
     columns: Columns | None = None
     """Columns of these frames for filters; None: no filters."""
+    filters: tuple[FilterRef, ...] | None = None
+    """Filters of these frames that are stored already, of a text that begins with them."""
     documents: DocumentRows | None = None
     gathered: Gathered = field(default_factory=Gathered)
     """The parts of these frames that may ride in the root; nothing of text that lies elsewhere."""
