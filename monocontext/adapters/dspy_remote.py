@@ -6,6 +6,7 @@ import builtins
 import itertools
 import json
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,13 +22,15 @@ _MAX_REMEMBERED = 64
 
 
 class Remote:
-    """One text for one sandbox."""
+    """One text for the sandboxes of a `dspy.RLM`. Safe for use by many threads: `batch` runs several at once."""
 
     def __init__(self, context: Any, most_characters: int):
         self._context = context
         self._most = most_characters
         self._results: dict[str, Any] = {}
-        self._passes: dict[str, tuple[int, Iterator[Any]]] = {}
+        self._passes: dict[tuple[str, int], Iterator[Any]] = {}
+        """Passes over lists, by the steps of the list and the number of the next item."""
+        self._lock = threading.Lock()
 
     def call(self, steps: list[Any], name: str, arguments: list[Any]) -> dict[str, Any]:
         """The result or the error of an operation on the result of the steps."""
@@ -43,11 +46,11 @@ class Remote:
         if not steps:
             return self._context
         key = json.dumps(steps)
-        if key not in self._results:
+        made = self._results.get(key)
+        if made is None:
             made = self._operate(self._value(steps[:-1]), *steps[-1])
             self._remember(self._results, key, made)
-            return made
-        return self._results[key]
+        return made
 
     def _operate(self, value: Any, name: str, arguments: list[Any]) -> Any:
         given = [self._decode(item) for item in arguments]
@@ -83,19 +86,21 @@ class Remote:
         return _pack_match(found) if found is not None and name in ("search", "match", "fullmatch") else found
 
     def _batch(self, steps: list[Any], start: int, most: int) -> list[Any]:
-        """Up to `most` items of a list from `start` on; goes on with the pass that gave the earlier ones."""
+        """Up to `most` items of a list from `start` on; goes on with a pass that stands there."""
         key = json.dumps(steps)
-        at, items = self._passes.pop(key, (-1, iter(())))
-        if at != start:
-            self._results.pop(key, None)  # a pass over matches only goes forward
-            items = itertools.islice(iter(self._value(steps)), start, None)
+        with self._lock:  # and out of the table: no other thread may go on with it too
+            items = self._passes.pop((key, start), None)
+        if items is None:
+            made = self._operate(self._value(steps[:-1]), *steps[-1])  # not a remembered one: matches are read once
+            items = itertools.islice(iter(made), start, None)
         taken, characters = [], 0
         for item in itertools.islice(items, most):
             characters += len(item) if isinstance(item, str) else 0
             if characters > self._most:
                 raise MemoryError(f"items {start:,} and following have more than {self._most:,} characters: take fewer")
             taken.append(self._pack(item))
-        self._remember(self._passes, key, (start + len(taken), items))
+        if len(taken) == most:
+            self._remember(self._passes, (key, start + most), items)
         return taken
 
     def _pack(self, value: Any) -> dict[str, Any]:
@@ -114,11 +119,11 @@ class Remote:
             return {"list": True}
         return {"value": value}
 
-    @staticmethod
-    def _remember(table: dict[str, Any], key: str, value: Any) -> None:
-        table[key] = value
-        if len(table) > _MAX_REMEMBERED:
-            del table[next(iter(table))]
+    def _remember(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        with self._lock:
+            table[key] = value
+            if len(table) > _MAX_REMEMBERED:
+                del table[next(iter(table))]
 
 
 def _pack_match(match: Any) -> list[Any]:

@@ -11,14 +11,16 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 import monocontext.adapters
 from monocontext import Monocontext, publish
-from monocontext.adapters import dspy, rlm_minimal, rlms
+from monocontext.adapters import dspy, dspy_remote, rlm_minimal, rlms
 from monocontext.stores.memory import forget
 
 TEXT = "".join(f"line {i} äöü 💬\n" for i in range(500))
@@ -320,6 +322,30 @@ def test_every_method_of_str_is_tried() -> None:
     text = "".join(LARGE) + ".index( .isalnum .isdecimal .isdigit .isidentifier .islower .isnumeric .isspace"
     whole = {"encode", "format", "format_map", "join", "maketrans"}  # one real str, or a MemoryError
     assert {name for name in dir(str) if not name.startswith("_")} - whole - set(re.findall(r"\.(\w+)", text)) == set()
+
+
+def test_many_sandboxes_of_dspy_search_one_text(context: Monocontext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`dspy.RLM.batch` calls the tools of one text in many threads: each gets all matches, in order."""
+    remote, matches = dspy.Remote(context, 1 << 20), [["re.finditer", ["l.ne (.)", [], {}]]]
+    expected = [[*map(list, found.regs)] for found in re.finditer("l.ne (.)", TEXT)]
+    monkeypatch.setattr(dspy_remote, "_MAX_REMEMBERED", 3)
+    interval, together = sys.getswitchinterval(), Barrier(8, timeout=60)
+
+    def search(_: int) -> bool:
+        found: list[Any] = []
+        together.wait()
+        remote.call(matches, "batch", [0, 0])
+        while len(told := remote.call(matches, "batch", [len(found), 40])["value"]) == 40:
+            found += told
+        placed = [remote.call([["replace", [f"ne {n} ", "", -1]]], "find", ["line 0", 0, 9]) for n in range(1, 9)]
+        return [[*map(list, item["value"][0])] for item in found + told] == expected and placed == [{"value": 0}] * 8
+
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(8) as threads:
+            assert all(threads.map(search, range(80)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("name", ["close", "refresh", "__reduce__", "__class__", "url", "re.compile"])
