@@ -30,6 +30,10 @@ class Host:
     """`run_<module>.py` runs it."""
     requirements: tuple[str, ...]
     """Pinned."""
+    has_rlm: bool = False
+    """Whether our `rlm` goes in too: no requirement has a package of that name."""
+    prepare: str = ""
+    """A script of this folder that fetches what the host itself fetches at its first run."""
     most_late_seconds: float = 1.0
     """How much later than with a short `str` the first cell may have printed what it prints."""
 
@@ -40,7 +44,7 @@ class Host:
 
 HOSTS = (
     Host("rlms", "rlms", ("rlms[ipython]==0.1.3",)),
-    Host("dspy", "dspy", ("dspy[deno]==3.4.1", "genai-prices")),  # the latter for our rlm, from the checkout
+    Host("dspy", "dspy", ("dspy[deno]==3.4.1",), has_rlm=True, prepare="dspy_model.py"),
     Host("rlm-minimal", "rlm_minimal", ("openai>=2",)),
     Host("pydantic-ai-rlm", "pydantic_ai_rlm", ("pydantic-ai-rlm==0.1.2",)),
     Host("recursive-llm", "recursive_llm", ("recursive-llm==0.5.0",)),
@@ -65,13 +69,17 @@ LIBRARIES = Host("libraries", "libraries", ("pandas==2.3.3",))
 """Not a host: libraries that read files, for `context.file()`."""
 
 
-def build(host: Host, wheel: Path) -> None:
-    """Make or complete an environment; the wheel is installed anew each time."""
+def build(host: Host, wheels: list[Path]) -> None:
+    """Make or complete an environment; the wheels are installed each time."""
     if not host.python.exists():
         venv.create(PLACE / host.name, with_pip=True)
+    wheels = wheels if host.has_rlm else wheels[:1]
     pip = [host.python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-    subprocess.run([*pip, *host.requirements, wheel], check=True)
-    subprocess.run([*pip, "--force-reinstall", "--no-deps", wheel], check=True)
+    subprocess.run([*pip, *host.requirements, *wheels], check=True)
+    subprocess.run([*pip, "--force-reinstall", "--no-deps", *wheels], check=True)
+    if host.prepare:
+        # What this cannot fetch is skipped by the tests that need it: npm is not everywhere.
+        subprocess.run([host.python, Path(__file__).with_name(host.prepare)], check=False)
 
 
 def main(names: list[str]) -> None:
@@ -79,12 +87,13 @@ def main(names: list[str]) -> None:
     if unknown := set(names) - set(known):
         raise SystemExit(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, CHECKOUT]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        (wheel,) = Path(folder).iterdir()
+        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder]
+        for project in (CHECKOUT, CHECKOUT / "rlm"):
+            subprocess.run([*command, project], check=True, stdout=subprocess.DEVNULL)
+        wheels = sorted(Path(folder).iterdir(), key=lambda wheel: "rlm" in wheel.name)
         for name in names or known:
             print(f"== {name}: {' '.join(known[name].requirements)}", flush=True)
-            build(known[name], wheel)
+            build(known[name], wheels)
 
 
 if __name__ == "__main__":

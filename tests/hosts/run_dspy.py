@@ -1,24 +1,25 @@
-"""`dspy.RLM` with `LocalInterpreter`, or in its own sandbox of Deno and Pyodide: `run_dspy.py deno`."""
+"""`dspy.RLM` over 4 GiB: with `LocalInterpreter`, or in DSPy's own sandbox of Deno and Pyodide: `run_dspy.py deno`."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import re
 import sys
-import tempfile
-import warnings
-from pathlib import Path
 from typing import Any
 
 import dspy
-from contract import ANSWER, QUESTION, Turns, measure, measure_documents, served, tell
-from dspy import lm15
+from contract import ANSWER, LINE, QUESTION, SECRET, Turns, measure, measure_documents, served, tell
 from dspy.primitives.local_interpreter import LocalInterpreter
-from dspy.primitives.python_interpreter import PythonInterpreter
+from dspy_model import deno, model, raises, step
 
 from monocontext.adapters import dspy as lazy
+from monocontext.dspy import ExploreMemory, MemoryRLM
+from monocontext.errors import ContextTooLarge
 
-warnings.filterwarnings("error", message=".*DSPy 3.5.*")
 DENO = sys.argv[1:] == ["deno"]
+INTERPRETER = deno if DENO else LocalInterpreter
+SIGNATURE = "context, question -> answer"
+GIVEN = lazy.wrap
 
 
 def cell(code: str) -> str:
@@ -30,52 +31,14 @@ def final(expression: str) -> str:
     return f"SUBMIT(answer={expression})\n"
 
 
-class Script:
-    """An engine of DSPy that replies from a list."""
-
-    def __init__(self, model: Turns) -> None:
-        self._turns = model
-
-    def complete(self, request: lm15.Request) -> lm15.Response:
-        code = self._turns([{"role": each.role, "content": each.text} for each in request.messages])
-        said = f"[[ ## reasoning ## ]]\nlook\n\n[[ ## code ## ]]\n```python\n{code}```\n\n[[ ## completed ## ]]"
-        return lm15.Response(None, request.model, lm15.Message.assistant(said), "stop", lm15.Usage(1, 1, 2))
+def run(context: Any, turns: Turns) -> str:
+    with dspy.context(lm=model(lambda asked: step(turns(asked)))):
+        return str(program(context)(context=context, question=QUESTION).answer)
 
 
-READ_LINES = """
-export async function* readLines(reader) {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of reader.readable) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\\n");
-    rest = lines.pop();
-    yield* lines;
-  }
-}
-"""
-"""The one function that dspy's runner takes from deno.land, a host that cannot be reached everywhere."""
-
-
-def deno_interpreter() -> PythonInterpreter:
-    """dspy's own, with the permissions that it gives Deno, and Pyodide from npm."""
-    folder = Path(tempfile.mkdtemp())
-    (folder / "io.js").write_text(READ_LINES)
-    imports = {"https://deno.land/std@0.186.0/io/mod.ts": str(folder / "io.js")}
-    (folder / "map.json").write_text(json.dumps({"imports": imports}))
-    interpreter = PythonInterpreter()
-    interpreter.deno_command.insert(2, f"--import-map={folder / 'map.json'}")
-    return interpreter
-
-
-def run(context: Any, model: Turns) -> str:
-    factory = deno_interpreter if DENO else LocalInterpreter
+def program(context: Any, **options: Any) -> dspy.RLM:
     tools = [] if isinstance(context, str) else context.tools()
-    rlm = dspy.RLM("context, question -> answer", tools=tools, interpreter_factory=factory)
-    with dspy.context(lm=dspy.LM("scripted/turns", engine=Script(model), cache=False)):
-        return str(rlm(context=context, question=QUESTION).answer)
-
-
-GIVEN = lazy.wrap
+    return dspy.RLM(SIGNATURE, tools=tools, interpreter_factory=INTERPRETER, **options)
 
 
 def run_as_a_str() -> None:
@@ -87,14 +50,105 @@ def run_as_a_str() -> None:
         "print(words[:2], hits, context.replace('the', 'THE')[:3], context.upper().startswith('THE'))\n"
     )
     with served() as text:
-        model = Turns([ask, final(repr(ANSWER))])
-        assert run(lazy.wrap(text.context), model) == ANSWER
-        assert "['the', 'quick'] [(4, 9), " in str(model.asked[1]), str(model.asked[1])[-900:]
-        assert "THE True" in str(model.asked[1]), str(model.asked[1])[-900:]
+        turns = Turns([ask, final(repr(ANSWER))])
+        assert run(lazy.wrap(text.context), turns) == ANSWER
+        assert "['the', 'quick'] [(4, 9), " in turns.asked[1], turns.asked[1][-900:]
+        assert "THE True" in turns.asked[1], turns.asked[1][-900:]
+
+
+def sub_calls_go_to_sub_lm() -> None:
+    """`llm_query` and `llm_query_batched` ask `sub_lm`, and never the root; usage tells them apart."""
+    asked: list[str] = []
+    ask = "print(llm_query('Shorten: ' + context[:19]), llm_query_batched(['one', 'two']))"
+    with served() as text:
+        given = lazy.wrap(text.context)
+        turns = Turns([ask, final(repr(ANSWER))])
+        sub = model(lambda prompt: asked.append(prompt) or f"said {prompt[:3]}", "sub")  # type: ignore[func-returns-value]
+        with dspy.context(lm=model(lambda seen: step(turns(seen)), "root"), track_usage=True):
+            done = program(given, sub_lm=sub)(context=given, question=QUESTION)
+        assert done.answer == ANSWER
+        assert sorted(asked) == [f"Shorten: {LINE[:19]}", "one", "two"], asked
+        assert "said Sho ['said one', 'said two']" in turns.asked[1], turns.asked[1][-900:]
+        used = {name: count["prompt_tokens"] for name, count in done.get_lm_usage().items()}
+        assert used == {"root": 20, "sub": 30}, used
+
+
+SEARCH = """\
+import re
+spans = [m.start() for m, _ in zip(re.finditer("qui(ck)", context), range(1200))]
+print("FOUND", context.find("zebra"), sum(spans))
+"""
+
+
+def script(asked: str) -> str:
+    """The root for all questions at once: it searches, and answers what it found with the number of its question."""
+    if "number 5" in asked and "FOUND" not in asked:
+        raise RuntimeError("the model is down")
+    found = re.search(r"FOUND (\d+) (\d+)", asked)
+    number = re.search(r"number (\d)", asked)
+    if number and number[1] == "3" and "IndexError" not in asked:
+        return step("context[1 << 40]")
+    return step(final(f"'{number and number[1]} {found[1]} {found[2]}'") if found else SEARCH)
+
+
+def many_at_once() -> None:
+    """`batch`, `Parallel` and `acall`: one program and one text for all; the failure of one is that one's alone."""
+    with served() as text:
+        given, starts = lazy.wrap(text.context), [m.start() for m in re.finditer("qui(ck)", text.context[:200_000])]
+        expected = f"{text.context.find('zebra')} {sum(starts[:1200])}"
+        rlm = program(given)
+        examples = [dspy.Example(context=given, question=f"number {n}").with_inputs("context", "question")
+                    for n in range(6)]  # fmt: skip
+        with dspy.context(lm=model(script)):
+            quiet = {"num_threads": 6, "disable_progress_bar": True, "provide_traceback": False}
+            done, failed, errors = rlm.batch(examples, return_failed_examples=True, max_errors=9, **quiet)
+            assert [each and each.answer for each in done] == [f"{n} {expected}" for n in range(5)] + [None], done
+            assert [each.question for each in failed] == ["number 5"]
+            assert "the model is down" in str(errors[0]), errors
+            pairs = [(rlm, each) for each in examples[:3]]
+            assert [each.answer for each in dspy.Parallel(**quiet)(pairs)] == [f"{n} {expected}" for n in range(3)]
+            assert asyncio.run(ask_async(rlm, given)) == [f"{n} {expected}" for n in range(3)]
+
+
+async def ask_async(rlm: dspy.RLM, given: Any) -> list[str]:
+    done = await asyncio.gather(*(rlm.acall(context=given, question=f"number {n}") for n in range(3)))
+    return [each.answer for each in done]
+
+
+def errors_are_one_line() -> None:
+    """A store that fails is an error in the cell, which the model sees; a text that is not wrapped is one at once."""
+    with served() as text:
+        given = lazy.wrap(text.context)
+        turns = Turns(["print(context[:9])", "print(context[1 << 31 : (1 << 31) + 9])", final(repr(ANSWER))])
+
+        def reply(asked: str) -> str:
+            if len(turns.asked) == 1:
+                text.context.close()
+            return step(turns(asked))
+
+        with dspy.context(lm=model(reply)):
+            assert program(given)(context=given, question=QUESTION).answer == ANSWER
+        assert re.search(r"\[Error\].*closed", turns.asked[2]), turns.asked[2][-900:]
+    with served() as text, dspy.context(lm=model(lambda asked: "")), raises(ContextTooLarge) as raised:
+        dspy.RLM(SIGNATURE, interpreter_factory=INTERPRETER)(context=text.context, question=QUESTION)
+    assert "\n" not in str(raised[0])
+
+
+def memories_run_async() -> None:
+    """`MemoryRLM.acall`."""
+    submit = "SUBMIT(exploration_strategy='find', relevant_memories=[memory_context[2:7]], confidence=1.0)"
+    rlm = MemoryRLM(ExploreMemory, interpreter_factory=INTERPRETER)
+    with dspy.context(lm=model(lambda asked: step(submit))):
+        done = asyncio.run(rlm.acall(query=QUESTION, memory_context=SECRET, search_depth=1))
+    assert done.relevant_memories == [SECRET[2:7]]
 
 
 if __name__ == "__main__":
     if not DENO:
         run_as_a_str()
-        assert measure_documents(run, cell=cell, final=final, given=lazy.wrap) < 4_000_000
+        many_at_once()
+    sub_calls_go_to_sub_lm()
+    errors_are_one_line()
+    memories_run_async()
+    assert measure_documents(run, cell=str, final=final, given=lazy.wrap) < 4_000_000
     tell(measure("dspy, Deno" if DENO else "dspy", run, cell=cell, final=final, given=GIVEN))

@@ -1,19 +1,13 @@
-"""Models of DSPy and of rlm serve each other; `sub_lm`, async and batch of `dspy.RLM` over a large text.
-
-Run in the environment of the host dspy, with the checkout in front, since our `rlm` is not installed there.
-"""
+"""Models of DSPy and of rlm serve each other; `sub_lm`, async and batch of `dspy.RLM` over a large text."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
 import dspy
 from contract import ANSWER, QUESTION, served
 from dspy import lm15

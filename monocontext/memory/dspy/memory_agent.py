@@ -37,6 +37,16 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
 
     def forward(self, **inputs: Any) -> Any:
         """One run. Raises `ValueError` for a `search_depth` below 1."""
+        rlm, given = self._prepare(inputs)
+        return rlm(**given)
+
+    async def aforward(self, **inputs: Any) -> Any:
+        """The same for `acall`. The model is awaited; the text opens, and cells run, in the thread of the loop."""
+        rlm, given = self._prepare(inputs)
+        return await rlm.acall(**given)
+
+    def _prepare(self, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """A `dspy.RLM` with the tools of these texts, and its inputs."""
         options = dict(self.options)
         if inputs.get("search_depth") is not None:
             options = run_limits(inputs["search_depth"]) | options
@@ -45,7 +55,7 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         texts = {name: text for name, value in given.items() if (text := _lazy_text(name, value, words)) is not None}
         proxies = {name: adapter.wrap(text, field=name if len(texts) > 1 else "") for name, text in texts.items()}
         tools = [*options.pop("tools", ()), *(tool for each in proxies.values() for tool in each.tools())]
-        return dspy.RLM(self.signature, tools=tools, **options)(**given | proxies)
+        return dspy.RLM(self.signature, tools=tools, **options), given | proxies
 
 
 class MemoryAgent(dspy.Module):  # type: ignore[misc]
@@ -61,18 +71,36 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
 
     def forward(self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time") -> Any:
         """A prediction of `exploration`, `memories`, `synthesis`, `confidence` and `evidence`."""
-        memory = text_of(memory_db, temporal_range)
-        exploration = self.explore(query=query, memory_context=memory, search_depth=search_depth)
-        synthesis = self.synthesize(
-            task=query, memory_database=memory, temporal_range=temporal_range, search_depth=search_depth
-        )
-        return dspy.Prediction(
-            exploration=exploration.exploration_strategy,
-            memories=exploration.relevant_memories,
-            synthesis=synthesis.synthesis,
-            confidence=exploration.confidence,
-            evidence=synthesis.supporting_evidence,
-        )
+        explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
+        return _told(self.explore(**explore), self.synthesize(**synthesize))
+
+    async def aforward(
+        self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time"
+    ) -> Any:
+        """The same for `acall`."""
+        explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
+        return _told(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
+
+
+def _questions(query: str, memory_db: Any, search_depth: int, temporal_range: str) -> tuple[dict[str, Any], ...]:
+    """The inputs of both modules of an agent: one open text for both."""
+    memory = text_of(memory_db, temporal_range)
+    return (
+        {"query": query, "memory_context": memory, "search_depth": search_depth},
+        {
+            "task": query, "memory_database": memory, "temporal_range": temporal_range, "search_depth": search_depth,
+        },
+    )  # fmt: skip
+
+
+def _told(exploration: Any, synthesis: Any) -> Any:
+    return dspy.Prediction(
+        exploration=exploration.exploration_strategy,
+        memories=exploration.relevant_memories,
+        synthesis=synthesis.synthesis,
+        confidence=exploration.confidence,
+        evidence=synthesis.supporting_evidence,
+    )
 
 
 def run_limits(search_depth: int) -> dict[str, int]:

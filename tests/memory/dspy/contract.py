@@ -5,14 +5,13 @@ The model is a script: what it is shown is measured, and it can only know what i
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import dspy
-from dspy import lm15
 from dspy.primitives.local_interpreter import LocalInterpreter
 
 from monocontext import Monocontext
@@ -28,6 +27,7 @@ from monocontext.errors import ContextTooLarge
 from monocontext.memory import Memory
 from monocontext.testing import virtual_context
 from monocontext.text.from_str import wrap_str
+from tests.hosts.dspy_model import AsyncEngine, Engine, raises, step
 
 FILLER = ("2026-01-05 the user asked for nothing new today, and all was well.\n" * 4000)[: 256 << 10]
 PLANTED = "\n[KEY decision-17] the user prefers dark mode because of migraine; see KEY doctor-3\n"
@@ -35,34 +35,22 @@ SECOND = "\n[KEY doctor-3] the doctor said: avoid flicker\n"
 FRAME = 256 << 10
 
 
-class Script:
-    """An engine of DSPy that answers from a list of cells; the last one is repeated. Keeps the prompts."""
+class Scripted(dspy.LM):  # type: ignore[misc]
+    """Answers from a list of cells; the last one is repeated. Keeps the prompts."""
 
-    def __init__(self, cells: tuple[str, ...]) -> None:
+    def __init__(self, *cells: str) -> None:
+        super().__init__("scripted", engine=Engine(self.reply), async_engine=AsyncEngine(self.reply), cache=False)
         self.cells = list(cells)
         self.prompts: list[str] = []
 
-    def complete(self, request: lm15.Request) -> lm15.Response:
-        said = self._say("\n".join([str(request.system or ""), *(str(each.text) for each in request.messages)]))
-        return lm15.Response(None, request.model, lm15.Message.assistant(said), "stop", lm15.Usage(1, 1, 2))
-
-    def _say(self, prompt: str) -> str:
+    def reply(self, prompt: str) -> str:
         self.prompts.append(prompt)
         if "[[ ## code ## ]]" not in prompt:
             if "[[ ## exploration_strategy ## ]]" in prompt:  # out of steps: what is known so far
                 known = {"exploration_strategy": "none", "relevant_memories": "[]", "confidence": "0"}
                 return "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in known.items())
             return "a sub-call's answer"
-        cell = self.cells.pop(0) if len(self.cells) > 1 else self.cells[0]
-        return f"[[ ## reasoning ## ]]\nlook\n\n[[ ## code ## ]]\n```python\n{cell}\n```\n\n[[ ## completed ## ]]"
-
-
-def scripted(*cells: str) -> dspy.LM:
-    """A model that runs these cells; `prompts` are what it was asked."""
-    script = Script(cells)
-    lm = dspy.LM("scripted/cells", engine=script, cache=False)
-    lm.prompts = script.prompts
-    return lm
+        return step(self.cells.pop(0) if len(self.cells) > 1 else self.cells[0])
 
 
 def of_bytes(size: int) -> Monocontext:
@@ -121,7 +109,7 @@ def signatures_run_over_a_gigabyte() -> list[tuple[str, int, int, int]]:
         sizes = []
         for size in (8 << 20, 1 << 30):
             context = of_bytes(size)
-            lm = scripted(*cells(field, submit))
+            lm = Scripted(*cells(field, submit))
             module = MemoryRLM(signature, interpreter_factory=LocalInterpreter)
             with dspy.context(lm=lm):
                 done = module(**inputs, **{field: context})
@@ -154,7 +142,7 @@ def agent_explores_and_synthesizes() -> None:
     context = of_bytes(1 << 30)
     look, explore = cells("memory_context", RUNS[0][3])
     _, synthesize = cells("memory_database", RUNS[2][3])
-    lm = scripted(look, explore, synthesize)
+    lm = Scripted(look, explore, synthesize)
     with dspy.context(lm=lm):
         done = MemoryAgent(interpreter_factory=LocalInterpreter)(query="What does the user prefer?", memory_db=context)
     assert done.exploration == "grep"
@@ -164,11 +152,26 @@ def agent_explores_and_synthesizes() -> None:
     assert context.stats.bytes_fetched < 8 * FRAME
 
 
+def agent_runs_async() -> None:
+    """`acall` is the same, and several run at once."""
+
+    async def ask() -> list[Any]:
+        agent = MemoryAgent(interpreter_factory=LocalInterpreter)
+        return await asyncio.gather(*(agent.acall(query="?", memory_db=of_bytes(8 << 20)) for _ in range(2)))
+
+    explore, synthesize = cells("memory_context", RUNS[0][3])[1], cells("memory_database", RUNS[2][3])[1]
+    lm = Scripted(explore, explore, synthesize)
+    with dspy.context(lm=lm):
+        done = asyncio.run(ask())
+    assert ["dark mode" in each.memories[0] for each in done] == [True, True], done
+    assert {each.synthesis for each in done} == {"a sub-call's answer"}
+
+
 def any_memory_will_do() -> None:
     memory = Memory.open("memory://dspy-contract")
     memory.put("theme", "the user prefers dark mode because of migraine, and this text goes on for a while longer")
     for given in (PLANTED * 1000, memory, memory.context()):
-        lm = scripted(*cells("memory_context", RUNS[0][3]))
+        lm = Scripted(*cells("memory_context", RUNS[0][3]))
         with dspy.context(lm=lm):
             done = MemoryRLM(ExploreMemory, interpreter_factory=LocalInterpreter)(
                 query="?", memory_context=given, search_depth=1
@@ -186,7 +189,7 @@ def refuses(kind: type[Exception], memory: object, depth: object) -> None:
 
 
 def depth_limits_what_is_spent() -> None:
-    forever = scripted("print(len('step'))")
+    forever = Scripted("print(len('step'))")
     with dspy.context(lm=forever):
         MemoryRLM(ExploreMemory, interpreter_factory=LocalInterpreter)(
             query="?", memory_context="nothing", search_depth=2
@@ -208,7 +211,7 @@ def range_narrows_a_project() -> None:
 
     inputs = {"task": "?", "memory_database": Project()}
     for words in ("2026-02-14", "all time", "whenever it was"):
-        with dspy.context(lm=scripted(*cells("memory_database", RUNS[2][3]))):
+        with dspy.context(lm=Scripted(*cells("memory_database", RUNS[2][3]))):
             MemoryRLM(SynthesizeMemories, interpreter_factory=LocalInterpreter)(**inputs, temporal_range=words)
     (since, until), *others = asked
     assert since is not None
@@ -219,7 +222,7 @@ def range_narrows_a_project() -> None:
 
 def a_prompt_holds_no_large_text() -> None:
     """`ChainOfThought` would put all of it into the prompt."""
-    lm = scripted("pass")
+    lm = Scripted("pass")
     for signature, field, inputs, _, _ in RUNS:
         for size, is_refused in ((64 << 20, True), (0, False)):
             lm.prompts.clear()
@@ -230,21 +233,10 @@ def a_prompt_holds_no_large_text() -> None:
                         dspy.ChainOfThought(signature)(**inputs, **{field: context})
                     assert lm.prompts == []
                     continue
-                with raises(dspy.utils.exceptions.AdapterParseError, ""):  # the script answers in another form
+                with raises(dspy.utils.exceptions.AdapterParseError):  # the script answers in another form
                     dspy.ChainOfThought(signature)(**inputs, **{field: context})
                 assert "user likes tea user likes tea" in lm.prompts[0]
                 assert "MemoryText" not in lm.prompts[0]
-
-
-@contextmanager
-def raises(kind: type[Exception], said: str) -> Iterator[None]:
-    try:
-        yield
-    except kind as error:
-        if said not in str(error):
-            raise
-    else:
-        raise AssertionError(f"no {kind.__name__}")
 
 
 if __name__ == "__main__":
@@ -252,6 +244,7 @@ if __name__ == "__main__":
     fields_are_those_of_the_notes()
     figures = signatures_run_over_a_gigabyte()
     agent_explores_and_synthesizes()
+    agent_runs_async()
     any_memory_will_do()
     depth_limits_what_is_spent()
     range_narrows_a_project()
