@@ -61,12 +61,6 @@ def test_dspy_answers_over_4_gib_in_its_own_sandbox() -> None:
     assert 0 < seen.read < 100_000
 
 
-def test_models_of_dspy_and_of_rlm_serve_each_other() -> None:
-    if not DSPY.python.exists():
-        pytest.skip("no environment for dspy: make test-hosts HOSTS=dspy")
-    assert "dspy: models both ways" in started(DSPY, script="dspy_lms")
-
-
 def test_doubles_of_sandbox_providers_take_what_the_packages_take() -> None:
     if not SANDBOXES.python.exists():
         pytest.skip("no environment for sandboxes: make test-hosts HOSTS=sandboxes")
@@ -93,10 +87,10 @@ def test_pandas_reads_a_context_as_a_file() -> None:
     assert "pandas" in started(LIBRARIES)
 
 
-def started(host: Host, *arguments: str, script: str = "") -> str:
+def started(host: Host, *arguments: str) -> str:
     """What a run prints; elsewhere than in the checkout, whose `rlm` is not the host's."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    command = [host.python, HERE / f"run_{script or host.module}.py", *arguments]
+    command = [host.python, HERE / f"run_{host.module}.py", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environment, timeout=300)
     assert done.returncode == 0, f"{host.name}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout

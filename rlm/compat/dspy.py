@@ -1,0 +1,152 @@
+"""Use a language model of DSPy (3.4) as one of ours, and one of ours as DSPy's. Tokens, cost and thinking cross over.
+
+    import dspy
+    from rlm import RLM, AnthropicLM
+    from rlm.compat.dspy import FromDSPy, to_dspy
+
+    RLM(lm=FromDSPy(dspy.LM("openai/gpt-5-mini"))).completion("Who wrote it?", context)
+    dspy.configure(lm=to_dspy(AnthropicLM("claude-opus-5-5")))
+
+`dspy` is not a dependency of ours: install it separately. What one side cannot carry (tools, images) is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import dspy
+from dspy import lm15
+from dspy.clients.backend_selection import CLIENT_KEYS
+from dspy.utils.exceptions import is_retryable_lm_error
+
+from rlm.calls.prices import dollars
+from rlm.errors import LLMError, PromptTooLong, RateLimited, RLMError
+from rlm.models.lm import LM, Message, Reply, read_details
+from rlm.models.sampling import Sampling
+from rlm.models.statement import one_line
+
+
+class FromDSPy:
+    """A `dspy.LM` as an `LM`, with its options and its cache: a cached answer costs 0 dollars. The run retries."""
+
+    def __init__(self, lm: dspy.LM) -> None:
+        self._lm, self.model = lm, str(lm.model)
+        unsent = CLIENT_KEYS | {"rollout_id"}
+        self.sampling = {name: each for name, each in lm.kwargs.items() if each is not None and name not in unsent}
+        self.secrets = (key,) if (key := str(lm.kwargs.get("api_key") or "")) else ()
+
+    def with_sampling(self, options: Sampling) -> FromDSPy:
+        """The same model with these options too. None takes one away."""
+        return FromDSPy(self._lm.copy(**options))
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+    ) -> Reply:
+        """One try. `on_delta` gets the text whole. Raises LLMError."""
+        lm = self._lm.copy(model=model or self.model, num_retries=0)  # its history is this call
+        body = {"model": lm.model, "messages": [dict(each) for each in messages], **self.sampling}
+        try:
+            said = lm(lm15.request_from_openai_chat(body), rollout_id=lm.kwargs.get("rollout_id"))
+        except dspy.LMError as error:
+            raise _as_ours(error) from error
+        entry = lm.history[-1] if lm.history else {"usage": {}, "cost": None}  # none: `disable_history`
+        used, counted = said.usage, entry["usage"]
+        read = counted.get("prompt_tokens") or used.input_tokens or 0
+        written = counted.get("completion_tokens") or used.output_tokens or 0
+        is_cached = bool(lm.history and not counted and used.input_tokens)
+        if on_delta:
+            on_delta(said.text or "")
+        return Reply(
+            said.text or "", read, written, lm.model, 0.0 if is_cached else entry["cost"],
+            details=read_details(read, written, cache_read=used.cache_read_tokens or 0,
+                                 cache_write=used.cache_write_tokens or 0, reasoning=used.reasoning_tokens or 0),
+            thinking="".join(part.text for part in said.message.parts_of(lm15.ThinkingPart)),
+            cut=said.finish_reason == "length", called=said.tool_calls[0].name if said.tool_calls else "",
+        )  # fmt: skip
+
+
+def to_dspy(lm: LM, **options: Any) -> dspy.LM:
+    """An `LM` as a `dspy.LM` with these options. DSPy caches by the model's name: say `cache=False` for a script."""
+    engine = _Engine(lm)
+    name = options.pop("model", None) or str(getattr(lm, "model", None) or type(lm).__name__)
+    return _Priced(name, engine=engine, async_engine=_AsyncEngine(engine), **options)
+
+
+class _Priced(dspy.LM):  # type: ignore[misc]
+    """DSPy prices its own providers alone; the history of this one has the dollars of our replies."""
+
+    def update_history(self, entry: dict[str, Any]) -> None:
+        said = entry["response"] if isinstance(entry["response"], tuple) else (entry["response"],)
+        costs = [(each.provider_data or {}).get("dollars") for each in said]
+        known = [cost for cost in costs if cost is not None]
+        super().update_history({**entry, "cost": sum(known) if len(known) == len(costs) else None})
+
+
+class _Engine:
+    def __init__(self, lm: LM) -> None:
+        self._lm = lm
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        messages = [{"role": each.role, "content": each.text} for each in request.messages]
+        if request.system:
+            messages.insert(0, {"role": "system", "content": lm15.Message.user(request.system).text})
+        if request.tools or any(each["content"] is None for each in messages):
+            raise lm15.UnsupportedFeatureError(f"{request.model} takes text alone here: no tools, images or files")
+        try:
+            reply = self._with_options(request.config).complete(messages)
+        except RLMError as error:
+            raise _as_theirs(error) from error
+        thinking = [lm15.ThinkingPart(reply.thinking)] if reply.thinking else []
+        details = reply.details
+        usage = lm15.Usage(
+            reply.input_tokens or None, reply.output_tokens or None, cache_read_tokens=details.cache_read or None,
+            cache_write_tokens=details.cache_write or None, reasoning_tokens=details.reasoning or None,
+        )  # fmt: skip
+        return lm15.Response(
+            None, reply.model, lm15.Message.assistant([*thinking, lm15.TextPart(reply.text)]),
+            "length" if reply.cut else "stop", usage, provider_data={"dollars": dollars(reply, {})},
+        )  # fmt: skip
+
+    def _with_options(self, config: lm15.Config) -> Any:
+        given = {each.name: getattr(config, each.name) for each in fields(config)}
+        options = {name: each for name, each in given.items() if each not in (None, ())} | (config.extensions or {})
+        options.pop("extensions", None)
+        if "max_tokens" in options:
+            options["max_completion_tokens"] = options.pop("max_tokens")
+        if "reasoning" in options:
+            options["reasoning_effort"] = options.pop("reasoning").effort
+        change = getattr(self._lm, "with_sampling", None)
+        if options and not callable(change):
+            raise LLMError(f"{type(self._lm).__name__} takes no options of requests: leave out {', '.join(options)}")
+        return change(options) if options and change else self._lm
+
+
+class _AsyncEngine:
+    def __init__(self, engine: _Engine) -> None:
+        self._engine = engine
+
+    async def complete(self, request: lm15.Request) -> lm15.Response:
+        return await asyncio.to_thread(self._engine.complete, request)
+
+
+def _as_ours(error: dspy.LMError) -> LLMError:
+    if isinstance(error, dspy.ContextWindowExceededError):
+        return PromptTooLong(one_line(error))
+    if isinstance(error, dspy.LMRateLimitError):
+        return RateLimited(one_line(error), retry_after_seconds=error.retry_after)
+    return LLMError(one_line(error), transient=is_retryable_lm_error(error))
+
+
+def _as_theirs(error: RLMError) -> lm15.LM15Error:
+    if isinstance(error, PromptTooLong):
+        return lm15.ContextLengthError(str(error))
+    if isinstance(error, RateLimited):
+        return lm15.RateLimitError(str(error), retry_after=error.retry_after_seconds)
+    return (lm15.ServerError if getattr(error, "transient", False) else lm15.ProviderError)(str(error))
