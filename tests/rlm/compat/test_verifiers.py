@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.model_endpoint import serve_model
 from monocontext import publish
+from tests.rlm.compat.model_endpoint import serve_model
 
 vf = pytest.importorskip("verifiers.v1", reason="verifiers is not installed: make test-tools")
 from rlm.compat.verifiers import open_shared  # noqa: E402

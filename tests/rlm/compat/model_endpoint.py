@@ -1,6 +1,6 @@
 """A stand-in for a model behind an OpenAI-compatible endpoint: so many answers at once, so many seconds for each.
 
-`python -m benchmarks.model_endpoint SLOTS SECONDS` prints its port and serves until its standard input closes.
+`python -m tests.rlm.compat.model_endpoint SLOTS SECONDS` prints its port and serves until its standard input closes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PIECE_CHARACTERS = 12
 @contextmanager
 def serve_model(slots: int, seconds: float) -> Iterator[str]:
     """The base URL of a stand-in, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.model_endpoint", str(slots), str(seconds)]
+    command = [sys.executable, "-m", "tests.rlm.compat.model_endpoint", str(slots), str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin
         assert server.stdout
