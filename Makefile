@@ -145,9 +145,8 @@ mutants: $(VENV)/.all  ## break 200 single lines of the product, in a clone, and
 	$(BIN)/python -m pytest $(SUITES) -q -n 2 -m $(QUICK) --cov --cov-context=test --cov-report=
 	$(BIN)/python -m tests.mutation
 
-bench: $(VENV)/.all  ## what reading ahead hides, on a virtual clock, and one slice in nine ways
+bench: $(VENV)/.all  ## what reading ahead hides, on a virtual clock
 	$(BIN)/python -m benchmarks virtual
-	$(BIN)/python -m benchmarks latency
 
 docs: $(VENV)/.docs  ## the documentation as a site, served at http://127.0.0.1:8000
 	$(BIN)/mkdocs serve

@@ -1,4 +1,4 @@
-"""`python -m benchmarks virtual | peers | rlm | report | plots | latency | search | words | quality | ...`."""
+"""`python -m benchmarks virtual | peers | report | plots | search | words | quality | ...`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import (
-    corpora,
-    file_changes,
-    first_second,
-    growth,
-    harness,
-    latency,
-    search,
-    small_model,
-    words,
-)  # fmt: skip
+from benchmarks import corpora, file_changes, first_second, growth, harness, search, words
 from benchmarks.quality import command as quality
 from benchmarks.search import Plan
 
@@ -27,10 +17,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(dest="command", required=True)
     harness.add(commands)
-    command = commands.add_parser("latency", help="one slice of 50 segments, behind 150 ms a GET, read in nine ways")
-    command.add_argument("--latency-ms", type=float, default=150.0, help="added to each GET")
-    command.add_argument("--rounds", type=int, default=3, help="times each way is measured; the median counts")
-    command.add_argument("--json", type=Path, help="write the result there as well")
     command = commands.add_parser("corpora", help="fetch or make the texts to search in, and say where they are")
     command.add_argument("--size", type=search.size, default=_DEFAULT.size_bytes, help="bytes of each, as 64M or 1G")
     command.add_argument("--corpora", type=search.parse_list, default=_DEFAULT.corpora, help="of code,prose,cjk,logs")
@@ -60,13 +46,10 @@ def main() -> None:
     command.add_argument("--sizes", type=search.parse_list, default=[], help="megabytes of text, as 1,5,20,100")
     command.add_argument("--json", type=Path, help="write the result there as well")
     quality.add(commands)
-    small_model.add(commands)
     arguments = parser.parse_args()
     match arguments.command:
         case name if name in harness.COMMANDS:
             sys.exit(harness.run(arguments))
-        case "latency":
-            latency.main(arguments.latency_ms / 1000, arguments.rounds, arguments.json)
         case "growth":
             sys.exit(0 if growth.main(tuple(arguments.parts)) else 1)
         case "words":
@@ -78,8 +61,6 @@ def main() -> None:
             first_second.main(arguments.samples, sizes or first_second.SIZES, arguments.json)
         case "quality":
             sys.exit(quality.main(arguments))
-        case "small-model":
-            sys.exit(small_model.main(arguments))
         case "corpora":
             corpora.main(arguments.corpora, arguments.size)
         case "search":

@@ -12,13 +12,13 @@ from benchmarks.search import parse_list, size
 from benchmarks.virtual import suite
 from benchmarks.virtual.gates import judge, judge_fast
 from benchmarks.virtual.suite import POLICIES, Plan
-from benchmarks.wall import client, peers, rlm_run
+from benchmarks.wall import client, peers
 from monocontext.testing import PROFILES
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-COMMANDS = ("virtual", "peers", "rlm", "report", "plots")
+COMMANDS = ("virtual", "peers", "report", "plots")
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -55,17 +55,6 @@ def add(commands: Commands) -> None:
     command.add_argument("--server", choices=("stand-in", "seaweedfs"), default=asked.server)
     command.add_argument("--seed", type=int, default=asked.seed)
     command.add_argument("--json", type=Path, help="where to write the result, instead of results/")
-    scripted = rlm_run.Plan()
-    command = commands.add_parser("rlm", help="a scripted RLM over a text on the stand-in, with hints and without")
-    command.add_argument("--size", type=amount, default=scripted.size_bytes, help="of the text, as 1GB")
-    command.add_argument("--profile", choices=PROFILES, default=scripted.profile, help="of the stand-in")
-    command.add_argument("--nic", type=amount, default=scripted.nic_bytes_per_second, help="of the stand-in's link")
-    command.add_argument("--policy", type=parse_list, default=scripted.policies, help=f"of {','.join(POLICIES)}")
-    command.add_argument("--program", type=parse_list, default=scripted.programs, help="names of programs")
-    command.add_argument("--rounds", type=int, default=scripted.rounds, help="medians count")
-    command.add_argument("--think", type=float, default=scripted.think_seconds, help="median seconds of a root call")
-    command.add_argument("--seed", type=int, default=scripted.seed)
-    command.add_argument("--json", type=Path, help="where to write the result, instead of results/")
     command = commands.add_parser("report", help="write the newest results into the tables of docs/benchmarks.md")
     command.add_argument("--results", type=Path, default=results.FOLDER)
     command.add_argument("--document", type=Path, default=report.DOCUMENT)
@@ -76,7 +65,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry a sub-command out; the exit code."""
-    commands = {"virtual": _virtual, "peers": _peers, "rlm": _rlm, "report": _report, "plots": _plots}
+    commands = {"virtual": _virtual, "peers": _peers, "report": _report, "plots": _plots}
     return commands[arguments.command](arguments)
 
 
@@ -116,21 +105,6 @@ def _peers(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     print(f"written to {results.write(peers.run(plan), arguments.json)}")
-    return 0
-
-
-def _rlm(arguments: argparse.Namespace) -> int:
-    plan = rlm_run.Plan(
-        size_bytes=arguments.size,
-        profile=arguments.profile,
-        nic_bytes_per_second=arguments.nic,
-        policies=tuple(arguments.policy),
-        programs=tuple(arguments.program),
-        rounds=arguments.rounds,
-        think_seconds=arguments.think,
-        seed=arguments.seed,
-    )
-    print(f"written to {results.write(rlm_run.run(plan), arguments.json)}")
     return 0
 
 

@@ -48,7 +48,7 @@ def write(folder: Path, document: Path) -> list[str]:
 
 def table(result: Mapping[str, Any]) -> str:
     """A result as markdown, with machine and date above it."""
-    makers: dict[str, Callable[[Mapping[str, Any]], str]] = {"virtual": _virtual, "peers": _peers, "rlm": _rlm}
+    makers: dict[str, Callable[[Mapping[str, Any]], str]] = {"virtual": _virtual, "peers": _peers}
     machine = result["machine"]
     head = (
         f"{machine['date'][:10]}, commit {result['commit']}, Python {machine['python']}, {machine['system']}, "
@@ -139,25 +139,6 @@ def _peers(result: Mapping[str, Any]) -> str:
         body.append([*cells, f"{row['peak_rss_bytes'] / (1 << 20):.0f}", f"{row['cpu_seconds']:.1f}"])
     missing = f"\n\nNot installed here: {', '.join(result['missing'])}." if result["missing"] else ""
     return said + _rows(heads, body) + missing
-
-
-def _rlm(result: Mapping[str, Any]) -> str:
-    setting = result["setting"]
-    said = (
-        f"Scripted RLM, wall clock: {setting['size_bytes'] / 1e9:g} GB on a stand-in, profile `{setting['profile']}`, "
-        f"{setting['nic_bytes_per_second'] / 1e6:g} MB/s, think median {setting['think_seconds']:g} s. "
-        f"{_describe_guards(result['guard'], result['machine']['cores'], result['judged'])}\n\n"
-    )
-    body = []
-    for program, rows in _by_program(result).items():
-        off = rows.get("off")
-        for policy, row in rows.items():
-            against = f"{row['wait_seconds'] / off['wait_seconds']:.0%}" if off and off["wait_seconds"] else "-"
-            share = f"{row['wait_seconds'] / row['seconds']:.1%}"
-            cells = [f"{program}, {policy}", f"{row['seconds']:.1f}", f"{row['wait_seconds']:.2f}", share, against]
-            body.append([*cells, f"{row['gets']:.0f}", f"{row['bytes'] / 1e6:.1f}"])
-    heads = ["program, policy", "run, s", "storage wait, s", "of the run", "of the wait without hints", "GETs", "MB"]
-    return said + _rows(heads, body)
 
 
 def _by_program(result: Mapping[str, Any]) -> dict[str, dict[str, Mapping[str, Any]]]:

@@ -9,7 +9,7 @@ from zlib import crc32
 import pytest
 
 from benchmarks import results
-from benchmarks.wall import client, guard, peers, rlm_run
+from benchmarks.wall import client, guard, peers
 from benchmarks.wall.session import NEEDLE, session, text
 
 
@@ -67,14 +67,6 @@ def test_a_look_over_its_budget_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     assert found["gave_up"]
     assert [look["found"] for look in found["looks"]] == [None, None]
     assert not client.play("slow", 100, turns, budget_seconds=60.0)["gave_up"]
-
-
-@pytest.mark.slow
-def test_a_scripted_rlm(tmp_path: Path) -> None:
-    plan = rlm_run.Plan(size_bytes=4_000_000, profile="s3_express", programs=("tail first",), think_seconds=0.1)
-    result = rlm_run.run(plan, told=lambda line: None)
-    assert [(row["program"], row["policy"]) for row in result["rows"]] == [("tail first", "off"), ("tail first", "all")]
-    assert all(0 <= row["wait_seconds"] < row["seconds"] for row in result["rows"])
 
 
 def test_what_is_too_slow_is_not_judged() -> None:
