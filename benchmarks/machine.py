@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 
 def describe_machine() -> dict[str, str | int | float]:
     """Enough to know whether two results may be compared."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 0,
@@ -22,9 +25,24 @@ def describe_machine() -> dict[str, str | int | float]:
     }
 
 
+def machine_line() -> str:
+    """The same in a line, to stand above a table."""
+    return ", ".join(f"{name} {value}" for name, value in describe_machine().items())
+
+
 def cpu_seconds() -> float:
     """CPU time of all threads of this process, and of child processes that have ended."""
     return sum(
         usage.ru_utime + usage.ru_stime
         for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     )
+
+
+def _commit() -> str:
+    """Of the checkout that runs, short, with a + where it has changes; `unknown` outside of one."""
+    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()

@@ -4,12 +4,9 @@
 |---|---|
 | rare identifier | 8 to 20 letters, digits and underscores (Chinese: 4 to 7 characters), in 1 to 5 places |
 | absent identifier | 8 to 20 letters and digits at random (Chinese: 4 to 7 characters of the text), in no place |
-| near miss | halves of two rare identifiers, in no place whatever the case |
 | word | 8 to 11 letters (Chinese: 3 characters), each of the sampled words as likely as any other |
 | common word | the commonest of 5 letters or more (Chinese: 2 characters) |
 | phrase | 15 to 29 bytes of one line, from the beginning of a word on |
-| UUID | from the text, where it has some |
-| (?i) identifier | a rare identifier in upper case, with `(?i)` |
 | regex | from rare identifiers: one and a `\\W` behind it, the ends of one with `\\w*` between, one or another |
 
 In a text of several tiles a place is one in each tile.
@@ -31,7 +28,6 @@ _TRIES = 4000
 
 _TOKEN = re.compile(r"(?<!\w)[A-Za-z0-9_]{8,20}(?!\w)")
 _WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{8,11}(?![A-Za-z])")
-_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _HANZI = re.compile(r"[\u4e00-\u9fff]{4,7}")
 _COMMON = re.compile(r"[A-Za-z]{5,}|[\u4e00-\u9fff]{2}")
 _THREE_HANZI = re.compile(r"[\u4e00-\u9fff]{3}")
@@ -44,17 +40,15 @@ class Needle:
     kind: str
     query: str
     """The needle, or the pattern."""
-    is_pattern: bool
     places: int
     """Non-overlapping matches in the whole text."""
 
 
 class Haystack:
-    """A text as bytes, and once more in lower case: twice its size in memory."""
+    """A text as bytes."""
 
     def __init__(self, data: bytes, tiles: int = 1):
         self.data = data
-        self.lower = data.lower()
         self.tiles = tiles
 
     def places(self, literal: str, most: int | None = None) -> int:
@@ -69,10 +63,10 @@ class Haystack:
         return found
 
     def matches(self, pattern: str, literal: str) -> int:
-        """Matches of a pattern that stay in a line and hold `literal`, whatever its case (ASCII, or without any)."""
-        needle, found, at = literal.lower().encode(), 0, 0
+        """Matches of a pattern that stay in a line and hold `literal`."""
+        needle, found, at = literal.encode(), 0, 0
         compiled = re.compile(pattern)
-        while (at := self.lower.find(needle, at)) >= 0:
+        while (at := self.data.find(needle, at)) >= 0:
             start, stop = self.data.rfind(b"\n", 0, at) + 1, self.data.find(b"\n", at)
             stop = len(self.data) if stop < 0 else stop
             found += sum(1 for _ in compiled.finditer(self.data[start : stop + 1].decode()))
@@ -86,19 +80,13 @@ def choose(text: Haystack, each: int, seed: int) -> list[Needle]:
     chinese = len(text.data[: 1 << 20].decode(errors="ignore")) < 2 * (min(len(text.data), 1 << 20)) // 3
     rare = _rare(text, _HANZI if chinese else _TOKEN, each, dice)
     words = _distinct(text, _THREE_HANZI if chinese else _WORD, each, dice)
-    common = commonest(text, min(each, 2), dice)
+    common = _commonest(text, min(each, 2), dice)
     phrases = list(_drawn(lambda: _phrase(text, dice), each))
-    needles = [Needle("rare identifier", found, False, text.places(found)) for found in rare]
-    needles += [Needle("absent identifier", found, False, 0) for found in _absent(text, chinese, each, dice)]
-    needles += [Needle("near miss", found, False, 0) for found in _near_misses(text, rare, each, dice)]
-    needles += [Needle("word", found, False, text.places(found)) for found in words]
-    needles += [Needle("common word", found, False, text.places(found)) for found in common]
-    needles += [Needle("phrase", found, False, text.places(found)) for found in phrases]
-    uuids = _distinct(text, _UUID, each, dice)
-    if len(uuids) == each:
-        needles += [Needle("UUID", found, False, text.places(found)) for found in uuids]
-    patterns = [(f"(?i){re.escape(found.upper())}", found) for found in rare]
-    needles += [Needle("(?i) identifier", pattern, True, text.matches(pattern, found)) for pattern, found in patterns]
+    needles = [Needle("rare identifier", found, text.places(found)) for found in rare]
+    needles += [Needle("absent identifier", found, 0) for found in _absent(text, chinese, each, dice)]
+    needles += [Needle("word", found, text.places(found)) for found in words]
+    needles += [Needle("common word", found, text.places(found)) for found in common]
+    needles += [Needle("phrase", found, text.places(found)) for found in phrases]
     needles += [_pattern(text, rare, number) for number in range(len(rare))]
     return needles
 
@@ -117,7 +105,7 @@ def _pattern(text: Haystack, rare: list[str], number: int) -> Needle:
         case _:
             pattern = f"{found}|{other}"
             places = text.places(found) + text.places(other)
-    return Needle("regex", pattern, True, places)
+    return Needle("regex", pattern, places)
 
 
 def _rare(text: Haystack, token: re.Pattern[str], each: int, dice: random.Random) -> list[str]:
@@ -137,18 +125,9 @@ def _absent(text: Haystack, chinese: bool, each: int, dice: random.Random) -> li
             made = "".join(dice.choices("".join(letters), k=dice.randint(4, 7))) if letters else ""
         else:
             made = "".join(dice.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=dice.randint(8, 20)))
-        return made if made and made.encode() not in text.lower else None
+        return made if made and made.encode() not in text.data else None
 
     return list(_drawn(draw, each))
-
-
-def _near_misses(text: Haystack, rare: list[str], each: int, dice: random.Random) -> list[str]:
-    def draw() -> str | None:
-        first, second = dice.choice(rare), dice.choice(rare)
-        made = first[: (len(first) + 1) // 2] + second[len(second) // 2 :]
-        return made if made.lower().encode() not in text.lower else None
-
-    return list(_drawn(draw, each)) if rare else []
 
 
 def _distinct(text: Haystack, token: re.Pattern[str], each: int, dice: random.Random) -> list[str]:
@@ -157,7 +136,7 @@ def _distinct(text: Haystack, token: re.Pattern[str], each: int, dice: random.Ra
     return dice.sample(sorted(seen), min(each, len(seen)))
 
 
-def commonest(text: Haystack, each: int, dice: random.Random) -> list[str]:
+def _commonest(text: Haystack, each: int, dice: random.Random) -> list[str]:
     """The words that some hundred windows hold most often."""
     seen = Counter(found for _ in range(_WINDOWS) for found in _COMMON.findall(_window(text, dice)))
     return [found for found, _ in seen.most_common(each)]

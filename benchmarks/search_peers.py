@@ -8,7 +8,6 @@ named and skipped.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
@@ -21,49 +20,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-import zstandard
-
-from benchmarks.endpoint import (
-    CONNECTIONS,
-    PART_BYTES,
-    Distance,
-    DistantStore,
-    Link,
-    StreamingClient,
-    download,
-    download_to,
-)
+from benchmarks.endpoint import PART_BYTES, Distance, DistantStore, StreamingClient, download
 from benchmarks.machine import cpu_seconds
 from benchmarks.needles import Needle
+from benchmarks.processes import peers_folder
 from monocontext import Monocontext
 from monocontext.stores.local import LocalStore
 from monocontext.testing import CountingStore
 
 Count = Callable[[str], int]
 """In how many places a literal is."""
-
-
-class Traffic(Protocol):
-    """What counts requests."""
-
-    gets: int
-    bytes_read: int
-
-    def reset(self) -> None: ...
+TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Directories with one text in four forms."""
+    """Directories with one text in three forms."""
 
     text: Path
-    """Holds `text`."""
-    packed: Path
-    """Holds `text.zst`."""
+    """Holds the object `text`."""
     plain: Path
     """A context without filters."""
     filtered: Path
@@ -75,7 +53,7 @@ class Way:
     """A way of searching; entering `begin` starts with nothing at hand."""
 
     name: str
-    traffic: CountingStore | Traffic
+    traffic: CountingStore | StreamingClient
     begin: Callable[[], AbstractContextManager[Count]]
 
 
@@ -88,7 +66,6 @@ class Row:
     seconds: float
     cpu_seconds: float
     """Of all threads and of child processes: says more than `seconds` where the machine is busy."""
-    gets: int
     bytes_read: int
     next_seconds: float
     """For another needle of the kind after it."""
@@ -99,89 +76,62 @@ def measure(places: Places, pairs: Sequence[tuple[Needle, Needle]], distance: Di
     rows = []
     for first, second in pairs:
         ways = list(_ways(places, distance))
-        taken: dict[str, list[tuple[float, float, int, int, float]]] = {way.name: [] for way in ways}
+        taken: dict[str, list[tuple[float, float, int, float]]] = {way.name: [] for way in ways}
         for _ in range(rounds):
             for way in ways:
                 taken[way.name].append(_one(way, first, second))
         for name, runs in taken.items():
-            seconds, cpu, gets, size, after = (statistics.median(column) for column in zip(*runs, strict=True))
-            rows.append(Row(first.kind, name, seconds, cpu, int(gets), int(size), after))
+            seconds, cpu, size, after = (statistics.median(column) for column in zip(*runs, strict=True))
+            rows.append(Row(first.kind, name, seconds, cpu, int(size), after))
     return rows
 
 
-def missing() -> dict[str, str]:
-    """Ways that cannot be measured here, and why."""
-    reasons = {}
-    if _smart_open() is None:
-        reasons["re over a smart_open stream"] = f"no package smart_open in {_peers()}"
-    if _ripgrep() is None:
-        reasons["download, ripgrep on the file"] = f"no command rg in {_peers()}/bin or on PATH"
-    return reasons
-
-
-def versions() -> dict[str, str]:
-    """Of the peers that are here."""
-    found = {"zstandard": version("zstandard")}
-    if _smart_open():
-        found["smart_open"] = version("smart_open")
-    if command := _ripgrep():
-        said = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
-        found["ripgrep"] = said.split()[1]
-    return found
-
-
-def _one(way: Way, first: Needle, second: Needle) -> tuple[float, float, int, int, float]:
+def _one(way: Way, first: Needle, second: Needle) -> tuple[float, float, int, float]:
     way.traffic.reset()
     began, cpu_began = time.perf_counter(), cpu_seconds()
     with way.begin() as count:
         found = count(first.query)
         seconds, cpu = time.perf_counter() - began, cpu_seconds() - cpu_began
-        gets, size = way.traffic.gets, way.traffic.bytes_read
+        size = way.traffic.bytes_read
         began = time.perf_counter()
         then = count(second.query)
         after = time.perf_counter() - began
     if (found, then) != (first.places, second.places):
         raise AssertionError(f"{way.name}: {found} and {then} places of {first} and {second}")
-    return seconds, cpu, gets, size, after
+    return seconds, cpu, size, after
 
 
 def _ways(places: Places, distance: Distance) -> Iterator[Way]:
-    link = Link(distance)
-    text, packed, plain, filtered = (
-        CountingStore(DistantStore(LocalStore(place), link))
-        for place in (places.text, places.packed, places.plain, places.filtered)
+    text, plain, filtered = (
+        CountingStore(DistantStore(LocalStore(place), distance))
+        for place in (places.text, places.plain, places.filtered)
     )
-    yield Way("download over 1 connection, str.count", text, lambda: _download(text, 1))
-    yield Way(f"download over {CONNECTIONS} connections, str.count", text, lambda: _download(text, CONNECTIONS))
-    yield Way(f"the same of one zstd object of it, {CONNECTIONS} connections", packed, lambda: _inflate(packed))
-    if _smart_open():
-        client = StreamingClient(LocalStore(places.text), link)
-        yield Way("re over a smart_open stream", client, lambda: _stream(client))
+    yield Way("download over 16 connections, str.count", text, lambda: _download(text))
+    if opener := _smart_open():
+        client = StreamingClient(LocalStore(places.text), distance)
+        yield Way("re over a smart_open stream", client, lambda: _stream(client, opener))
     if command := _ripgrep():
-        yield Way(f"download over {CONNECTIONS} connections, ripgrep", text, lambda: _grep(text, command))
+        yield Way("download over 16 connections, ripgrep", text, lambda: _grep(text, command))
     yield Way("monocontext without filters", plain, lambda: _open(plain))
     yield Way("monocontext with filters", filtered, lambda: _open(filtered))
 
 
 @contextmanager
-def _download(store: CountingStore, connections: int) -> Iterator[Count]:
-    yield str(download(store, "text", connections), "utf-8").count
+def _download(store: CountingStore) -> Iterator[Count]:
+    whole = bytearray(store.head(TEXT).size_bytes)
+
+    def keep(start: int, data: bytes) -> None:
+        whole[start : start + len(data)] = data
+
+    download(store, TEXT, keep)
+    yield str(whole, "utf-8").count
 
 
 @contextmanager
-def _inflate(store: CountingStore) -> Iterator[Count]:
-    packed = download(store, "text.zst")
-    yield str(zstandard.ZstdDecompressor().decompress(packed), "utf-8").count
-
-
-@contextmanager
-def _stream(client: StreamingClient) -> Iterator[Count]:
-    opener = _smart_open()
-    assert opener is not None
-
+def _stream(client: StreamingClient, opener: Callable[..., Any]) -> Iterator[Count]:
     def count(literal: str) -> int:
         find = re.compile(re.escape(literal).encode()).findall
-        with opener("s3://bucket/text", "rb", transport_params={"client": client}) as stream:
+        with opener(f"s3://bucket/{TEXT}", "rb", transport_params={"client": client}) as stream:
             found, rest = 0, b""
             while piece := stream.read(PART_BYTES):  # iterating over its lines takes three times as long
                 whole = rest + piece
@@ -196,7 +146,7 @@ def _stream(client: StreamingClient) -> Iterator[Count]:
 @contextmanager
 def _grep(store: CountingStore, command: str) -> Iterator[Count]:
     with tempfile.NamedTemporaryFile() as file:
-        download_to(file.fileno(), store, "text")
+        download(store, TEXT, lambda start, data: os.pwrite(file.fileno(), data, start))
 
         def count(literal: str) -> int:
             arguments = ["--no-config", "--fixed-strings", "--count-matches", "--regexp", literal, file.name]
@@ -211,20 +161,20 @@ def _open(store: CountingStore) -> Iterator[Count]:
         yield context.count
 
 
-def _peers() -> Path:
-    return Path(os.environ.get("MONOCONTEXT_PEERS") or Path.home() / ".venvs" / "peers")
-
-
-def _smart_open() -> Callable[..., AbstractContextManager[io.BufferedReader]] | None:
-    for packages in _peers().glob("lib/python*/site-packages"):
+def _smart_open() -> Callable[..., Any] | None:
+    for packages in peers_folder().glob("lib/python*/site-packages"):
         site.addsitedir(str(packages))  # behind our own: theirs never take the place of ours
     try:
-        found: Callable[..., AbstractContextManager[io.BufferedReader]] = import_module("smart_open").open
+        found: Callable[..., Any] = import_module("smart_open").open
     except ImportError:
+        print("(not installed here: smart_open)")
         return None
     return found
 
 
 def _ripgrep() -> str | None:
-    beside = _peers() / "bin" / "rg"
-    return str(beside) if os.access(beside, os.X_OK) else shutil.which("rg")
+    beside = peers_folder() / "bin" / "rg"
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("rg")
+    if found is None:
+        print("(not installed here: ripgrep)")
+    return found

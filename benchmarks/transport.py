@@ -1,16 +1,13 @@
-"""Measure the client CPU of one GET: ours, boto3, and the clients that are installed, against one server, in one run.
+"""Measure the client CPU of one GET: ours, boto3's and obstore's, against one server, in one run.
 
-    python -m benchmarks.transport [--peers PYTHON]
-
-`--peers` is the interpreter of an environment with aiobotocore, s3fs and obstore; those missing are left out. The
-server is a stand-in in a process of its own: it answers any range of one object and looks at no signature. Each client
-is a process of its own as well; rounds take turns, and the median counts.
+The server is a stand-in in a process of its own: it answers any range of one object and looks at no signature. Each
+client is a process of its own as well; rounds take turns, and the median counts. obstore comes from the environment of
+the peers ($MONOCONTEXT_PEERS), and is left out where it is missing.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -21,13 +18,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import transport_client
-from benchmarks.machine import describe_machine
+from benchmarks.machine import machine_line
+from benchmarks.options import Commands, head_line, row_line
+from benchmarks.processes import run_client
 
 _RANGE = re.compile(rb"(?i)\r\nrange: *bytes=(\d+)-(\d+)")
 
@@ -50,84 +50,40 @@ CASES = (
 )
 
 
-def main(rounds: int, threads: int, peers: Path | None) -> None:
+def add(commands: Commands) -> None:
+    """Add the sub-command."""
+    command = commands.add_parser("transport", help="client CPU of one GET, beside boto3 and obstore")
+    command.add_argument("--rounds", type=int, default=3, help="medians count")
+    command.add_argument("--threads", type=int, default=8, help="of each client")
+    command.set_defaults(run=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
     """Measure and print the table."""
-    taken: dict[tuple[str, str], list[float]] = {}
-    walls: dict[tuple[str, str], list[float]] = {}
+    taken: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     versions: dict[str, str] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         certificate = _make_certificate(folder)
         cases = [case for case in CASES if certificate or not case.tls]
         servers = {tls: stack.enter_context(_server(certificate if tls else None)) for tls in {c.tls for c in cases}}
+        bundle = {"AWS_CA_BUNDLE": str(certificate)} if certificate else {}
         for case in cases:
-            for _ in range(rounds):
-                for name in transport_client.NAMES:
-                    found = _measure(name, servers[case.tls], case, threads, peers, certificate)
+            for _ in range(arguments.rounds):
+                for name in transport_client.CLIENTS:
+                    words = name, servers[case.tls], case.length_bytes, case.gets, arguments.threads
+                    ours = name != "obstore"
+                    found = run_client(transport_client.__file__, *words, endpoint=words[1], ours=ours, **bundle)
                     if found:
-                        cpu, wall, versions[name] = found
-                        taken.setdefault((name, case.name), []).append(cpu)
-                        walls.setdefault((name, case.name), []).append(wall)
-    _print(cases, taken, walls, versions, rounds, threads)
-
-
-def _measure(
-    name: str, endpoint: str, case: Case, threads: int, peers: Path | None, certificate: Path | None
-) -> tuple[float, float, str] | None:
-    """Seconds of CPU and wall for a GET and the client's version; `None` where the client is not installed."""
-    python = Path(sys.executable) if name in ("ours", "boto3") else peers
-    if python is None:
-        return None
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and not k.lower().endswith("_proxy")}
-    environment |= {
-        "AWS_ACCESS_KEY_ID": transport_client.ACCESS,
-        "AWS_SECRET_ACCESS_KEY": transport_client.SECRET,
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    }
-    if certificate:
-        environment["AWS_CA_BUNDLE"] = str(certificate)
-    script = Path(transport_client.__file__)
-    if name == "ours":
-        environment["PYTHONPATH"] = str(script.parents[1])
-    command = [python, script, name, endpoint, case.length_bytes, case.gets, threads]
-    done = subprocess.run([str(each) for each in command], env=environment, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        if "ModuleNotFoundError" not in done.stderr:
-            print(f"{name}, {case.name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        return None
-    said = json.loads(done.stdout)
-    return said["cpu_seconds"], said["wall_seconds"], said["version"]
-
-
-def _print(
-    cases: list[Case],
-    taken: dict[tuple[str, str], list[float]],
-    walls: dict[tuple[str, str], list[float]],
-    versions: dict[str, str],
-    rounds: int,
-    threads: int,
-) -> None:
-    machine = ", ".join(f"{name} {value}" for name, value in describe_machine().items())
-    print(f"Client CPU of one GET, {threads} threads, stand-in server on loopback; median of {rounds}\n({machine})\n")
-    print(
-        "| client | " + " | ".join(f"{case.name}, ms (wall)" for case in cases) + " | TLS, s/GB | 64 KiB, times ours |"
-    )
-    print("|---|" + "---:|" * (len(cases) + 2))
-    ours = statistics.median(taken["ours", cases[0].name])
-    for name, released in versions.items():
-        cells = []
-        for case in cases:
-            cpu, wall = taken.get((name, case.name)), walls.get((name, case.name))
-            cells.append(
-                f"{1e3 * statistics.median(cpu):.3f} ({1e3 * statistics.median(wall):.2f})" if cpu and wall else "-"
-            )
-        last = cases[-1]
-        per_gb = (
-            f"{statistics.median(taken[name, last.name]) / last.length_bytes * 1e9:.2f}" if last.tls and cpu else "-"
+                        versions[name] = found["version"]
+                        taken[name][case.name].append(1000 * found["cpu_seconds"])
+    print(f"Client CPU of one GET, {arguments.threads} threads; median of {arguments.rounds}\n({machine_line()})\n")
+    print(head_line("client", *(f"{case.name}, ms" for case in cases)))
+    for name, found_ms in taken.items():
+        print(
+            row_line(f"{name} {versions[name]}", *(f"{statistics.median(found_ms[case.name]):.3f}" for case in cases))
         )
-        times = f"{statistics.median(taken[name, cases[0].name]) / ours:.1f}"
-        print(f"| {name} {released} | {' | '.join(cells)} | {per_gb} | {times} |")
+    return 0
 
 
 def _make_certificate(folder: Path) -> Path | None:
@@ -144,7 +100,7 @@ def _make_certificate(folder: Path) -> Path | None:
 
 @contextmanager
 def _server(certificate: Path | None) -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.transport", "--serve", str(certificate or "plain")]
+    command = [sys.executable, "-m", "benchmarks.transport", str(certificate or "plain")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -191,12 +147,4 @@ def _answer(sock: socket.socket, data: memoryview, context: ssl.SSLContext | Non
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.transport", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=8)
-    parser.add_argument("--peers", type=Path, help="interpreter of an environment with aiobotocore, s3fs and obstore")
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.serve:
-        _serve(arguments.serve)
-    main(arguments.rounds, arguments.threads, arguments.peers)
+    _serve(sys.argv[1])

@@ -1,13 +1,14 @@
 """Compare search by words with a scan of everything and with tantivy: `python -m benchmarks words --size 64M`.
 
-Queries are one to three words of a stretch of the text, drawn by a seed. Ours within 5 % of the text is held against
-the best ten passages of a scan of everything, and so is ours with a budget that reads 5 % of the stored bytes at most;
-tantivy (`pip install tantivy`; left out where it is missing) has the same passages, as documents in an index on disk,
-with its own BM25 and English stemming. Seconds are of the processor.
+Queries are one to three words of a stretch of the text, drawn by a seed. Ours, with a budget that reads 5 % of the
+stored bytes at most and without one, is held against the best ten passages of a scan of everything; tantivy (`pip
+install tantivy`; left out where it is missing) has the same passages, as documents in an index on disk, with its own
+BM25 and English stemming. Seconds are of the processor.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import random
 import re
@@ -20,7 +21,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from benchmarks.corpora import corpus, describe
+from benchmarks.corpora import NAMES, corpus, describe
+from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from monocontext import Monocontext, publish
 from monocontext.stores.local import LocalStore
 from monocontext.testing import CountingStore
@@ -30,7 +32,7 @@ from monocontext.text.search.terms import STOP_WORDS
 
 BEST = 10
 SHARE = 0.05
-"""Of the text that a search with a budget looks at, and of the stored bytes that it reads."""
+"""Of the stored bytes that a search with a budget reads."""
 _LESS, _TRIES = 0.99, 6
 """A budget is cut so far below what would read that share, until it does. Small texts read more in one frame."""
 _SEED = 3
@@ -49,16 +51,25 @@ class _Index:
     size_bytes: int
 
 
-def main(names: Sequence[str], size_bytes: int, queries: int) -> None:
+def add(commands: Commands) -> None:
+    """Add the sub-command."""
+    command = commands.add_parser("words", help="search by words, against a scan of everything and tantivy")
+    command.add_argument("--size", type=amount, default=64_000_000, help="bytes of text, as 64M")
+    command.add_argument("--corpora", type=parse_list, default=NAMES, help=f"of {','.join(NAMES)}")
+    command.add_argument("--queries", type=int, default=200, help="of each text")
+    command.set_defaults(run=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
     """Print a table for each corpus."""
-    for name in names:
-        path = corpus(name, size_bytes)
-        asked = _queries(path, name, queries)
-        print(f"\n## {name}: {size_bytes:,} bytes, {len(asked)} queries, seed {_SEED}", flush=True)
-        if (tiles := describe(path).get("tiles", 1)) > 1:
-            print(f"\nThe text is one source, {tiles} times over: equal passages score the same.", flush=True)
+    for name in arguments.corpora:
+        path = corpus(name, arguments.size)
+        asked = _queries(path, name, arguments.queries)
+        about = describe(path)
+        print(f"\n## {name}: {about['bytes']:,} bytes, {len(asked)} queries, seed {_SEED}, {about['tiles']} tiles\n")
         with tempfile.TemporaryDirectory() as folder:
             _measure(path, asked, Path(folder))
+    return 0
 
 
 def _measure(path: Path, queries: list[str], folder: Path) -> None:
@@ -71,61 +82,46 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
             publish(iter(lambda: file.read(1 << 20), b""), folder / str(filters), filters=filters)
         seconds[filters] = time.process_time() - began
         sizes[filters] = sum(info.size_bytes for info in LocalStore(folder / str(filters)).list())
-    count, size_bytes = len(queries), path.stat().st_size
-    print("\n| what | ours | tantivy |\n|---|---:|---:|")
     index = _build(path, folder / "tantivy")
-    build = f"{index.seconds:.1f} s" if index else "missing"
-    print(f"| CPU to build | {seconds[True] - seconds[False]:.1f} s | {build} |")
-    more = sizes[True] - sizes[False]
-    print(f"| bytes beside the text | {more:,} | {f'{index.size_bytes:,}' if index else 'missing'} |", flush=True)
+    print(head_line("what", "ours", "tantivy"))
+    build, size = (f"{index.seconds:.1f} s", f"{index.size_bytes:,}") if index else ("missing", "missing")
+    print(row_line("CPU to build", f"{seconds[True] - seconds[False]:.1f} s", build))
+    print(row_line("bytes beside the text", f"{sizes[True] - sizes[False]:,}", size), flush=True)
     with Monocontext.open(folder / "True") as context:
-        began = time.process_time()
         best = ranked.scan(context.span, queries, BEST)
-        scan_ms = 1000 * (time.process_time() - began) / count
         true = ranked.scan(context.span, queries, _LONG * BEST, true_weights=True)
-    print(f"| CPU of a scan of everything, for all queries at once | {scan_ms:.1f} ms a query | |", flush=True)
-    near = [_among_best(ours, theirs) for ours, theirs in zip(best, true, strict=True)]
-    print(f"| of its best {BEST}, among those by true counts of words | {statistics.mean(near):.3f} | |", flush=True)
-    for what in ("text", "stored bytes"):
-        shares, recalls, gets, spent = list[float](), list[float](), list[int](), 0.0
-        for query, every in zip(queries, best, strict=True):
-            budget, share = SHARE * size_bytes, 1.0
-            for _ in range(_TRIES if what == "stored bytes" else 1):
-                store = CountingStore(LocalStore(folder / "True"))
-                with Monocontext.open(store) as context:
-                    began = time.process_time()
-                    some = context.search(query, k=BEST, max_bytes=int(budget))
-                    seconds_spent = time.process_time() - began
-                share = store.bytes_read / sizes[False]
-                if share <= SHARE:
-                    break
-                budget *= _LESS * SHARE / share
-            spent += seconds_spent
-            gets.append(store.gets)
-            shares.append(share)
-            # Of passages that score the same any is as good.
-            enough = [one for one in some if one.score >= every[-1].score - _SAME] if every else []
-            recalls.append(len(enough) / len(every) if every else 1.0)
-        all_ten = sum(one == 1.0 for one in recalls)
-        print(f"| recall of its best {BEST} within {SHARE:.0%} of the {what} | {statistics.mean(recalls):.3f} | |")
-        print(f"| queries with all of them | {all_ten} of {count} | |")
-        print(f"| share of stored bytes read: median, most | {statistics.median(shares):.1%}, {max(shares):.1%} | |")
-        print(f"| GETs: median, most | {statistics.median(gets):.0f}, {max(gets)} | |")
-        print(f"| CPU a query, cold | {1000 * spent / count:.1f} ms | |", flush=True)
-    if index is not None:
-        began = time.process_time()
-        theirs = [_ask(index, query) for query in queries]
-        theirs_ms = 1000 * (time.process_time() - began) / count
-        near = [_near(one, every) for one, every in zip(theirs, best, strict=True)]
-        print(f"| CPU a query | | {theirs_ms:.1f} ms |")
-        print(f"| of tantivy's best {BEST} near one of ours | {statistics.mean(near):.0%} | |", flush=True)
-    same, began = 0, time.process_time()
-    for number, (query, every) in enumerate(zip(queries, best, strict=True), 1):
+    near = statistics.mean(_among_best(ours, theirs) for ours, theirs in zip(best, true, strict=True))
+    print(row_line(f"a scan's best {BEST}, among those by true counts of words", f"{near:.3f}", ""))
+    budget = SHARE * path.stat().st_size
+    asked = [_within_share(folder, budget, sizes[False], *each) for each in zip(queries, best, strict=True)]
+    recalls, spent = zip(*asked, strict=True)
+    print(row_line(f"recall of them within {SHARE:.0%} of the stored bytes", f"{statistics.mean(recalls):.3f}", ""))
+    theirs_ms = f"{_milliseconds(index, queries):.1f} ms" if index else "missing"
+    print(row_line("CPU of such a query, cold", f"{1000 * statistics.mean(spent):.1f} ms", theirs_ms), flush=True)
+    same = 0
+    for query, every in zip(queries, best, strict=True):
         with Monocontext.open(folder / "True") as context:
             same += context.search(query, k=BEST, max_bytes=1 << 40) == every
-        if number == count or number % 50 == 0:
-            print(f"| the scan's best {BEST}, without a budget | {same} of {number} queries | |", flush=True)
-    print(f"| CPU of that | {1000 * (time.process_time() - began) / count:.1f} ms | |", flush=True)
+    print(row_line("all of them, without a budget", f"{same} of {len(queries)} queries", ""), flush=True)
+
+
+def _within_share(
+    folder: Path, budget: float, stored_bytes: int, query: str, every: Sequence[Any]
+) -> tuple[float, float]:
+    """Recall and seconds of a search that reads at most SHARE of the stored bytes, beginning with `budget`."""
+    for _ in range(_TRIES):
+        store = CountingStore(LocalStore(folder / "True"))
+        with Monocontext.open(store) as context:
+            began = time.process_time()
+            some = context.search(query, k=BEST, max_bytes=int(budget))
+            seconds = time.process_time() - began
+        share = store.bytes_read / stored_bytes
+        if share <= SHARE:
+            break
+        budget *= _LESS * SHARE / share
+    # Of passages that score the same any is as good.
+    enough = [one for one in some if one.score >= every[-1].score - _SAME] if every else []
+    return len(enough) / len(every) if every else 1.0, seconds
 
 
 def _among_best(ours: Sequence[Any], true: Sequence[Any]) -> float:
@@ -134,12 +130,6 @@ def _among_best(ours: Sequence[Any], true: Sequence[Any]) -> float:
     least = true[:BEST][-1].score - _SAME if true else 0.0
     enough = {one.start for one in true if one.score >= least}
     return sum(one.start in enough for one in ours) / len(ours) if ours else 1.0
-
-
-def _near(theirs: list[int], ours: Sequence[Any]) -> float:
-    starts = {one.start // PASSAGE_CHARACTERS for one in ours}
-    near = sum(any(at // PASSAGE_CHARACTERS + step in starts for step in (-1, 0, 1)) for at in theirs)
-    return near / len(theirs) if theirs else 1.0
 
 
 def _queries(path: Path, name: str, count: int) -> list[str]:
@@ -182,7 +172,11 @@ def _build(path: Path, folder: Path) -> _Index | None:
     return _Index(index, seconds, sum(file.stat().st_size for file in folder.iterdir()))
 
 
-def _ask(index: _Index, query: str) -> list[int]:
-    searcher = index.searcher.searcher()
-    hits = searcher.search(index.searcher.parse_query(query, ["text"]), BEST).hits
-    return [int(searcher.doc(address)["start"][0]) for _, address in hits]
+def _milliseconds(index: _Index, queries: Sequence[str]) -> float:
+    """Of tantivy for a query, the places of its passages included."""
+    began = time.process_time()
+    for query in queries:
+        searcher = index.searcher.searcher()
+        for _, address in searcher.search(index.searcher.parse_query(query, ["text"]), BEST).hits:
+            searcher.doc(address)
+    return 1000 * (time.process_time() - began) / len(queries)

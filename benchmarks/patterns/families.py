@@ -281,14 +281,14 @@ def _delegates(prompt: str) -> str:
 
 
 FAMILIES = (
-    Program("linear chunk scan", "1 chunk scan", _chunk_text, _chunk_scan, 0.10, _notes),
-    Program("grep and zoom", "2 grep and zoom", _grep_text, _grep_and_zoom, 0.30, prunable=True),
-    Program("batched map-reduce", "3 map-reduce", _map_text, _map_reduce, 0.10, _notes),
-    Program("bisection", "4 bisection", _bisected_text, _bisection, 1.02, ordered=True),
-    Program("multi-hop search", "5 multi-hop", _hop_text, _multi_hop, 0.30, prunable=True),
-    Program("tail first", "6 tail first", _tail_text, _tail_first, 0.30, prunable=True),
-    Program("random sampling", "7 random sampling", _sample_text, _random_sampling, 1.02),
-    Program("full pass", "8 full pass", _pass_text, _full_pass, 1.02, full_pass=True),
-    Program("outline navigation", "9 outline", _outline_text, _outline, 0.10, _heading, prunable=True),
-    Program("re-read and verify", "10 re-read", _verify_text, _verify, 0.10, _delegates, prunable=True),
+    Program("linear chunk scan", _chunk_text, _chunk_scan, 0.10, _notes),
+    Program("grep and zoom", _grep_text, _grep_and_zoom, 0.30, prunable=True),
+    Program("batched map-reduce", _map_text, _map_reduce, 0.10, _notes),
+    Program("bisection", _bisected_text, _bisection, 1.02, ordered=True),
+    Program("multi-hop search", _hop_text, _multi_hop, 0.30, prunable=True),
+    Program("tail first", _tail_text, _tail_first, 0.30, prunable=True),
+    Program("random sampling", _sample_text, _random_sampling, 1.02),
+    Program("full pass", _pass_text, _full_pass, 1.02, full_pass=True),
+    Program("outline navigation", _outline_text, _outline, 0.10, _heading, prunable=True),
+    Program("re-read and verify", _verify_text, _verify, 0.10, _delegates, prunable=True),
 )

@@ -166,11 +166,11 @@ def _interleave(text: Text) -> Conversation:
 
 
 MIXTURES = (
-    Program("symbol search", "mixture", _symbol_text, _symbol_search, 0.30, prunable=True),
-    Program("CJK windows", "mixture", _cjk_text, _cjk, 0.30, prunable=True),
-    Program("session memory", "mixture", _session_text, _sessions, 0.30, prunable=True),
-    Program("naive misuse", "mixture", _naive_text, _naive, 0.30, prunable=True),
-    Program("head + tail summaries", "mixture", _ends_text, _ends, 0.10, _sign),
-    Program("literal zooms", "mixture", _zoom_text, _literal_zooms, 0.10),
-    Program("interleaved scans", "mixture", _scans_text, _interleave, 1.00, cache_bytes=64 << 20),
+    Program("symbol search", _symbol_text, _symbol_search, 0.30, prunable=True),
+    Program("CJK windows", _cjk_text, _cjk, 0.30, prunable=True),
+    Program("session memory", _session_text, _sessions, 0.30, prunable=True),
+    Program("naive misuse", _naive_text, _naive, 0.30, prunable=True),
+    Program("head + tail summaries", _ends_text, _ends, 0.10, _sign),
+    Program("literal zooms", _zoom_text, _literal_zooms, 0.10),
+    Program("interleaved scans", _scans_text, _interleave, 1.00, cache_bytes=64 << 20),
 )

@@ -18,8 +18,6 @@ class Program:
     """One way in which a model works on a text."""
 
     name: str
-    family: str
-    """One of the ten families, or `mixture`."""
     text: Callable[[int], Text]
     """Makes the text, of so many frames."""
     talk: Callable[[Text], Conversation]

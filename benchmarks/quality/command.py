@@ -5,18 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from benchmarks.harness import amount
+from benchmarks.options import Commands, amount, parse_list
 from benchmarks.quality import report
 from benchmarks.quality.arms import ARMS
 from benchmarks.quality.families import FAMILIES
 from benchmarks.quality.loaders import BadData
 from benchmarks.quality.running import BadPlan, Plan, run
-from benchmarks.search import parse_list
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add(commands: Commands) -> None:
@@ -37,6 +32,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--runner", default=plan.runner, help="where the code of the model runs")
     command.add_argument("--rlms-python", help="Python of an environment with rlms: .venv-hosts/rlms/bin/python")
     command.add_argument("--out", type=Path, default=Path("results/quality"), help="gets a file a run, and report.md")
+    command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -1,14 +1,14 @@
-"""Write the report of a folder of runs: Markdown with tables, and a plot where matplotlib is installed."""
+"""Write the report of a folder of runs: Markdown with tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.options import head_line, row_line
 from benchmarks.quality import compare
 from benchmarks.quality.running import Outcome
 
@@ -17,12 +17,12 @@ _AGAINST = "rlm"
 
 
 def write(out: Path, outcome: Outcome) -> Path:
-    """`report.md`, and `accuracy.svg` beside it."""
+    """`report.md`."""
     about = json.loads((out / "plan.json").read_text())
     machine, plan = about["machine"], about["plan"]
     parts = [
         "# Answers by arm and size",
-        f"Model `{plan['model']}`, seed {plan['seed']}, {machine['date'][:10]}, commit {about['commit']}, Python "
+        f"Model `{plan['model']}`, seed {plan['seed']}, {machine['date'][:10]}, commit {machine['commit']}, Python "
         f"{machine['python']}, {machine['cores']} cores, load {machine['load']}.",
         "Right: the normalised answer is the expected one. No percentage of fewer than 10 questions.",
         _table(outcome.rows),
@@ -32,9 +32,6 @@ def write(out: Path, outcome: Outcome) -> Path:
         "## `rlm` beside other loops, turn by turn\n\n" + _transcripts(outcome.rows),
         "## Left out\n\n" + _left_out(outcome),
     ]
-    if find_spec("matplotlib") and outcome.rows:
-        _plot(outcome.rows, out / "accuracy.svg")
-        parts.insert(4, "![accuracy](accuracy.svg)")
     path = out / "report.md"
     path.write_text("\n\n".join(parts) + "\n")
     return path
@@ -60,7 +57,7 @@ def _table(rows: Sequence[Row]) -> str:
         ])  # fmt: skip
     heads = ("arm, size", "right", "score", "turns", "tokens", "dollars in all", "seconds", "MB read", "refused",
              "identical replies", "call context.search", "ends")  # fmt: skip
-    return "Medians of a question, where nothing else is said.\n\n" + _markdown(heads, lines)
+    return "Medians of a question, where nothing else is said.\n\n" + _table_of(heads, lines)
 
 
 def _by(rows: Sequence[Row], field: str) -> str:
@@ -72,7 +69,7 @@ def _by(rows: Sequence[Row], field: str) -> str:
             of = [row["right"] for row in group if row[field] == name]
             cells.append(compare.share(sum(of), len(of)) if of else "-")
         lines.append([f"{arm}, {_size(size)}", *cells])
-    return _markdown(("arm, size", *names), lines)
+    return _table_of(("arm, size", *names), lines)
 
 
 def _pairs(rows: Sequence[Row]) -> str:
@@ -93,7 +90,7 @@ def _pairs(rows: Sequence[Row]) -> str:
         lines.append([f"{_AGAINST}, {_size(first[0])} / {arm}, {_size(size)}", str(found.questions),
                       str(found.only_first), str(found.only_second), f"{found.p:.3f}", shown])  # fmt: skip
     heads = ("first / second", "questions", "only first right", "only second right", "McNemar p", "difference, 95 %")
-    return _markdown(heads, lines)
+    return _table_of(heads, lines)
 
 
 def _transcripts(rows: Sequence[Row]) -> str:
@@ -118,24 +115,6 @@ def _left_out(outcome: Outcome) -> str:
     return "\n".join(lines) or "Nothing."
 
 
-def _plot(rows: Sequence[Row], path: Path) -> None:
-    """The share of right answers against the size, a line an arm."""
-    from benchmarks.plots import draw
-
-    def fill(axes: Any) -> None:
-        groups = _groups(rows, "size_bytes", "arm")
-        for arm in dict.fromkeys(arm for _, arm in groups):
-            points = [(size / 1e6, sum(row["right"] for row in group) / len(group))
-                      for (size, of), group in groups.items() if of == arm]  # fmt: skip
-            axes.semilogx(*zip(*points, strict=True), marker="o", label=arm)
-        axes.set_xlabel("MB of text")
-        axes.set_ylabel("share of right answers")
-        axes.set_ylim(-0.05, 1.05)
-        axes.legend()
-
-    draw(path, fill)
-
-
 def _groups(rows: Sequence[Row], *fields: str) -> dict[tuple[Any, ...], list[Row]]:
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -152,6 +131,5 @@ def _size(size: int) -> str:
     return f"{size / 1e9:g} GB" if size >= 1e9 else f"{size / 1e6:g} MB"
 
 
-def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    table = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
-    return "\n".join([*table, *(f"| {' | '.join(line)} |" for line in lines)])
+def _table_of(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join([head_line(*heads), *(row_line(*line) for line in lines)])

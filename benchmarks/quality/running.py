@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import results
 from benchmarks.machine import describe_machine
 from benchmarks.quality import arms, families, loaders
 from benchmarks.quality.haystack import Sources
@@ -148,7 +147,7 @@ def _run_size(
         about = {"size_bytes": size, "arm": arm, "question": question.id, "family": question.family,
                  "tag": question.tag, "query": question.query, "expected": question.answer}  # fmt: skip
         judged = {"score": score(question, run.answer), "right": is_right(question, run.answer)}
-        _write(_path(out, size, arm, question), {"version": results.VERSION, **about, **judged, **asdict(run)})
+        _write(_path(out, size, arm, question), {**about, **judged, **asdict(run)})
         told(f"{size:,} {arm} {question.id}: {'right' if judged['right'] else 'wrong'}, {run.reason}")
     return 0
 
@@ -199,7 +198,7 @@ def _claim(plan: Plan, out: Path) -> None:
             raise BadPlan(f"{out} holds runs of another plan, whose {differing[0]} is {theirs.get(differing[0])!r}")
         return
     out.mkdir(parents=True, exist_ok=True)
-    _write(path, {"machine": describe_machine(), "commit": results.commit(), "plan": ours})
+    _write(path, {"machine": describe_machine(), "plan": ours})
 
 
 def _path(out: Path, size: int, arm: str, question: Question) -> Path:

@@ -100,10 +100,3 @@ def _needles(code: str) -> Iterator[tuple[str, int]]:
             ):
                 end = lines[(literal.end_lineno or 1) - 1] + (literal.end_col_offset or 0)
                 yield needle, len(code.encode()[end:].decode())
-
-
-def download_all(operations: Sequence[Operation], distance: Distance, size_bytes: int) -> float:
-    """Seconds that the first look at the text waits until all of it is here, asked for at the beginning."""
-    for operation in operations:
-        return max(0.0, distance.first_byte_seconds + size_bytes / distance.bytes_per_second - operation.free_seconds)
-    return 0.0

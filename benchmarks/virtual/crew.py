@@ -46,16 +46,6 @@ class Distance:
         return min(self.nic_bytes_per_second, self.connections * CONNECTION_BYTES_PER_SECOND)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A stretch in which code waited for storage."""
-
-    operation: int
-    """Number of the operation that waited, -1 before the first."""
-    began: float
-    seconds: float
-
-
 class LinkedCrew(SimulatedWorkers):
     """Carries each request out when its last byte would have arrived, and books who waited for how long.
 
@@ -71,11 +61,8 @@ class LinkedCrew(SimulatedWorkers):
         self._seed = seed
         self._timeout = SilenceTimeout(LONGEST_SILENCE_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
-        self.operation = -1
-        """Whoever waits now waits for this operation."""
-        self.waits: list[Wait] = []
-        self.transfers: list[tuple[float, float, int]] = []
-        """Of each request when it was sent, when its last byte came, and its size."""
+        self.stalled_seconds = 0.0
+        """Of code that waited for storage."""
 
     def submit(self, request: RangeRequest, job: Callable[[], None]) -> bool:
         sent = self.clock.now()
@@ -89,7 +76,7 @@ class LinkedCrew(SimulatedWorkers):
 
         def finish() -> None:
             self._timeout.learn(first)
-            self._carry(request.stored_bytes, sent, job, 0)
+            self._carry(request.stored_bytes, job, 0)
 
         self._at(sent + silent + first, finish)
         return True
@@ -98,15 +85,14 @@ class LinkedCrew(SimulatedWorkers):
         self._asked[place] += 1
         return self._profile.seconds(Random(f"{self._seed} {place} {self._asked[place]}"))
 
-    def _carry(self, size: int, sent: float, job: Callable[[], None], done: int) -> None:
+    def _carry(self, size: int, job: Callable[[], None], done: int) -> None:
         """The next piece of a body whose first `done` bytes are here."""
         piece = min(PIECE_BYTES, size - done)
         arrival = self._link.arrival(piece, self.clock.now())
         done += piece
         if done < size:
-            self._at(arrival, lambda: self._carry(size, sent, job, done))
+            self._at(arrival, lambda: self._carry(size, job, done))
         else:
-            self.transfers.append((sent, arrival, size))
             self._at(arrival, job)
 
     def _at(self, moment: float, event: Callable[[], None]) -> None:
@@ -117,17 +103,7 @@ class LinkedCrew(SimulatedWorkers):
         try:
             return super().wait(ready, until)
         finally:
-            self.book(began)
-
-    def book(self, began: float) -> None:
-        """Somebody has waited since `began`."""
-        seconds = self.clock.now() - began
-        if seconds > 0:
-            self.waits.append(Wait(self.operation, began, seconds))
-
-    @property
-    def stalled_seconds(self) -> float:
-        return sum(wait.seconds for wait in self.waits)
+            self.stalled_seconds += self.clock.now() - began
 
 
 class MeteredStore(WrappedStore):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.virtual.suite import PROGRAMS
+from benchmarks.patterns import PROGRAMS
 
 PREFETCH = "all"
 """The policy that is judged."""

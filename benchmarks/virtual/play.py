@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES, Text
-from benchmarks.virtual.crew import Distance, LinkedCrew, MeteredStore, Wait
+from benchmarks.virtual.crew import Distance, LinkedCrew, MeteredStore
 from benchmarks.virtual.traced import Operation, Recorder, TracedRegex, make_traced_class
 from monocontext import Monocontext
 from monocontext.engine.prefetch import Prefetch
@@ -49,7 +49,6 @@ class Setting:
     distance: Distance
     seed: int = 0
     cache_bytes: int = CACHE_BYTES
-    filters: bool = True
     hedge: bool = True
     terse: bool = False
     """Code that runs as soon as its last address is written: the least that a reader may learn from it."""
@@ -73,22 +72,13 @@ class Played:
     outputs: list[str]
     """What each turn printed."""
     operations: list[Operation]
-    waits: list[Wait]
-    transfers: list[tuple[float, float, int]]
-    thinking: list[tuple[float, float]]
-    """When the model, or a sub-model, was at work: from and until."""
-    open_seconds: float
-    """The root's GET, before the first call of the model: not part of the stall."""
-    seconds: float
     stall_seconds: float
+    """Without the root's GET, before the first call of the model."""
     gets: int
     bytes: int
     index_bytes: int
-    hedges: int
-    ahead_gets: int
     ahead_bytes: int
     ahead_used_bytes: int
-    used_bytes: int
     skipped_share: float
     """Of the frames that searches would have read, those that filters spared."""
 
@@ -97,15 +87,12 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     """Run a program. Raises what its code raises."""
     clock = VirtualClock()
     crew = LinkedCrew(setting.distance, setting.seed, clock)
-    store = MeteredStore(program.store(text, filters=setting.filters), setting.distance, clock, setting.seed)
+    store = MeteredStore(program.store(text, filters=True), setting.distance, clock, setting.seed)
 
     def count_used() -> int:
         return context.stats.bytes_used + store.index_bytes
 
-    def begun(number: int) -> None:
-        crew.operation = number
-
-    recorder = Recorder(count_used, clock.now, begun)
+    recorder = Recorder(count_used)
     context = make_traced_class(recorder).open(
         store,
         cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
@@ -113,7 +100,6 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         hedge="p99" if setting.hedge else None,
         prefetch=cast(Prefetch, policy),
     )
-    opened = clock.now()
     stage = _Stage(program, context, crew, recorder, setting)
     conversation = program.talk(text)
     printed = ""
@@ -127,7 +113,6 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
             stage.think(whole)
             printed = stage.run(whole)
             outputs.append(printed)
-            recorder.turn += 1
     except StopIteration as end:
         answer = end.value
     recorder.settle()
@@ -138,20 +123,12 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         codes=codes,
         outputs=outputs,
         operations=recorder.operations,
-        waits=crew.waits,
-        transfers=crew.transfers,
-        thinking=stage.spans,
-        open_seconds=opened,
-        seconds=clock.now() - opened,
         stall_seconds=crew.stalled_seconds,
         gets=store.gets,
         bytes=store.bytes,
         index_bytes=store.index_bytes,
-        hedges=stats.hedges,
-        ahead_gets=stats.prefetch.gets,
         ahead_bytes=stats.prefetch.bytes_fetched,
         ahead_used_bytes=stats.prefetch.bytes_used,
-        used_bytes=stats.bytes_used,
         skipped_share=stats.search.pruned / stats.search.frames if stats.search.frames else 0.0,
     )
     context.close()
@@ -179,7 +156,6 @@ class _Stage:
         self._setting = setting
         self._dice = Random(f"think {setting.seed} {program.name}")
         self._printed: list[str] = []
-        self.spans: list[tuple[float, float]] = []
         self._regex = TracedRegex(recorder)
         self._names: dict[str, Any] = {
             "context": context,
@@ -196,13 +172,11 @@ class _Stage:
         reply = PROSE_BEFORE + code + FENCE
         tokens = [reply[at : at + TOKEN_CHARACTERS] for at in range(0, len(reply), TOKEN_CHARACTERS)]
         writing = min(len(tokens) / self._setting.tokens_per_second, 0.8 * seconds)
-        began = self._crew.now()
         with self._context.thinking():
             self._pass(seconds - writing)
             for token in tokens:
                 self._pass(writing / len(tokens))
                 self._context.hint(token)
-        self.spans.append((began, self._crew.now()))
 
     def run(self, code: str) -> str:
         self._printed.clear()
@@ -216,18 +190,13 @@ class _Stage:
         self._printed.append(sep.join(map(str, values)) + "\n")
 
     def _ask(self, prompt: str) -> str:
-        self._sub_call(SUB_CALL_SECONDS)
+        self._pass(SUB_CALL_SECONDS)
         return self._program.answer(prompt)
 
     def _ask_all(self, prompts: list[str]) -> list[str]:
         for _ in range(0, len(prompts), BATCH):
-            self._sub_call(BATCH_TIMES * SUB_CALL_SECONDS)
+            self._pass(BATCH_TIMES * SUB_CALL_SECONDS)
         return [self._program.answer(prompt) for prompt in prompts]
-
-    def _sub_call(self, seconds: float) -> None:
-        began = self._crew.now()
-        self._pass(seconds)
-        self.spans.append((began, self._crew.now()))
 
     def _pass(self, seconds: float) -> None:
         self._crew.pass_time(seconds)

@@ -18,37 +18,25 @@ class Operation:
     start: int
     stop: int
     """Characters [start, stop): of a slice what it gives, of a search where it may look."""
-    turn: int
-    """Of the conversation, from 0."""
     free_seconds: float
     """Time that has passed since the beginning in which no code waited for storage: thinking and sub-calls."""
-    began: float
-    """On the clock of the run."""
     used_bytes: int = 0
     """Stored bytes that it was the first to look at, with what it took to find them."""
-    found: int = -1
-    """Where a search ended."""
 
 
 class Recorder:
-    """The operations of one run. `used` and `clock` are asked at each of them, `begun` is told the number of each."""
+    """The operations of one run. `used` says at each of them how many bytes were looked at until now."""
 
-    def __init__(self, used: Callable[[], int], clock: Callable[[], float], begun: Callable[[int], object]) -> None:
+    def __init__(self, used: Callable[[], int]) -> None:
         self.operations: list[Operation] = []
-        self.turn = 0
         self.free_seconds = 0.0
         self._used = used
-        self._clock = clock
-        self._begun = begun
         self._counted = 0
 
-    def begin(self, kind: str, start: int, stop: int) -> Operation:
+    def begin(self, kind: str, start: int, stop: int) -> None:
         """An operation begins; the one before has ended, if code has not kept an iterator of it."""
         self.settle()
-        operation = Operation(kind, start, stop, self.turn, self.free_seconds, self._clock())
-        self.operations.append(operation)
-        self._begun(len(self.operations) - 1)
-        return operation
+        self.operations.append(Operation(kind, start, stop, self.free_seconds))
 
     def settle(self) -> None:
         """What was used since the last call was used by the last operation."""
@@ -64,9 +52,9 @@ def make_traced_class(recorder: Recorder) -> type[Monocontext]:
     class Traced(Monocontext):
         __slots__ = ()
 
-        def _begin(self, kind: str, start: Any = None, stop: Any = None) -> Operation:
+        def _begin(self, kind: str, start: Any = None, stop: Any = None) -> None:
             low, high, _ = slice(start, stop).indices(len(self))
-            return recorder.begin(kind, self._start + low, self._start + max(low, high))
+            recorder.begin(kind, self._start + low, self._start + max(low, high))
 
         def __getitem__(self, key: SupportsIndex | slice) -> Any:
             if isinstance(key, slice):
@@ -81,14 +69,12 @@ def make_traced_class(recorder: Recorder) -> type[Monocontext]:
             return super().__contains__(needle)
 
         def find(self, sub: str, start: Any = None, end: Any = None, /) -> int:
-            return self._end(self._begin("find", start, end), super().find(sub, start, end))
+            self._begin("find", start, end)
+            return super().find(sub, start, end)
 
         def rfind(self, sub: str, start: Any = None, end: Any = None, /) -> int:
-            return self._end(self._begin("rfind", start, end), super().rfind(sub, start, end))
-
-        def _end(self, operation: Operation, at: int) -> int:
-            operation.found = at
-            return at
+            self._begin("rfind", start, end)
+            return super().rfind(sub, start, end)
 
         def count(self, sub: str, start: Any = None, end: Any = None, /) -> int:
             self._begin("count", start, end)

@@ -19,8 +19,6 @@ Turn = dict[str, Any]
 NEEDLE = "incident-4711 volume vol-93 detached"
 SEED = 6
 SLICE_BYTES = 5_000_000
-SEGMENT_BYTES = 100_000
-"""What one GET of DeepRecurse's way brings: 1000 lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.patterns import PROGRAMS
 from benchmarks.virtual import suite
 from benchmarks.virtual.bounds import unforeseen
 from benchmarks.virtual.crew import Distance, LinkedCrew
 from benchmarks.virtual.gates import judge, judge_fast
 from benchmarks.virtual.play import play
-from benchmarks.virtual.suite import PROGRAMS, Plan
+from benchmarks.virtual.suite import Plan
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore, virtual_context
@@ -25,8 +26,8 @@ def test_every_gate_holds() -> None:
 
     Over four seeds: in one alone a single answer that is late decides, and one row of a filter more draws all anew.
     """
-    plan = Plan(policies=("off", "all"), seeds=4, controls=False)
-    gates = judge(suite.run(plan, told=lambda line: None)["rows"])
+    plan = Plan(seeds=4)
+    gates = judge(suite.run(plan))
     assert len(gates) > 20
     assert [str(gate) for gate in gates if not gate.holds] == []
 
@@ -38,8 +39,8 @@ QUICK = ("grep", "bisection", "multi-hop", "tail first", "outline", "re-read", "
 @pytest.mark.usefixtures("stores_are_measured")
 def test_a_fast_model_waits_half_as_long_as_without_reading_ahead() -> None:
     """1 s of thinking, 300 tokens a second, no words after the address; the others are run by the slow suite."""
-    plan = Plan(policies=("off", "all"), programs=QUICK, seeds=2, seed=1, controls=False, fast=True)
-    gates = judge_fast(suite.run(plan, told=lambda line: None)["rows"])
+    plan = Plan(programs=QUICK, seeds=2, seed=1, fast=True)
+    gates = judge_fast(suite.run(plan))
     assert len(gates) == 2 * len(QUICK)
     assert [str(gate) for gate in gates if not gate.holds] == []
 
@@ -47,8 +48,8 @@ def test_a_fast_model_waits_half_as_long_as_without_reading_ahead() -> None:
 @pytest.mark.usefixtures("stores_are_measured")
 @pytest.mark.slow
 def test_a_fast_model_over_eight_seeds() -> None:
-    plan = Plan(policies=("off", "all"), seeds=8, controls=False, fast=True)
-    gates = judge_fast(suite.run(plan, told=lambda line: None)["rows"])
+    plan = Plan(seeds=8, fast=True)
+    gates = judge_fast(suite.run(plan))
     assert len(gates) == 2 * len(PROGRAMS) - 2
     assert [str(gate) for gate in gates if not gate.holds] == []
 

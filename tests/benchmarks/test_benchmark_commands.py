@@ -1,0 +1,74 @@
+"""What the commands share: amounts, the gates that judge a run, and that the command line lists and runs them."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.options import amount, head_line, row_line
+from benchmarks.virtual.gates import Gate, judge
+
+
+def row(program: str, policy: str = "all", **more: object) -> dict[str, object]:
+    usual = {"size_bytes": 200_000_000, "stall_seconds": 0.0, "oracle_seconds": 0.0, "regret": 0.0}
+    return {
+        "program": program,
+        "policy": policy,
+        **usual,
+        "amplification": 1.0,
+        "precision": 0.9,
+        "skipped": 1.0,
+        **more,
+    }
+
+
+def test_gates_are_what_the_figures_say() -> None:
+    failing = [
+        gate.name for gate in judge([row("linear chunk scan", regret=0.11, amplification=1.2)]) if not gate.holds
+    ]
+    assert failing == ["regret of linear chunk scan", "amplification of linear chunk scan"]
+    assert all(gate.holds for gate in judge([row("bisection", regret=1.02), row("literal zooms")]))
+    assert not all(gate.holds for gate in judge([row("literal zooms", precision=0.8)]))
+    slower = [row("interleaved scans", stall_seconds=2.0), row("interleaved scans", "off", stall_seconds=1.9)]
+    assert [gate.name for gate in judge(slower) if not gate.holds] == [
+        "interleaved scans, stall against no reading ahead"
+    ]
+    large = {"size_bytes": 10_000_000_000}
+    assert [gate.holds for gate in judge([row("grep and zoom", **large, stall_seconds=1.6)])] == [False, True]
+    assert [
+        gate.holds for gate in judge([row("full pass", **large, stall_seconds=11.4, bounded_oracle_seconds=10)])
+    ] == [True]
+    assert judge([row("linear chunk scan", "off", regret=9.0)]) == []
+    assert str(Gate("x", 2.0, 1.0)) == "FAILS  x: 2.000, at most 1"
+
+
+def test_amounts_and_tables() -> None:
+    amounts = ("0.2GB", "100MB/s", "1TB", "64M", "12")
+    assert [amount(text) for text in amounts] == [200_000_000, 100_000_000, 10**12, 64_000_000, 12]
+    with pytest.raises(ValueError, match="'big' is no amount of bytes"):
+        amount("big")
+    assert f"{head_line('a', 'b')}\n{row_line('x', 1)}" == "| a | b |\n|---|---:|\n| x | 1 |"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, words: str) -> int:
+    monkeypatch.setattr("sys.argv", words.split())
+    return main()
+
+
+def test_every_command_is_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "benchmarks --help")
+    said = capsys.readouterr().out
+    assert "{virtual,peers,search,words,quality,transport,first_second,growth,file_changes}" in said
+
+
+def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "benchmarks virtual --size 4MB --seeds 1 --program verify --policy off") == 0
+    said = capsys.readouterr().out
+    assert "| seconds of waiting in one run | off | oracle | bytes moved, of those used |" in said
+    assert "| re-read and verify | " in said
+
+
+def test_calls_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "benchmarks file_changes --rounds 1 --pairs 1") == 0
+    assert "| cold slice of one frame, S3 | " in capsys.readouterr().out
