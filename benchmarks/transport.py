@@ -24,10 +24,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import transport_client
 from benchmarks.machine import machine_line
 from benchmarks.options import Commands, head_line, row_line
 from benchmarks.processes import run_client
+from benchmarks.wall import client
 
 _RANGE = re.compile(rb"(?i)\r\nrange: *bytes=(\d+)-(\d+)")
 
@@ -70,10 +70,10 @@ def main(arguments: argparse.Namespace) -> int:
         bundle = {"AWS_CA_BUNDLE": str(certificate)} if certificate else {}
         for case in cases:
             for _ in range(arguments.rounds):
-                for name in transport_client.CLIENTS:
-                    words = name, servers[case.tls], case.length_bytes, case.gets, arguments.threads
+                for name in client.TRANSPORTS:
+                    words = name, case.length_bytes, case.gets, arguments.threads
                     ours = name != "obstore"
-                    found = run_client(transport_client.__file__, *words, endpoint=words[1], ours=ours, **bundle)
+                    found = run_client(client.__file__, *words, endpoint=servers[case.tls], ours=ours, **bundle)
                     if found:
                         versions[name] = found["version"]
                         taken[name][case.name].append(1000 * found["cpu_seconds"])
@@ -114,7 +114,7 @@ def _serve(certificate: str) -> None:
     if certificate != "plain":
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
-    data = memoryview(os.urandom(1 << 20) * (transport_client.OBJECT_BYTES >> 20))
+    data = memoryview(os.urandom(1 << 20) * (client.OBJECT_BYTES >> 20))
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
         print(listener.getsockname()[1], flush=True)
         while True:

@@ -1,7 +1,7 @@
-"""Measure one way of reading in a process of its own: `python client.py NAME ENDPOINT SESSION`.
+"""Measure one way of reading in a process of its own: `python client.py NAME SESSION | BYTES GETS THREADS`.
 
-Run by path, so that it works in an environment without this project. SESSION is a file (`session.py`). Prints JSON:
-seconds of each look, what it gave, and the memory that the process took.
+Run by path, so that it works in an environment without this project. SESSION is a file (`session.py`); without one it
+sends so many GETs of so many bytes. Prints JSON: what was waited for, what it gave, what the process took.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from zlib import crc32
 
 BUCKET, TEXT, CONTEXT = "bucket", "text", "context"
 REGION = "us-east-1"
+OBJECT_BYTES = 64 << 20
+"""In which GETs are sent."""
 PART_BYTES = 8 << 20
 LEAST_PART_BYTES = 100_000
 THREADS = 50
@@ -41,6 +43,10 @@ class Way(ABC):
     @abstractmethod
     def range(self, start: int, stop: int) -> bytes:
         """Bytes [start, stop) of the object."""
+
+    def view(self, start: int, stop: int) -> bytes | memoryview:
+        """The same without a copy, where there is such a way."""
+        return self.range(start, stop)
 
     def slice(self, start: int, stop: int) -> bytes:
         return self.range(start, stop)
@@ -63,6 +69,10 @@ class Way(ABC):
 
     def think(self, seconds: float, code: str) -> None:
         time.sleep(seconds)
+
+
+def _endpoint() -> str:
+    return os.environ["AWS_ENDPOINT_URL_S3"]
 
 
 def _client() -> Any:
@@ -104,7 +114,7 @@ class Memory(Way):
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
-        self._data = Path(sys.argv[3]).with_name(TEXT).read_bytes()
+        self._data = Path(sys.argv[2]).with_name(TEXT).read_bytes()
 
     def range(self, start: int, stop: int) -> bytes:
         return self._data[start:stop]
@@ -154,7 +164,7 @@ class S3fs(SmartOpen):
     packages = ("s3fs",)
 
     def _open(self) -> Any:
-        system = import_module("s3fs").S3FileSystem(endpoint_url=sys.argv[2], client_kwargs={"region_name": REGION})
+        system = import_module("s3fs").S3FileSystem(endpoint_url=_endpoint(), client_kwargs={"region_name": REGION})
         return system.open(f"{BUCKET}/{TEXT}", "rb", block_size=5 << 20, cache_type="readahead")
 
 
@@ -168,16 +178,22 @@ class Obstore(Way):
         self._module = import_module("obstore")
         self._store = import_module("obstore.store").S3Store(
             BUCKET,
-            endpoint=sys.argv[2],
+            endpoint=_endpoint(),
             region=REGION,
             access_key_id=os.environ["AWS_ACCESS_KEY_ID"],
             secret_access_key=os.environ["AWS_SECRET_ACCESS_KEY"],
             virtual_hosted_style_request=False,
-            client_options={"allow_http": True},
+            client_options={
+                "allow_http": True,
+                "allow_invalid_certificates": True,
+            },  # it reads no authority from a file
         )
 
     def range(self, start: int, stop: int) -> bytes:
-        return bytes(self._module.get_range(self._store, TEXT, start=start, end=stop))
+        return bytes(self.view(start, stop))
+
+    def view(self, start: int, stop: int) -> memoryview:
+        return memoryview(self._module.get_range(self._store, TEXT, start=start, end=stop))
 
     def parts(self) -> Iterator[bytes]:
         starts = range(0, self.size_bytes, PART_BYTES)
@@ -195,7 +211,7 @@ class Mountpoint(Way):
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         client = import_module("s3torchconnectorclient._mountpoint_s3_client").MountpointS3Client
-        self._client = client(REGION, endpoint=sys.argv[2], force_path_style=True)
+        self._client = client(REGION, endpoint=_endpoint(), force_path_style=True)
 
     def range(self, start: int, stop: int) -> bytes:
         return b"".join(self._client.get_object(BUCKET, TEXT, start, stop))
@@ -213,7 +229,7 @@ class Ours(Way):
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         opener = import_module("monocontext").Monocontext.open
-        self._context = opener(f"s3://{BUCKET}/{CONTEXT}", endpoint=sys.argv[2], prefetch=self.policy)
+        self._context = opener(f"s3://{BUCKET}/{CONTEXT}", endpoint=_endpoint(), prefetch=self.policy)
 
     def range(self, start: int, stop: int) -> bytes:
         return bytes(self._context[start:stop], "ascii")
@@ -237,6 +253,19 @@ class OursOnDemand(Ours):
     policy = "off"
 
 
+class OurTransport(Way):
+    """The store below monocontext, which checks version, length and checksum."""
+
+    packages = ("monocontext",)
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(size_bytes)
+        self._store = import_module("monocontext.stores").open_store(f"s3://{BUCKET}", endpoint=_endpoint())
+
+    def range(self, start: int, stop: int) -> bytes:
+        return bytes(self._store.get_range(TEXT, start, stop - start).data)
+
+
 WAYS: dict[str, type[Way]] = {
     "monocontext": Ours,
     "str in memory": Memory,
@@ -248,6 +277,7 @@ WAYS: dict[str, type[Way]] = {
     "s3fs": S3fs,
     "boto3, 50 threads": Threads,
 }
+TRANSPORTS: dict[str, type[Way]] = {"monocontext": OurTransport, "boto3": Threads, "obstore": Obstore}
 
 
 def peak_bytes() -> int:
@@ -284,10 +314,29 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
     }
 
 
+def send_gets(name: str, length: int, count: int, threads: int) -> dict[str, Any]:
+    """Seconds of CPU for each GET."""
+    way = TRANSPORTS[name](OBJECT_BYTES)
+    starts = [i * 65_537 % (OBJECT_BYTES - length) for i in range(count)]
+    with ThreadPoolExecutor(threads) as pool:
+
+        def send(start: int) -> None:
+            if len(way.view(start, start + length)) != length:
+                raise AssertionError(f"{name}: expected {length} bytes")
+
+        list(pool.map(send, starts[: 4 * threads]))
+        began = time.process_time()
+        list(pool.map(send, starts))
+        return {"cpu_seconds": (time.process_time() - began) / count, "version": version(way.packages[0])}
+
+
 def main() -> None:
-    name, _, path = sys.argv[1:]
-    session = json.loads(Path(path).read_text())
-    print(json.dumps(play(name, session["size_bytes"], session["turns"])))
+    name, *what = sys.argv[1:]
+    if len(what) == 1:
+        session = json.loads(Path(what[0]).read_text())
+        print(json.dumps(play(name, session["size_bytes"], session["turns"])))
+    else:
+        print(json.dumps(send_gets(name, *map(int, what))))
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def run(plan: Plan, told: Callable[[str], object] = lambda line: None) -> list[d
             for name in plan.ways:
                 server.reset_counts()
                 ours = name.startswith(OURS)
-                found = run_client(client.__file__, name, server.endpoint, path, endpoint=server.endpoint, ours=ours)
+                found = run_client(client.__file__, name, path, endpoint=server.endpoint, ours=ours)
                 if found is None:
                     told(f"not installed here: {name}")
                     continue
