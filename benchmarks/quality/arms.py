@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from benchmarks.quality import same_words
 from benchmarks.quality.questions import Question
 from monocontext import Monocontext
 from rlm import RLM, RLMError
-from rlm.models.lm import CHARACTERS_PER_TOKEN, LM
+from rlm.models.lm import CHARACTERS_PER_TOKEN
 
 ARMS = {
     "rlm": "the loop over a lazy text",
     "rlm-str": "the same loop, the text in memory",
-    "rlm-no-search": "as rlm, and the prompt does not name context.search",
     "rlm-outline": "as rlm, and the opening message has the outline of the text",
-    "rlm-told": "as rlm-str, and the model is told of the text what `rlm` tells it",
-    "rlms": "the package rlms, in its own environment",
     "prompt": "as much of the text as fits, from its beginning, in one prompt",
     "search": "the best passages of context.search in one prompt",
 }
 """By name."""
-IN_MEMORY = ("rlm-str", "rlm-told", "rlms")
-"""Arms that hold the text in memory."""
+IN_MEMORY = "rlm-str"
 STR_BYTES = 200_000_000
-"""The largest text that the arms with the text in memory take: each question copies it to its sandbox."""
+"""The largest text that the arm with the text in memory takes: each question copies it to its sandbox."""
 PASSAGES = 20
 SEARCHED_BYTES = 8 << 20
 """Of text that a search may look at, best frames first: a question of common words costs a second for each MB."""
@@ -54,8 +46,6 @@ class Run:
     """From storage, opening included; None where the text was in memory."""
     refused: int = 0
     """Cells that a limit of the text refused an operation (`ContextTooLarge`)."""
-    identical: int = 0
-    """Turns that repeated the one before."""
     transcript: list[dict[str, Any]] = field(default_factory=list)
     """Of each turn the reply and what its cells printed."""
 
@@ -64,23 +54,21 @@ class Run:
 class Setting:
     """What all arms share."""
 
-    lm: LM
-    """The model that is asked."""
     make_rlm: Callable[..., RLM]
-    """Of a model, the dollars that a question may cost, and other options of `RLM` by keyword."""
+    """Of the dollars that a question may cost, and other options of `RLM` by keyword."""
     context: Monocontext
     text: str | None
     """The same text in memory, where an arm takes it."""
     window_tokens: int
-    rlms: tuple[str, str, str | None] | None
-    """The Python of an environment with rlms, the model, the base URL."""
+
+    def fitting(self) -> int:
+        """Characters of text that fit into a prompt."""
+        return int(_SHARE * self.window_tokens * CHARACTERS_PER_TOKEN)
 
 
-def missing(arm: str, size_bytes: int, *, has_rlms: bool) -> str:
+def missing(arm: str, size_bytes: int) -> str:
     """Why an arm is left out at a size; empty where it is not."""
-    if arm == "rlms" and not has_rlms:
-        return "it needs --rlms-python, an environment with that package, and a model behind an endpoint"
-    if arm in IN_MEMORY and size_bytes > STR_BYTES:
+    if arm == IN_MEMORY and size_bytes > STR_BYTES:
         return f"a text above {STR_BYTES:,} bytes is not copied to a sandbox for each question"
     return ""
 
@@ -88,84 +76,59 @@ def missing(arm: str, size_bytes: int, *, has_rlms: bool) -> str:
 def answer(arm: str, question: Question, setting: Setting, dollars: float | None) -> Run:
     """One question on one arm, for at most so many dollars; a failure of the model is a result."""
     began = time.monotonic()
+    context = setting.context
     try:
         match arm:
             case "rlm":
-                return _loop(question, setting.context, setting, setting.lm, dollars)
-            case "rlm-no-search":
-                unnamed = same_words.Reworded(setting.lm, same_words.leave_out("context.search("))
-                return _loop(question, setting.context, setting, unnamed, dollars)
-            case "rlm-outline":
-                return _loop(question, setting.context, setting, setting.lm, dollars, outline=True)
+                return _loop(question, context, setting, dollars)
             case "rlm-str":
-                return _loop(question, setting.text, setting, setting.lm, dollars)
-            case "rlm-told":
-                told = same_words.tell(same_words.opening(setting.lm, question.query, setting.context))
-                return _loop(question, setting.text, setting, same_words.Reworded(setting.lm, told), dollars)
-            case "rlms":
-                return _rlms(question, setting)
+                return _loop(question, setting.text, setting, dollars)
+            case "rlm-outline":
+                return _loop(question, context, setting, dollars, outline=True)
             case "prompt":
-                size = int(_SHARE * setting.window_tokens * CHARACTERS_PER_TOKEN)
-                return _one_prompt(question, lambda: setting.context.view(0, size), setting, dollars)
-            case "search":
-                return _one_prompt(question, lambda: _passages(question, setting), setting, dollars)
+                return _one_prompt(question, lambda: context.view(0, setting.fitting()), setting, dollars)
             case _:
-                raise ValueError(f"no arm is called {arm!r}; there are {', '.join(ARMS)}")
+                return _one_prompt(question, lambda: _passages(question, setting), setting, dollars)
     except RLMError as exc:
         return Run(None, f"failed: {type(exc).__name__}: {exc}"[:300], seconds=time.monotonic() - began)
 
 
-def _loop(
-    question: Question, context: object, setting: Setting, lm: LM, dollars: float | None, **options: object
-) -> Run:
-    with setting.make_rlm(lm, dollars, **options) as rlm:
+def _loop(question: Question, context: object, setting: Setting, dollars: float | None, **options: object) -> Run:
+    with setting.make_rlm(dollars, **options) as rlm:
         done = rlm.completion(question.query, context)
     lines = done.trajectory[1:]
     outputs = [
         [[block["result"]["stdout"], block["result"]["stderr"]] for block in line["code_blocks"]] for line in lines
     ]
     return Run(
-        done.answer, done.reason, done.iterations, done.usage.tokens, done.cost, done.seconds,
-        setting.context.stats.bytes_fetched if context is setting.context else None,
-        sum("ContextTooLarge" in error for turn in outputs for _, error in turn),
-        sum(1 for line in lines if line.get("repeats")),
-        [{"reply": line["response"], "output": output} for line, output in zip(lines, outputs, strict=True)],
-    )  # fmt: skip
+        answer=done.answer,
+        reason=done.reason,
+        turns=done.iterations,
+        tokens=done.usage.tokens,
+        dollars=done.cost,
+        seconds=done.seconds,
+        bytes_read=setting.context.stats.bytes_fetched if context is setting.context else None,
+        refused=sum("ContextTooLarge" in error for turn in outputs for _, error in turn),
+        transcript=[{"reply": line["response"], "output": output} for line, output in zip(lines, outputs, strict=True)],
+    )
 
 
 def _one_prompt(question: Question, make_text: Callable[[], object], setting: Setting, dollars: float | None) -> Run:
     began = time.monotonic()
     prompt = _ASK.format(text=make_text(), query=question.query)
-    with setting.make_rlm(setting.lm, dollars) as rlm, rlm.sub_calls() as calls:
+    with setting.make_rlm(dollars) as rlm, rlm.sub_calls() as calls:
         said = str(calls.llm_query(prompt))
         usage = calls.gate.usage
     read = setting.context.stats.bytes_fetched
-    return Run(said, "answer", 1, usage.tokens, usage.dollars, time.monotonic() - began, read,
-               transcript=[{"reply": said, "output": []}])  # fmt: skip
+    transcript = [{"reply": said, "output": []}]
+    return Run(said, "answer", 1, usage.tokens, usage.dollars, time.monotonic() - began, read, transcript=transcript)
 
 
 def _passages(question: Question, setting: Setting) -> str:
-    room, kept = int(_SHARE * setting.window_tokens * CHARACTERS_PER_TOKEN), list[str]()
+    room, kept = setting.fitting(), list[str]()
     for passage in setting.context.search(question.query, k=PASSAGES, max_bytes=SEARCHED_BYTES):
         room -= len(passage.text)
         if room < 0:
             break
         kept.append(str(passage.text))
     return "\n...\n".join(kept)
-
-
-def _rlms(question: Question, setting: Setting) -> Run:
-    assert setting.rlms is not None
-    python, model, base_url = setting.rlms
-    asked = {"query": question.query, "text": setting.text, "model": model, "base_url": base_url}
-    began = time.monotonic()
-    done = subprocess.run(
-        [python, "-I", str(Path(__file__).with_name("rlms_client.py"))], input=json.dumps(asked), capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
-    seconds = time.monotonic() - began
-    if done.returncode:
-        said = (done.stderr.strip() or "nothing").splitlines()[-1]
-        return Run(None, f"failed: {said}"[:300], seconds=seconds)
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return Run(result["answer"], "answer", result["turns"], result["tokens"], None, seconds)

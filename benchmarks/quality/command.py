@@ -10,7 +10,6 @@ from benchmarks.options import Commands, amount, parse_list
 from benchmarks.quality import report
 from benchmarks.quality.arms import ARMS
 from benchmarks.quality.families import FAMILIES
-from benchmarks.quality.loaders import BadData
 from benchmarks.quality.running import BadPlan, Plan, run
 
 
@@ -23,14 +22,12 @@ def add(commands: Commands) -> None:
     command.add_argument("--arms", type=parse_list, default=plan.arms, help=f"of {','.join(ARMS)}")
     command.add_argument("--sizes", type=parse_list, default=("1MB",), help="of the haystack, as 1MB,50MB,1GB,10GB")
     command.add_argument("--families", type=parse_list, default=plan.families, help=f"of {','.join(FAMILIES)}")
-    command.add_argument("--data", action="append", default=[], help="oolong=FILE, locomo=FILE, locodiff=FOLDER")
     command.add_argument("--each", type=int, default=plan.each, help="questions of each family")
     command.add_argument("--seed", type=int, default=plan.seed, help="of the questions")
     command.add_argument("--max-dollars", type=float, help="cap over all runs in OUT")
     command.add_argument("--max-iterations", type=int, default=plan.max_iterations, help="turns of a run")
     command.add_argument("--window-tokens", type=int, default=plan.window_tokens, help="that a prompt may fill")
     command.add_argument("--runner", default=plan.runner, help="where the code of the model runs")
-    command.add_argument("--rlms-python", help="Python of an environment with rlms: .venv-hosts/rlms/bin/python")
     command.add_argument("--out", type=Path, default=Path("results/quality"), help="gets a file a run, and report.md")
     command.set_defaults(run=main)
 
@@ -40,13 +37,12 @@ def main(arguments: argparse.Namespace) -> int:
     plan = Plan(
         model=arguments.model, base_url=arguments.base_url, arms=tuple(arguments.arms),
         sizes_bytes=tuple(amount(size) for size in arguments.sizes), families=tuple(arguments.families),
-        data=tuple(arguments.data), each=arguments.each, seed=arguments.seed, max_dollars=arguments.max_dollars,
+        each=arguments.each, seed=arguments.seed, max_dollars=arguments.max_dollars,
         max_iterations=arguments.max_iterations, window_tokens=arguments.window_tokens, runner=arguments.runner,
-        rlms_python=arguments.rlms_python,
     )  # fmt: skip
     try:
         outcome = run(plan, arguments.out)
-    except (BadPlan, BadData) as exc:
+    except BadPlan as exc:
         print(f"quality: {exc}", file=sys.stderr)
         return 2
     print(f"written to {report.write(arguments.out, outcome)}")

@@ -42,7 +42,7 @@ def _needle(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
         name, code = _word(dice), str(dice.randint(10_000, 99_999))
         line = f"The access code of the vault of {name} is {code}.\n"
         yield Question(
-            f"needle-{number}", "needle", "exact", f"What is the access code of the vault of {name}?", code, "number",
+            f"needle-{number}", "needle", f"What is the access code of the vault of {name}?", code, "number",
             (Planted(line, (number + 0.5) / each),),
             (f"at = context.find('vault of {name}')\nprint(context[at - 40 : at + 60])",
              f"import re\nFINAL(re.search(r'vault of {name} is (\\d+)', context[at : at + 60])[1])"),
@@ -56,7 +56,7 @@ def _needles(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
                  for who, city in zip(dice.sample(_PEOPLE, 4), cities, strict=True)]  # fmt: skip
         places = [Planted(line, dice.uniform(0.02, 0.98)) for line in lines]
         yield Question(
-            f"needles-{number}", "needles", "exact",
+            f"needles-{number}", "needles",
             f"To which cities did couriers bring parcels on the day of {name}? Give their names, separated by commas.",
             ", ".join(cities), "set", tuple(places),
             (f"import re\nfound = re.findall(r'parcel to (\\w+) on the day of {name}', context)\nprint(found)",
@@ -84,7 +84,7 @@ def _counting(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
             last = f"FINAL(sum('Label: {label}' in row for row in rows))"
         first = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])"
         yield Question(
-            f"counting-{number}", "counting", "exact", query, answer, "count" if rule == "count" else "number",
+            f"counting-{number}", "counting", query, answer, "count" if rule == "count" else "number",
             (Planted(text, (number + 0.4) / each),), (first, last),
         )  # fmt: skip
 
@@ -95,7 +95,7 @@ def _meaning(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
         kinds = [dice.choice(list(MEANINGS)) for _ in range(20)]
         text = "".join(f"{name} >> {dice.choice(MEANINGS[kind])}\n" for kind in kinds)
         yield Question(
-            f"meaning-{number}", "meaning", "meaning",
+            f"meaning-{number}", "meaning",
             f"Of the messages on lines that begin with '{name} >>', how many are about {about} (of money, delivery and "
             "thanks)? Answer with a number.",
             str(kinds.count(about)), "count", (Planted(text, (number + 0.6) / each),),
@@ -113,7 +113,7 @@ def _two_hop(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
             f"{dice.choice('KLM')}{dice.randint(100, 999)}",
         )
         yield Question(
-            f"two-hop-{number}", "two-hop", "both",
+            f"two-hop-{number}", "two-hop",
             f"In which room does the person work who looks after the papers of project {project}?", room, "text",
             (Planted(f"Minutes of May: the papers of project {project} are in the care of {person}.\n", 0.15),
              Planted(f"House list: {person} is found in room {room} on most days.\n", 0.85)),
@@ -148,7 +148,7 @@ def _code(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
                 f"at = context.find('def {name}(')\nprint(context[at : at + 200])",
                 "start = context.rfind('==== ', 0, at)\nFINAL(context[start + 5 : context.find('\\n', start)])",
             )
-        yield Question(f"code-{number}", "code", "exact", query, answer, "text", (evidence,), cells)
+        yield Question(f"code-{number}", "code", query, answer, "text", (evidence,), cells)
         number += 1
     if number < each:
         raise ValueError(f"the sources give {number} questions about code, not {each}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Tag = Literal["exact", "meaning", "both"]
-"""What finds the evidence: a search for its words, or reading what it means, or one after the other."""
 Rule = Literal["text", "number", "set", "count"]
 
 
@@ -25,11 +23,10 @@ class Question:
 
     id: str
     family: str
-    tag: Tag
     query: str
     answer: str
     """Of a set: its members, separated by commas."""
     rule: Rule
     evidence: tuple[Planted, ...]
     cells: tuple[str, ...]
-    """What the scripted model writes, turn by turn; empty for questions of others."""
+    """What the scripted model writes, turn by turn."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import describe_machine
-from benchmarks.quality import arms, families, loaders
+from benchmarks.quality import arms, families
 from benchmarks.quality.haystack import Sources
 from benchmarks.quality.oracle import make_oracle
 from benchmarks.quality.questions import Question
@@ -50,8 +50,6 @@ class Plan:
     arms: tuple[str, ...] = tuple(arms.ARMS)
     sizes_bytes: tuple[int, ...] = (1_000_000,)
     families: tuple[str, ...] = tuple(families.FAMILIES)
-    data: tuple[str, ...] = ()
-    """`NAME=PATH` of other benchmarks."""
     each: int = 6
     """Questions of each family."""
     seed: int = 0
@@ -60,7 +58,6 @@ class Plan:
     max_iterations: int = 12
     window_tokens: int = 128_000
     runner: str = "subprocess"
-    rlms_python: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +72,13 @@ class Outcome:
 
 
 def run(plan: Plan, out: Path, told: Callable[[str], object] = print, sources: Sources | None = None) -> Outcome:
-    """Carry out what the folder lacks. Raises BadPlan, and BadData for files of other benchmarks."""
+    """Carry out what the folder lacks. Raises BadPlan."""
     _check(plan)
     sources = sources or Sources()
     questions = families.make(plan.families, plan.each, plan.seed, sources)
-    questions += [question for spec in plan.data for question in loaders.load(spec, plan.each)]
     _claim(plan, out)
     left_out = {f"{arm} at {size:,} bytes": why for arm in plan.arms for size in plan.sizes_bytes
-                if (why := arms.missing(arm, size, has_rlms=_has_rlms(plan)))}  # fmt: skip
+                if (why := arms.missing(arm, size))}  # fmt: skip
     for name, why in left_out.items():
         told(f"left out: {name}: {why}")
     asked = [
@@ -127,13 +123,11 @@ def _run_size(
 ) -> int:  # fmt: skip
     """Ask what is waiting; how many the cap left."""
     place = prepare(out / "texts", size, questions, sources)
-    in_memory = any(arm in arms.IN_MEMORY for arm, _ in waiting)
-    text = read_whole(place) if in_memory else None
+    text = read_whole(place) if any(arm == arms.IN_MEMORY for arm, _ in waiting) else None
 
-    def make_rlm(lm: LM, dollars: float | None, **options: Any) -> RLM:
+    def make_rlm(dollars: float | None, **options: Any) -> RLM:
         return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner, **options)
 
-    rlms = (plan.rlms_python, plan.model, plan.base_url) if plan.rlms_python else None
     for done, (arm, question) in enumerate(waiting):
         spent = sum(row["dollars"] or 0.0 for row in read_rows(out)) if plan.max_dollars is not None else 0.0
         left = None if plan.max_dollars is None else plan.max_dollars - spent
@@ -143,9 +137,9 @@ def _run_size(
             )
             return len(waiting) - done
         with Monocontext.open(place) as context:  # anew, so that no run finds what another has read
-            run = arms.answer(arm, question, arms.Setting(lm, make_rlm, context, text, plan.window_tokens, rlms), left)
+            run = arms.answer(arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), left)
         about = {"size_bytes": size, "arm": arm, "question": question.id, "family": question.family,
-                 "tag": question.tag, "query": question.query, "expected": question.answer}  # fmt: skip
+                 "query": question.query, "expected": question.answer}  # fmt: skip
         judged = {"score": score(question, run.answer), "right": is_right(question, run.answer)}
         _write(_path(out, size, arm, question), {**about, **judged, **asdict(run)})
         told(f"{size:,} {arm} {question.id}: {'right' if judged['right'] else 'wrong'}, {run.reason}")
@@ -183,17 +177,13 @@ def _price(plan: Plan, into: int, out: int) -> float | None:
     return price(Reply("", into, out, plan.model.partition(":")[2] or plan.model), {})
 
 
-def _has_rlms(plan: Plan) -> bool:
-    return plan.rlms_python is not None and plan.model not in (ORACLE, LOCAL)
-
-
 def _claim(plan: Plan, out: Path) -> None:
     """Write the plan into the folder. Raises BadPlan where another one is there; caps may change."""
     path = out / "plan.json"
     ours = json.loads(json.dumps(asdict(plan)))
     if path.exists():
         theirs = json.loads(path.read_text())["plan"]
-        free = ("max_dollars", "arms", "sizes_bytes", "runner", "rlms_python")
+        free = ("max_dollars", "arms", "sizes_bytes", "runner")
         if differing := [name for name in ours if name not in free and ours[name] != theirs.get(name)]:
             raise BadPlan(f"{out} holds runs of another plan, whose {differing[0]} is {theirs.get(differing[0])!r}")
         return
