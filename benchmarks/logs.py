@@ -1,9 +1,9 @@
-"""Generate logs: any size, the same for the same seed on every machine, in order or any byte range on its own.
+"""Generate logs: any size, the same for the same seed on every machine.
 
-They are made in blocks, each computed from the seed and its number alone: `Logs(size)` iterates over blocks, `read`
-joins parts of those that a range touches. Shaped after the logpai/loghub samples: median line 97 to 140 characters, ten
-commonest templates 70 to 100 % of lines, runs of one template, request ids (UUID) shared by neighbouring lines, bursts,
-timestamps that never go back, a traceback now and then. ASCII throughout, so a character is a byte.
+They are made in blocks, each computed from the seed and its number alone. Shaped after the logpai/loghub samples:
+median line 97 to 140 characters, ten commonest templates 70 to 100 % of lines, runs of one template, request ids (UUID)
+shared by neighbouring lines, bursts, timestamps that never go back, a traceback now and then. ASCII throughout, so a
+character is a byte.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Template:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """A log of `size_bytes` bytes: an iterable of its blocks, and any range of it."""
+    """A log of `size_bytes` bytes: an iterable of its blocks."""
 
     size_bytes: int
     seed: int = 0
@@ -118,35 +118,17 @@ class Logs:
 
     def __iter__(self) -> Iterator[bytes]:
         """The log in order, in pieces that end at a newline."""
-        return (self.block(number) for number in range(self.blocks))
+        return map(self._block, range(-(-self.size_bytes // BLOCK_BYTES)))
 
-    @property
-    def blocks(self) -> int:
-        return -(-self.size_bytes // BLOCK_BYTES)
-
-    def block(self, number: int) -> bytes:
+    def _block(self, number: int) -> bytes:
         """Block `number`: BLOCK_BYTES bytes, the last one what is left; whole lines."""
         size = min(BLOCK_BYTES, self.size_bytes - number * BLOCK_BYTES)
         data = _block(self.seed, number)
         if line := self.planted.get(number):
-            data = _overlaid(data, line)
+            data = line + b"\n" + data[len(line) + 1 :]  # what is left of the line that it ends in follows
         return data if size == BLOCK_BYTES else data[: size - 1] + b"\n"
 
-    def read(self, start: int, stop: int) -> bytes:
-        """Bytes [start, stop), computed from the blocks that they lie in."""
-        start, stop = max(start, 0), min(stop, self.size_bytes)
-        if start >= stop:
-            return b""
-        first, last = start // BLOCK_BYTES, (stop - 1) // BLOCK_BYTES
-        data = b"".join(map(self.block, range(first, last + 1)))
-        return data[start - first * BLOCK_BYTES : stop - first * BLOCK_BYTES]
 
-    def request_id(self, block: int, number: int) -> str:
-        """The UUID of a request of a block: `number` from 0, about one for each 500 bytes. It may have no line."""
-        return str(_uuids(_dice(self.seed, block), number + 1)[number].tobytes(), "ascii")
-
-
-@lru_cache(maxsize=4)
 def _block(seed: int, number: int) -> bytes:
     dice = _dice(seed, number)
     uuids = _uuids(dice, BLOCK_BYTES // 300)
@@ -277,11 +259,6 @@ def _parse_template(line: str) -> _Template:
         done = found.end()
     parts.append(line[done:] + "\n")
     return _Template(np.frombuffer("".join(parts).encode(), np.uint8), tuple(holes))
-
-
-def _overlaid(data: bytes, line: bytes) -> bytes:
-    """The block with `line` as its first, in place of as many bytes; what is left of the line it ends in follows."""
-    return line + b"\n" + data[len(line) + 1 :]
 
 
 def _dice(seed: int, number: int) -> np.random.Philox:

@@ -154,7 +154,7 @@ def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
         from benchmarks import local_model
 
         try:
-            with local_model.serve_model("0.5b") as base_url, local_model.model_at(base_url, "0.5b") as lm:
+            with local_model.serve_model() as base_url, local_model.model_at(base_url) as lm:
                 yield lm.with_sampling(_REPEATABLE)
         except local_model.Unavailable as exc:
             raise BadPlan(f"no local model: {exc}") from None

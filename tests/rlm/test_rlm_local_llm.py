@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.local_llm, pytest.mark.timeout(600)]
 def lm() -> Iterator[OpenAILM]:
     if importlib.util.find_spec("xllamacpp") is None:
         pytest.skip("xllamacpp is not installed: make demo-local installs it")
-    if not (local_model.folder() / local_model.MODELS["0.5b"].file).exists():
+    if not (local_model.folder() / local_model.FILE).exists():
         pytest.skip("no weights on this machine: make demo-local fetches them")
-    with local_model.serve_model("0.5b") as base_url, local_model.model_at(base_url, "0.5b") as lm:
+    with local_model.serve_model() as base_url, local_model.model_at(base_url) as lm:
         yield lm
 
 
@@ -41,7 +41,7 @@ def test_a_prompt_that_is_too_long_is_one_line(lm: OpenAILM) -> None:
 
 def test_a_scripted_root_with_real_sub_calls(lm: OpenAILM) -> None:
     completion = local_model.scripted_root(lm)
-    assert completion.usage.models["0.5b"].calls == 4
+    assert completion.usage.models[local_model.NAME].calls == 4
     assert completion.cost is None
     assert sum(city in completion.answer for city in local_model.CITIES.values()) >= 3
 
