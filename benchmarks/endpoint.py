@@ -6,10 +6,9 @@ What is assumed, not measured: 30 ms a GET, 90 MB/s a connection, 600 MB/s for a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing import WrappedStore
@@ -17,7 +16,6 @@ from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 
 PART_BYTES = 8 << 20
 CONNECTIONS = 16
-_PIECE_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,61 +66,3 @@ def download(store: Store, key: str, keep: Callable[[int, bytes], object]) -> No
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         for _ in pool.map(fetch, range(0, size, PART_BYTES)):
             pass
-
-
-class StreamingClient:
-    """As much of a boto3 client as smart_open takes to read an object: `get_object` with a streaming body."""
-
-    def __init__(self, store: Store, distance: Distance) -> None:
-        self._store = store
-        self._latency_seconds = distance.latency_seconds
-        self._link = distance.link()
-        self.reset()
-
-    def reset(self) -> None:
-        """Start counting from nothing."""
-        self.bytes_read = 0
-        """Bytes that arrived, whether they were read or not."""
-
-    def get_object(self, Bucket: str, Key: str, Range: str = "bytes=0-") -> dict[str, Any]:
-        size = self._store.head(Key).size_bytes
-        start = int(Range.removeprefix("bytes=").split("-")[0])
-        return {
-            "ResponseMetadata": {"HTTPStatusCode": 206, "RetryAttempts": 0},
-            "ContentRange": f"bytes {start}-{size - 1}/{size}",
-            "ContentLength": size - start,
-            "Body": _Body(self._stream(Key, start, size)),
-        }
-
-    def _stream(self, key: str, start: int, stop: int) -> Iterator[bytes]:
-        """The bytes of one GET, each piece when it has arrived."""
-        arrives = time.monotonic() + self._latency_seconds
-        for first in range(start, stop, _PIECE_BYTES):
-            piece = self._store.get_range(key, first, min(_PIECE_BYTES, stop - first)).data
-            arrives = self._link.arrival(len(piece), arrives)
-            time.sleep(max(0.0, arrives - time.monotonic()))
-            self.bytes_read += len(piece)
-            yield piece
-
-
-class _Body:
-    """Bytes that arrive whether they are read or not: what is read late is here at once."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        parts, left = [], size if size >= 0 else 1 << 62
-        while left > 0:
-            if not self._rest:
-                self._rest = next(self._pieces, b"")
-                if not self._rest:
-                    break
-            parts.append(self._rest[:left])
-            self._rest = self._rest[left:]
-            left -= len(parts[-1])
-        return b"".join(parts)
-
-    def close(self) -> None:
-        """Nothing to give back."""

