@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 PLACES = 5
@@ -29,8 +29,9 @@ _TRIES = 4000
 _TOKEN = re.compile(r"(?<!\w)[A-Za-z0-9_]{8,20}(?!\w)")
 _WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{8,11}(?![A-Za-z])")
 _HANZI = re.compile(r"[\u4e00-\u9fff]{4,7}")
-_COMMON = re.compile(r"[A-Za-z]{5,}|[\u4e00-\u9fff]{2}")
 _THREE_HANZI = re.compile(r"[\u4e00-\u9fff]{3}")
+_COMMON = re.compile(r"[A-Za-z]{5,}|[\u4e00-\u9fff]{2}")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,130 +45,96 @@ class Needle:
     """Non-overlapping matches in the whole text."""
 
 
-class Haystack:
-    """A text as bytes."""
-
-    def __init__(self, data: bytes, tiles: int = 1):
-        self.data = data
-        self.tiles = tiles
-
-    def places(self, literal: str, most: int | None = None) -> int:
-        """Non-overlapping places of a literal; stops counting above `most`."""
-        needle = literal.encode()
-        if most is None:
-            return self.data.count(needle)
-        found, at = 0, self.data.find(needle)
-        while at >= 0 and found <= most:
-            found += 1
-            at = self.data.find(needle, at + len(needle))
-        return found
-
-    def matches(self, pattern: str, literal: str) -> int:
-        """Matches of a pattern that stay in a line and hold `literal`."""
-        needle, found, at = literal.encode(), 0, 0
-        compiled = re.compile(pattern)
-        while (at := self.data.find(needle, at)) >= 0:
-            start, stop = self.data.rfind(b"\n", 0, at) + 1, self.data.find(b"\n", at)
-            stop = len(self.data) if stop < 0 else stop
-            found += sum(1 for _ in compiled.finditer(self.data[start : stop + 1].decode()))
-            at = stop + 1
-        return found
-
-
-def choose(text: Haystack, each: int, seed: int) -> list[Needle]:
-    """Up to `each` needles of every kind."""
+def choose(data: bytes, tiles: int, each: int, seed: int) -> list[Needle]:
+    """Up to `each` needles of every kind from a text in UTF-8."""
     dice = random.Random(seed)
-    chinese = len(text.data[: 1 << 20].decode(errors="ignore")) < 2 * (min(len(text.data), 1 << 20)) // 3
-    rare = _rare(text, _HANZI if chinese else _TOKEN, each, dice)
-    words = _distinct(text, _THREE_HANZI if chinese else _WORD, each, dice)
-    common = _commonest(text, min(each, 2), dice)
-    phrases = list(_drawn(lambda: _phrase(text, dice), each))
-    needles = [Needle("rare identifier", found, text.places(found)) for found in rare]
-    needles += [Needle("absent identifier", found, 0) for found in _absent(text, chinese, each, dice)]
-    needles += [Needle("word", found, text.places(found)) for found in words]
-    needles += [Needle("common word", found, text.places(found)) for found in common]
-    needles += [Needle("phrase", found, text.places(found)) for found in phrases]
-    needles += [_pattern(text, rare, number) for number in range(len(rare))]
-    return needles
+    windows = [_window(data, dice) for _ in range(_WINDOWS)]
+    chinese = sum(map(len, windows)) < 2 * sum(len(window.encode()) for window in windows) // 3
+    token, word = (_HANZI, _THREE_HANZI) if chinese else (_TOKEN, _WORD)
+
+    def draw_rare() -> str:
+        found = token.findall(_window(data, dice))
+        picked: str = dice.choice(found) if found else ""
+        return picked if picked and _is_rare(data, picked.encode(), PLACES * tiles) else ""
+
+    def draw_absent() -> str:
+        letters = "".join(token.findall(_window(data, dice))) if chinese else _LETTERS
+        made = (
+            "".join(dice.choices(letters, k=dice.randint(4, 7) if chinese else dice.randint(8, 20))) if letters else ""
+        )
+        return made if made.encode() not in data else ""
+
+    def draw_phrase() -> str:
+        window = _window(data, dice)
+        starts = [match.start() for match in re.finditer(r"\b\w", window)]
+        start = dice.choice(starts) if starts else 0
+        said = window[start:].encode()[: dice.randint(15, 29)].decode(errors="ignore").split("\n")[0].rstrip()
+        return said if len(said.encode()) >= 15 and "  " not in said else ""
+
+    seen = [found for window in windows for found in word.findall(window)]
+    rare = _distinct(draw_rare, each)
+    drawn = {
+        "rare identifier": rare,
+        "absent identifier": _distinct(draw_absent, each),
+        "word": dice.sample(sorted(set(seen)), min(each, len(set(seen)))),
+        "common word": _commonest(windows, min(each, 2)),
+        "phrase": _distinct(draw_phrase, each),
+    }
+    needles = [Needle(kind, query, data.count(query.encode())) for kind, some in drawn.items() for query in some]
+    return needles + [_pattern(data, rare, number) for number in range(len(rare))]
 
 
-def _pattern(text: Haystack, rare: list[str], number: int) -> Needle:
+def _pattern(data: bytes, rare: list[str], number: int) -> Needle:
     """The regular expression number `number`: three forms in turn."""
     found, other = rare[number], rare[number - 1]
+    head = found[: 2 * len(found) // 3]  # at least five bytes: shorter ones no filter has
     match number % 3:
         case 0:
-            pattern = f"{found}\\W"
-            places = text.matches(pattern, found)
+            pattern, literals = f"{found}\\W", [found]
         case 1:
-            head = found[: 2 * len(found) // 3]  # at least five bytes: shorter ones no filter has
-            pattern = f"{head}\\w*{found[len(head) + 1 :]}"
-            places = text.matches(pattern, head)
+            pattern, literals = f"{head}\\w*{found[len(head) + 1 :]}", [head]
         case _:
-            pattern = f"{found}|{other}"
-            places = text.places(found) + text.places(other)
-    return Needle("regex", pattern, places)
+            pattern, literals = f"{found}|{other}", [found, other]
+    lines = {line for literal in literals for line in _lines(data, literal.encode())}
+    return Needle("regex", pattern, sum(len(re.findall(pattern, data[slice(*line)].decode())) for line in lines))
 
 
-def _rare(text: Haystack, token: re.Pattern[str], each: int, dice: random.Random) -> list[str]:
-    most = PLACES * text.tiles
-
-    def draw() -> str | None:
-        found = _token(text, token, dice)
-        return found if found and text.places(found, most) <= most else None
-
-    return list(_drawn(draw, each))
-
-
-def _absent(text: Haystack, chinese: bool, each: int, dice: random.Random) -> list[str]:
-    def draw() -> str | None:
-        if chinese:
-            letters = _HANZI.findall(_window(text, dice))
-            made = "".join(dice.choices("".join(letters), k=dice.randint(4, 7))) if letters else ""
-        else:
-            made = "".join(dice.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=dice.randint(8, 20)))
-        return made if made and made.encode() not in text.data else None
-
-    return list(_drawn(draw, each))
+def _lines(data: bytes, literal: bytes) -> list[tuple[int, int]]:
+    """Where the lines with a literal begin and end, their newlines included."""
+    found, at = [], data.find(literal)
+    while at >= 0:
+        stop = data.find(b"\n", at) + 1 or len(data)
+        found.append((data.rfind(b"\n", 0, at) + 1, stop))
+        at = data.find(literal, stop)
+    return found
 
 
-def _distinct(text: Haystack, token: re.Pattern[str], each: int, dice: random.Random) -> list[str]:
-    """Different tokens out of some hundred windows, each as likely as any other."""
-    seen = {found for _ in range(_WINDOWS) for found in token.findall(_window(text, dice))}
-    return dice.sample(sorted(seen), min(each, len(seen)))
+def _is_rare(data: bytes, needle: bytes, most: int) -> bool:
+    """Whether it is in so many places at most; looks no further than that."""
+    at = -len(needle)
+    for _ in range(most + 1):
+        at = data.find(needle, at + len(needle))
+        if at < 0:
+            return True
+    return False
 
 
-def _commonest(text: Haystack, each: int, dice: random.Random) -> list[str]:
-    """The words that some hundred windows hold most often."""
-    seen = Counter(found for _ in range(_WINDOWS) for found in _COMMON.findall(_window(text, dice)))
-    return [found for found, _ in seen.most_common(each)]
+def _commonest(windows: list[str], most: int) -> list[str]:
+    seen = Counter(found for window in windows for found in _COMMON.findall(window))
+    return [found for found, _ in seen.most_common(most)]
 
 
-def _phrase(text: Haystack, dice: random.Random) -> str | None:
-    window = _window(text, dice)
-    words = list(re.finditer(r"\b\w", window))
-    if not words:
-        return None
-    data = window[dice.choice(words).start() :].encode()[: dice.randint(15, 29)]
-    found = data.decode(errors="ignore").split("\n")[0].rstrip()
-    return found if len(found.encode()) >= 15 and "  " not in found else None
-
-
-def _token(text: Haystack, token: re.Pattern[str], dice: random.Random) -> str | None:
-    found = token.findall(_window(text, dice))
-    return dice.choice(found) if found else None
-
-
-def _window(text: Haystack, dice: random.Random) -> str:
-    at = dice.randrange(max(len(text.data) - _WINDOW_BYTES, 1))
-    return text.data[at : at + _WINDOW_BYTES].decode(errors="ignore")
-
-
-def _drawn(draw: Callable[[], str | None], each: int) -> Iterator[str]:
-    """Up to `each` different draws."""
-    seen: set[str] = set()
+def _distinct(draw: Callable[[], str], most: int) -> list[str]:
+    """Up to so many different draws; an empty one is a miss."""
+    seen: dict[str, None] = {}
     for _ in range(_TRIES):
-        if len(seen) == each:
-            return
-        if (found := draw()) is not None and found not in seen:
-            seen.add(found)
-            yield found
+        if len(seen) == most:
+            break
+        if found := draw():
+            seen[found] = None
+    return list(seen)
+
+
+def _window(data: bytes, dice: random.Random) -> str:
+    at = dice.randrange(max(len(data) - _WINDOW_BYTES, 1))
+    return data[at : at + _WINDOW_BYTES].decode(errors="ignore")

@@ -22,7 +22,7 @@ from benchmarks import search_peers
 from benchmarks.corpora import NAMES, CorpusMissing, corpus, folder, sha256, tiles
 from benchmarks.endpoint import Distance, DistantStore
 from benchmarks.machine import cpu_seconds, machine_line
-from benchmarks.needles import Haystack, Needle, choose
+from benchmarks.needles import Needle, choose
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from benchmarks.search_peers import Places
 from monocontext import Monocontext, publish, regex
@@ -127,7 +127,7 @@ def _measure(name: str, path: Path, plan: Plan) -> tuple[Published, list[Search]
         places = Places(*(Path(work) / each for each in ("text", "plain", "filtered")))
         published = _publish(path, places)
         _print_published(published)
-        needles = choose(Haystack(path.read_bytes(), times), plan.needles, plan.seed)
+        needles = choose(path.read_bytes(), times, plan.needles, plan.seed)
         searches = list(_searches(places.filtered, needles, published, plan))
         _print_searches(searches)
         places.text.mkdir()
