@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from benchmarks.patterns.ordered import RECORD_BYTES, day_of
 from benchmarks.patterns.program import Conversation, Program, numbers
@@ -13,6 +14,7 @@ CHUNK = 400_000
 MAP_CHUNKS = 200
 MAP_CHUNK = 200_000
 SAMPLES = 200
+_CODE_WORDS = ("amber", "basalt", "cobalt")
 
 _PEEK = "print(type(context), len(context))\nprint(context[:2000])\n"
 
@@ -30,11 +32,16 @@ def _notes(prompt: str) -> str:
 
 
 def _chunk_text(frames: int) -> Text:
+    return _with_code_words(frames, CHUNKS, CHUNK, (0.3, 0.6, 0.9))
+
+
+def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float]) -> Text:
+    """Three words, at these shares of what so many chunks hold."""
     text = text_of("prose", frames)
-    count, size = _pieces(text, CHUNKS, CHUNK)
-    for number, (share, word) in enumerate(((0.3, "amber"), (0.6, "basalt"), (0.9, "cobalt"))):
+    count, size = _pieces(text, wanted, size)
+    for number, (share, word) in enumerate(zip(places, _CODE_WORDS, strict=True)):
         text.plant(count * size * share / text.characters, f"the code word part {number} is {word}")
-    text.truth = "amber basalt cobalt"
+    text.truth = " ".join(_CODE_WORDS)
     return text
 
 
@@ -46,7 +53,7 @@ def _chunk_scan(text: Text) -> Conversation:
         "    notes.append(llm_query('Which code words does this name?\\n' + chunk))\n"
         "print([note for note in notes if note != 'nothing'])\n"
     )
-    return " ".join(re.findall(r"amber|basalt|cobalt", printed))
+    return " ".join(re.findall("|".join(_CODE_WORDS), printed))
 
 
 # 2 --------------------------------------------------------------------------------------------------------------------
@@ -83,12 +90,7 @@ def _grep_and_zoom(text: Text) -> Conversation:
 
 
 def _map_text(frames: int) -> Text:
-    text = text_of("prose", frames)
-    count, size = _pieces(text, MAP_CHUNKS, MAP_CHUNK)
-    for number, (share, word) in enumerate(((0.15, "amber"), (0.55, "basalt"), (0.95, "cobalt"))):
-        text.plant(count * size * share / text.characters, f"the code word part {number} is {word}")
-    text.truth = "amber basalt cobalt"
-    return text
+    return _with_code_words(frames, MAP_CHUNKS, MAP_CHUNK, (0.15, 0.55, 0.95))
 
 
 def _map_reduce(text: Text) -> Conversation:
@@ -101,7 +103,7 @@ def _map_reduce(text: Text) -> Conversation:
         "    notes += llm_query_batched(prompts)\n"
         "print([note for note in notes if note != 'nothing'])\n"
     )
-    return " ".join(re.findall(r"amber|basalt|cobalt", printed))
+    return " ".join(re.findall("|".join(_CODE_WORDS), printed))
 
 
 # 4 --------------------------------------------------------------------------------------------------------------------

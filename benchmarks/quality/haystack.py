@@ -1,10 +1,12 @@
-"""Build haystacks: the source of Python's standard library, a header line a file, then generated logs.
+"""Build haystacks: the source of Python's standard library, a header line a file, then generated logs; uploaded once.
 
 Nothing is fetched. The real text is what this interpreter has (some 30 MB); the rest is made by `benchmarks.logs`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import sysconfig
 from collections import Counter
@@ -14,7 +16,8 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.logs import Logs
-from benchmarks.quality.questions import Planted
+from benchmarks.quality.questions import Planted, Question
+from monocontext import Monocontext, publish
 
 _LOGS_SEED = 19
 
@@ -93,3 +96,20 @@ def _cut(block: str, room: int) -> str:
     """The whole lines of a block that fit."""
     data = block.encode()
     return block if len(data) <= room else data[: data.rfind(b"\n", 0, room) + 1].decode()
+
+
+def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], sources: Sources) -> Path:
+    """The folder of the context; made where it is not there. Takes 1.2 times the size on disk at most."""
+    planted = sorted({each for question in questions for each in question.evidence}, key=lambda each: each.text)
+    name = hashlib.sha256(json.dumps([(each.text, each.share) for each in planted]).encode()).hexdigest()[:12]
+    place = folder / f"{size_bytes}-{name}"
+    if not (done := place.with_suffix(".done")).exists():
+        publish(build(size_bytes, planted, sources), place, replace=True)
+        done.touch()
+    return place
+
+
+def read_whole(place: Path) -> str:
+    """The text in memory."""
+    with Monocontext.open(place, materialize_limit=1 << 40) as context:
+        return str(context)

@@ -16,11 +16,10 @@ from typing import Any
 
 from benchmarks.machine import describe_machine
 from benchmarks.quality import arms, families
-from benchmarks.quality.haystack import Sources
+from benchmarks.quality.haystack import Sources, prepare, read_whole
 from benchmarks.quality.oracle import make_oracle
 from benchmarks.quality.questions import Question
 from benchmarks.quality.scoring import is_right, score
-from benchmarks.quality.texts import prepare, read_whole
 from monocontext import Monocontext
 from rlm import RLM
 from rlm.calls.prices import dollars as price

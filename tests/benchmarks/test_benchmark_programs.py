@@ -34,9 +34,8 @@ def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program
     for policy in POLICIES:
         played = suite.check_truth(program, play(program, text, policy, setting))
         assert played.stall_seconds >= limits.oracle - 1e-9
-        assert [(each.kind, each.start, each.stop) for each in played.operations] == [
-            (each.kind, each.start, each.stop) for each in perfect.operations
-        ]
+        assert (len(played.operations), played.codes) == (len(perfect.operations), perfect.codes)
+        assert played.outputs == perfect.outputs
 
 
 @pytest.mark.slow
@@ -116,7 +115,7 @@ def test_nobody_reads_all_of_a_terabyte() -> None:
 
 
 def operation(free_seconds: float, used_bytes: int) -> Operation:
-    return Operation("slice", 0, 1, free_seconds, used_bytes)
+    return Operation(free_seconds, used_bytes)
 
 
 def test_bounds_by_hand() -> None:
