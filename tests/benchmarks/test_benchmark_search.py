@@ -51,13 +51,13 @@ def test_a_run_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setenv("MONOCONTEXT_CORPORA", str(tmp_path))
     monkeypatch.setenv("MONOCONTEXT_PEERS", str(tmp_path / "none"))
     plan = Plan(4_000_000, ("logs", "novel"), needles=2, peer_rounds=1, distance=Distance(latency_seconds=0.0))
-    (published, searches, peers), *others = search.run(plan).values()
+    (searches, peers), *others = search.run(plan).values()
     assert not others
-    assert published.text_bytes == 4_000_000
     assert {(each.kind, each.operation) for each in searches} == set(search.ASKED)
     assert all(each.share > 0 for each in searches)
     assert {each.way for each in peers} >= {"monocontext without filters", "monocontext with filters"}
     said = capsys.readouterr().out
+    assert "| filters alone | " in said
     assert "| rare identifier (2) | count | " in said
     assert "| monocontext with filters | " in said
     assert "novel: not to be had: no text is called 'novel'" in said
