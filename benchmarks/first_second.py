@@ -109,20 +109,6 @@ def count_rounds() -> None:
         print(row_line(name, ROUNDS_ASKED[name], *(f"{sum(taken):g}" for taken, _ in found), found[-1][1]))
 
 
-def seconds_on_the_wire(size_bytes: int) -> tuple[float, float, int]:
-    """What requests and bytes alone take at 150 ms and 90 MB/s for the whole link: of opening, finding and looking
-    around, and of reading the object whole; and GETs."""
-    store = open_store(f"memory://first-second-{size_bytes}/context")
-    data = text(size_bytes)
-    publish(data, store, replace=True)
-    clock = VirtualClock()
-    counting = CountingStore(SlowRoot(store, clock, LATENCIES_SECONDS[-1]))
-    workers = SimulatedWorkers(lambda request: LATENCIES_SECONDS[-1], clock)
-    window(Monocontext.open(counting, workers=workers, hedge=None))
-    ours = clock.now() + counting.bytes_read / CONNECTION_BYTES_PER_SECOND
-    return ours, LATENCIES_SECONDS[-1] + len(data) / CONNECTION_BYTES_PER_SECOND, counting.gets
-
-
 def add(commands: Commands) -> None:
     """Add the sub-command."""
     command = commands.add_parser("first_second", help="from a cold process to the first answer, beside GET whole")

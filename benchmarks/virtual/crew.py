@@ -17,6 +17,7 @@ from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 
 LONGEST_SILENCE_SECONDS = 10.0
 """The default of the transport."""
+CONNECTIONS = 64
 PIECE_BYTES = 256 << 10
 """A body travels in pieces, so that requests share the link fairly; larger pieces hog it."""
 
@@ -27,7 +28,6 @@ class Distance:
 
     profile: str
     nic_bytes_per_second: float
-    connections: int = 64
 
     @property
     def first_byte_seconds(self) -> float:
@@ -43,7 +43,7 @@ class Distance:
     @property
     def bytes_per_second(self) -> float:
         """That many connections carry at most."""
-        return min(self.nic_bytes_per_second, self.connections * CONNECTION_BYTES_PER_SECOND)
+        return min(self.nic_bytes_per_second, CONNECTIONS * CONNECTION_BYTES_PER_SECOND)
 
 
 class LinkedCrew(SimulatedWorkers):
@@ -55,7 +55,7 @@ class LinkedCrew(SimulatedWorkers):
     """
 
     def __init__(self, distance: Distance, seed: int, clock: VirtualClock | None = None) -> None:
-        super().__init__(lambda request: 0.0, clock, distance.connections)
+        super().__init__(lambda request: 0.0, clock, CONNECTIONS)
         self._profile = profile(distance.profile)
         self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.nic_bytes_per_second)
         self._seed = seed

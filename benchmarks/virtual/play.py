@@ -137,7 +137,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
 
 def ideal(program: Program, text: Text, setting: Setting) -> Played:
     """The same run with nothing to wait for: which bytes each operation is the first to need."""
-    near = Distance("zero", 1e15, setting.distance.connections)
+    near = Distance("zero", 1e15)
     room = max(setting.cache_bytes, min(4 * text.frames * FRAME_BYTES, 1 << 30))
     unbounded = replace(setting, distance=near, cache_bytes=room, hedge=False)
     return play(replace(program, cache_bytes=None), text, "off", unbounded)
