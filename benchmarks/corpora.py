@@ -29,7 +29,7 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import IO, Any
 
-from benchmarks.logs import Logs
+from benchmarks.logs import make_logs
 
 STRETCHES = 32
 LOGS_SEED = 4
@@ -81,7 +81,7 @@ def corpus(name: str, size_bytes: int) -> Path:
     if path.exists():
         return path
     if name == "logs":
-        return _write(path, Logs(size_bytes, LOGS_SEED))
+        return _write(path, make_logs(size_bytes, LOGS_SEED))
     if name not in _SOURCES:
         raise CorpusMissing(f"no text is called {name!r}; there are {', '.join(NAMES)}")
     source = _source(name)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from benchmarks import first_second_client as client
-from benchmarks.logs import Logs
+from benchmarks.logs import NEEDLE, make_incident, make_logs
 from benchmarks.machine import machine_line
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from benchmarks.processes import run_client
@@ -23,7 +23,6 @@ from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, S3StandIn, SimulatedWorkers, VirtualClock, WrappedStore, virtual_context
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
 
-NEEDLE = "incident-4711 volume vol-93 detached"
 AT = 0.8
 LATENCIES_SECONDS = (0.01, 0.05, 0.15)
 SIZES = ("1MB", "5MB", "20MB", "100MB")
@@ -33,15 +32,13 @@ Look = Callable[[Monocontext], object]
 
 
 def text(size_bytes: int) -> str:
-    """A log with one planted line at 80 %."""
-    lines = b"".join(Logs(size_bytes, 6, {})).decode("ascii")
-    at = lines.index("\n", int(size_bytes * AT)) + 1
-    return f"{lines[:at]}2026-03-01T12:00:00 ERROR {NEEDLE}\n{lines[at:]}"
+    """A log with the needle at 80 %."""
+    return make_incident(size_bytes, AT).decode("ascii")
 
 
 def gigabyte() -> Store:
     """A virtual context of 4,000 frames with the line in one of them, as `publish` would write it."""
-    filler = b"".join(Logs(FRAME_BYTES, 6, {})).decode("ascii")
+    filler = b"".join(make_logs(FRAME_BYTES, 6)).decode("ascii")
     planted = {int(4000 * AT): f"{filler[:100_000]}{NEEDLE}{filler[100_000:]}"}
     return virtual_context(4000, filler, planted, filters=True)
 

@@ -9,8 +9,8 @@ character is a byte.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_BYTES = 2 << 20
+NEEDLE = "incident-4711 volume vol-93 detached"
+_INCIDENT_SEED = 6
 _BLOCK_SECONDS = 40
 _EPOCH_SECONDS = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp())
 _LINES_A_REQUEST = 4
@@ -107,26 +109,19 @@ class _Template:
     holes: tuple[_Hole, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
-    """A log of `size_bytes` bytes: an iterable of its blocks."""
+def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
+    """A log in order, in blocks of whole lines, the last one what is left."""
+    for number in range(-(-size_bytes // BLOCK_BYTES)):
+        size = min(BLOCK_BYTES, size_bytes - number * BLOCK_BYTES)
+        data = _block(seed, number)
+        yield data if size == BLOCK_BYTES else data[: size - 1] + b"\n"
 
-    size_bytes: int
-    seed: int = 0
-    planted: Mapping[int, bytes] = field(default_factory=dict)
-    """Lines to find again, without newline, by the number of the block that begins with them."""
 
-    def __iter__(self) -> Iterator[bytes]:
-        """The log in order, in pieces that end at a newline."""
-        return map(self._block, range(-(-self.size_bytes // BLOCK_BYTES)))
-
-    def _block(self, number: int) -> bytes:
-        """Block `number`: BLOCK_BYTES bytes, the last one what is left; whole lines."""
-        size = min(BLOCK_BYTES, self.size_bytes - number * BLOCK_BYTES)
-        data = _block(self.seed, number)
-        if line := self.planted.get(number):
-            data = line + b"\n" + data[len(line) + 1 :]  # what is left of the line that it ends in follows
-        return data if size == BLOCK_BYTES else data[: size - 1] + b"\n"
+def make_incident(size_bytes: int, share: float) -> bytes:
+    """A log with one line more, which holds NEEDLE, behind that share of it."""
+    data = b"".join(make_logs(size_bytes, _INCIDENT_SEED))
+    at = data.index(b"\n", int(share * size_bytes)) + 1
+    return data[:at] + f"2026-03-01T12:00:00 ERROR {NEEDLE}\n".encode() + data[at:]
 
 
 def _block(seed: int, number: int) -> bytes:

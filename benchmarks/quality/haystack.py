@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
-from benchmarks.logs import Logs
+from benchmarks.logs import make_logs
 from benchmarks.quality.questions import Planted, Question
 from monocontext import Monocontext, publish
 
@@ -83,7 +83,7 @@ def _fill(room: int, sources: Sources, without: set[str]) -> Iterator[str]:
             yield kept
             if kept != block:
                 return
-    for piece in Logs(room, _LOGS_SEED) if room > 0 else ():
+    for piece in make_logs(room, _LOGS_SEED) if room > 0 else ():
         yield from _blocks(piece.decode().splitlines(keepends=True))
 
 

@@ -9,15 +9,13 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from benchmarks.logs import BLOCK_BYTES, Logs
+from benchmarks.logs import NEEDLE, make_incident
 from benchmarks.virtual.play import AFTER
 
 Turn = dict[str, Any]
 """`think` seconds, the `code` that a model would stream, and `steps`: ["slice", start, stop], ["find", needle] or
 ["pause", seconds], which is a sub-call."""
 
-NEEDLE = "incident-4711 volume vol-93 detached"
-SEED = 6
 SLICE_BYTES = 5_000_000
 
 
@@ -35,12 +33,8 @@ class Session:
 
 
 def text(size_bytes: int) -> bytes:
-    """A log with one planted line at 70 %."""
-    block = int(0.7 * size_bytes / BLOCK_BYTES)
-    data = b"".join(Logs(size_bytes, SEED, {block: f"2026-03-01T12:00:00 ERROR {NEEDLE}".encode()}))
-    if not data.isascii():
-        raise AssertionError("the text of the peers is not ASCII")
-    return data
+    """A log of so many bytes and the needle at 70 %."""
+    return make_incident(size_bytes, 0.7)
 
 
 def session(data: bytes, seed: int, think_seconds: float) -> Session:

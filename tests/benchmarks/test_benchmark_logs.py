@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.logs import BLOCK_BYTES, Logs
+from benchmarks.logs import BLOCK_BYTES, NEEDLE, make_incident, make_logs
 
 SIZE = 2 * BLOCK_BYTES + 12_345
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -17,7 +17,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12
 
 @pytest.fixture(scope="module")
 def text() -> bytes:
-    return b"".join(Logs(SIZE, seed=4))
+    return b"".join(make_logs(SIZE, seed=4))
 
 
 def test_same_on_every_machine(text: bytes) -> None:
@@ -27,12 +27,12 @@ def test_same_on_every_machine(text: bytes) -> None:
 
 def test_pieces_are_whole_lines_of_the_size_asked_for(text: bytes) -> None:
     assert len(text) == SIZE
-    assert all(piece.endswith(b"\n") for piece in Logs(SIZE, seed=4))
+    assert all(piece.endswith(b"\n") for piece in make_logs(SIZE, seed=4))
     assert text.isascii()
 
 
 def test_another_seed_is_another_text(text: bytes) -> None:
-    assert next(iter(Logs(SIZE, seed=5))) != text[:BLOCK_BYTES]
+    assert next(iter(make_logs(SIZE, seed=5))) != text[:BLOCK_BYTES]
 
 
 def test_lines_are_as_long_as_real_ones(text: bytes) -> None:
@@ -69,9 +69,10 @@ def test_tracebacks_span_lines(text: bytes) -> None:
     assert b"\nCaused by: " in text
 
 
-def test_planted_lines_are_there_and_change_no_offset(text: bytes) -> None:
-    planted = b"".join(Logs(SIZE, seed=4, planted={1: b"here lies a needle"}))
-    assert len(planted) == SIZE
-    assert planted[:BLOCK_BYTES] == text[:BLOCK_BYTES]
-    assert planted[BLOCK_BYTES:].startswith(b"here lies a needle\n")
-    assert planted[BLOCK_BYTES + 19 :] == text[BLOCK_BYTES + 19 :]
+def test_an_incident_is_one_line_more() -> None:
+    plain, text = b"".join(make_logs(300_000, 6)), make_incident(300_000, 0.8)
+    at = text.index(NEEDLE.encode())
+    assert 240_000 < at < 241_000
+    assert text.count(NEEDLE.encode()) == 1
+    line = text[text.rindex(b"\n", 0, at) + 1 : text.index(b"\n", at) + 1]
+    assert text.replace(line, b"") == plain

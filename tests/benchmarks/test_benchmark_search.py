@@ -9,14 +9,14 @@ import pytest
 
 from benchmarks import search
 from benchmarks.endpoint import Distance
-from benchmarks.logs import Logs
+from benchmarks.logs import make_logs
 from benchmarks.needles import choose
 from benchmarks.search import Plan
 
 
 @pytest.fixture(scope="module")
 def haystack() -> bytes:
-    return b"".join(Logs(3_000_000, seed=4))
+    return b"".join(make_logs(3_000_000, seed=4))
 
 
 @pytest.mark.slow
