@@ -58,9 +58,9 @@ class Out:
     def describe(self) -> str:
         """For the page."""
         if self.error:
-            kind = "" if self.error is LLMError else f"`{self.error.__name__}`, "
-            return f"{kind}error: {self.words}" + (", asked again" if self.again else "")
-        parts = [f"text `{self.text}`" if self.text else "an empty reply"]
+            kind = "error" if self.error is LLMError else f"`{self.error.__name__}`"
+            return kind + (f": {self.words}" if self.words else "") + (", asked again" if self.again else "")
+        parts = [] if self.notes else [f"text `{self.text}`" if self.text else "an empty reply"]
         parts += [f"thinking `{self.thinking}`"] if self.thinking else []
         parts += ["cut"] if self.cut else []
         parts += [f"the tool `{self.called}` called"] if self.called else []
@@ -162,7 +162,7 @@ both("null content with thinking", "vllm-project/vllm#17357", Out("", "hm"), con
 both("`reasoning_content` and text", "vllm-project/vllm#17609", Out("hello", "hm"), content="hello", reasoning_content="hm")
 both("`reasoning` and text", "sgl-project/sglang#28042", Out("hello", "hm"), content="hello", reasoning="hm")
 both(
-    "the same thinking by two names",
+    "one thinking by two names",
     "OpenRouter: reasoning and reasoning_details",
     Out("hello", "hm"),
     content="hello",
@@ -344,13 +344,13 @@ chat("empty texts as reasons, and [DONE]", "ollama/ollama#4357", Out(), streamed
 chat("a reason, and no [DONE]", "kin of pydantic-ai#6610", Out(), streamed=events(HEL, LO, STOP, done=False))
 chat("neither reason nor [DONE]", "pydantic/pydantic-ai#6610", fails("the stream ended in the middle", again=True), streamed=events(HEL, done=False))
 chat(
-    "the same behind a chunk of usage",
+    "neither reason nor [DONE], after a chunk of usage",
     "earendil-works/pi#8460",
     fails("ended in the middle", again=True),
     streamed=events(HEL, {"choices": [], "usage": USAGE}, done=False),
 )
 chat("a connection that breaks", "report 14", fails("the connection broke off", again=True), streamed=Answer(events(HEL, done=False).body, EVENTS, torn=True), whole=Answer(b"{", torn=True))
-chat("the same behind the reason", "kin of report 14", Out(), streamed=Answer(events(HEL, LO, STOP, done=False).body, EVENTS, torn=True))
+chat("a connection that breaks after the reason", "kin of report 14", Out(), streamed=Answer(events(HEL, LO, STOP, done=False).body, EVENTS, torn=True))
 chat("half an event", "oh-my-pi#8563", fails("no JSON", again=True), streamed=Answer(events(HEL).body[:40], EVENTS))
 chat("`error` as a reason", "gethouston/houston#1211", fails("broke off (error)", again=True), streamed=events(HEL, delta("error")))
 both("`network_error` of z.ai", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="network_error")
@@ -379,7 +379,7 @@ error(
     {"error": {"message": "slow down", "code": 429}},
 )
 chat("Retry-After of an error in status 200", "kin of inspect_ai#1534", fails("slow", RateLimited, again=True, retry_after_seconds=4.0), streamed=Answer(events(HEL, {"error": {"message": "slow", "code": 429}}).body, EVENTS, headers={"retry-after": "4"}), whole=body({"error": {"message": "slow", "code": 429}}, retry_after="4"))
-error("the same as a text", "kin of inspect_ai#1534", fails("slow down", RateLimited, again=True), {"error": {"message": "slow down", "code": "429"}})
+error("429 as a text, in status 200", "kin of inspect_ai#1534", fails("slow down", RateLimited, again=True), {"error": {"message": "slow down", "code": "429"}})
 error(
     "`rate_limit_exceeded`",
     "openai: codes",
@@ -925,16 +925,32 @@ def ROWS_PLAIN() -> Answer:
 # --- the page ------------------------------------------------------------------------------------------------------
 
 _TITLES = {"chat": "Chat completions", "responses": "The Responses API", "anthropic": "Anthropic's messages"}
+_LISTED = 3
 
 
 def table() -> str:
-    """The rows as Markdown."""
+    """The rows as Markdown: lists of what comes out alike, then a table of the rest."""
     lines: list[str] = []
     for api, title in _TITLES.items():
-        lines += [f"### {title}", "", "| sent | seen in | comes out |", "|---|---|---|"]
-        lines += [f"| {row.name} | {row.source} | {row.out.describe()} |".replace("\n", " ") for row in ROWS if row.api == api]
+        alike: dict[str, list[Row]] = {}
+        for row in ROWS:
+            if row.api == api:
+                alike.setdefault(row.out.describe(), []).append(row)
+        lines += [f"### {title}", ""]
+        for out, rows in alike.items():
+            if len(rows) >= _LISTED:
+                lines += [f"**{out}**", "", *(f"- {_seen(row)}" for row in rows), ""]
+        lines += ["| sent | comes out |", "|---|---|"]
+        lines += [f"| {_seen(row)} | {out} |" for out, rows in alike.items() if len(rows) < _LISTED for row in rows]
         lines.append("")
     return "\n".join(lines)
+
+
+def _seen(row: Row) -> str:
+    """What is sent, and where a reader can look that up."""
+    public = not row.source.startswith(("kin", "report ", "ecosystem ", "the "))
+    name = row.name.removeprefix("too long a prompt: ")
+    return (f"{name} ({row.source})" if public else name).replace("\n", " ")
 
 
 def page_with(text: str) -> str:
