@@ -947,10 +947,9 @@ def table() -> str:
 
 
 def _seen(row: Row) -> str:
-    """What is sent, and where a reader can look that up."""
-    public = not row.source.startswith(("kin", "report ", "ecosystem ", "the "))
+    """What is sent, and the public report of it: a reader can look that up."""
     name = row.name.removeprefix("too long a prompt: ")
-    return (f"{name} ({row.source})" if public else name).replace("\n", " ")
+    return (f"{name} ({row.source})" if "#" in row.source and not row.source.startswith("kin") else name).replace("\n", " ")
 
 
 def page_with(text: str) -> str:
