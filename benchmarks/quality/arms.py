@@ -66,11 +66,9 @@ class Setting:
         return int(_SHARE * self.window_tokens * CHARACTERS_PER_TOKEN)
 
 
-def missing(arm: str, size_bytes: int) -> str:
-    """Why an arm is left out at a size; empty where it is not."""
-    if arm == IN_MEMORY and size_bytes > STR_BYTES:
-        return f"a text above {STR_BYTES:,} bytes is not copied to a sandbox for each question"
-    return ""
+def is_left_out(arm: str, size_bytes: int) -> bool:
+    """Whether an arm would copy too large a text to a sandbox for each question."""
+    return arm == IN_MEMORY and size_bytes > STR_BYTES
 
 
 def answer(arm: str, question: Question, setting: Setting, dollars: float | None) -> Run:

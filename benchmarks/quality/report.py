@@ -37,7 +37,7 @@ def write(out: Path, outcome: Outcome) -> Path:
         f"\n## `{_AGAINST}` beside `{_OTHER}`, turn by turn\n",
         *_transcripts(groups),
         "\n## Left out\n",
-        *(f"- {name}: {why}" for name, why in outcome.left_out.items()),
+        *(f"- {name}: so large a text is not copied to a sandbox for each question" for name in outcome.left_out),
         *([f"- {outcome.unasked} runs: the cap on dollars was reached"] if outcome.unasked else []),
     ]
     path = out / "report.md"

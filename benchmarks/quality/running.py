@@ -64,8 +64,8 @@ class Outcome:
     """What the folder holds in the end."""
 
     rows: list[dict[str, Any]]
-    left_out: dict[str, str]
-    """`arm at size` and why."""
+    left_out: list[str]
+    """Arms that copy their text, at sizes where that is too large."""
     unasked: int
     """Runs that the cap left."""
 
@@ -76,38 +76,37 @@ def run(plan: Plan, out: Path, told: Callable[[str], object] = print, sources: S
     sources = sources or Sources()
     questions = families.make(plan.families, plan.each, plan.seed, sources)
     _claim(plan, out)
-    left_out = {f"{arm} at {size:,} bytes": why for arm in plan.arms for size in plan.sizes_bytes
-                if (why := arms.missing(arm, size))}  # fmt: skip
-    for name, why in left_out.items():
-        told(f"left out: {name}: {why}")
-    asked = [
-        (size, arm) for size in plan.sizes_bytes for arm in plan.arms if f"{arm} at {size:,} bytes" not in left_out
-    ]
-    told(estimate(plan, [(size, arm, len(questions)) for size, arm in asked]))
+    pairs = [(size, arm) for size in plan.sizes_bytes for arm in plan.arms]
+    left_out = [f"{arm} at {size:,} bytes" for size, arm in pairs if arms.is_left_out(arm, size)]
+    asked = [(size, arm) for size, arm in pairs if not arms.is_left_out(arm, size)]
+    told(estimate(plan, asked, len(questions)))
     unasked = 0
     with _model(plan, questions) as lm, warm_workers():
         for size in plan.sizes_bytes:
-            chosen = [arm for of, arm in asked if of == size]
-            waiting = [(arm, question) for question in questions for arm in chosen
-                       if not _path(out, size, arm, question).exists()]  # fmt: skip
+            waiting = [
+                (arm, question)
+                for question in questions
+                for of, arm in asked
+                if of == size and not _path(out, size, arm, question).exists()
+            ]
             if waiting:
-                unasked += _run_size(plan, out, size, questions, waiting, lm, sources, told)
+                unasked += _run_size(
+                    plan, out, size, prepare(out / "texts", size, questions, sources), waiting, lm, told
+                )
     return Outcome(read_rows(out), left_out, unasked)
 
 
-def estimate(plan: Plan, asked: Sequence[tuple[int, str, int]]) -> str:
+def estimate(plan: Plan, asked: Sequence[tuple[int, str]], questions: int) -> str:
     """A line on what the runs may cost; guesses for the loops, the text's size for the prompts."""
     into = out = 0
-    for size, arm, count in asked:
+    for size, arm in asked:
         whole = int(min(0.8 * plan.window_tokens, size / 4))
-        tokens = {"prompt": whole, "search": min(whole, 6_000)}.get(arm, _TURNS * _TURN_TOKENS)
-        into += count * tokens
-        out += count * _OUTPUT_TOKENS * (1 if arm in ("prompt", "search") else _TURNS)
+        into += questions * {"prompt": whole, "search": min(whole, 6_000)}.get(arm, _TURNS * _TURN_TOKENS)
+        out += questions * _OUTPUT_TOKENS * (1 if arm in ("prompt", "search") else _TURNS)
     cost = _price(plan, into, out)
     said = "no price is known for this model" if cost is None else f"about ${cost:.2f}"
-    runs = sum(count for *_, count in asked)
     cap = "no cap" if plan.max_dollars is None else f"a cap of ${plan.max_dollars:.2f}"
-    return f"{runs} runs, about {into:,} tokens in and {out:,} out: {said}, {cap}"
+    return f"{len(asked) * questions} runs, about {into:,} tokens in and {out:,} out: {said}, {cap}"
 
 
 def read_rows(out: Path) -> list[dict[str, Any]]:
@@ -117,11 +116,15 @@ def read_rows(out: Path) -> list[dict[str, Any]]:
 
 
 def _run_size(
-    plan: Plan, out: Path, size: int, questions: Sequence[Question], waiting: Sequence[tuple[str, Question]], lm: LM,
-    sources: Sources, told: Callable[[str], object],
-) -> int:  # fmt: skip
+    plan: Plan,
+    out: Path,
+    size: int,
+    place: Path,
+    waiting: Sequence[tuple[str, Question]],
+    lm: LM,
+    told: Callable[[str], object],
+) -> int:
     """Ask what is waiting; how many the cap left."""
-    place = prepare(out / "texts", size, questions, sources)
     text = read_whole(place) if any(arm == arms.IN_MEMORY for arm, _ in waiting) else None
 
     def make_rlm(dollars: float | None, **options: Any) -> RLM:
