@@ -1,4 +1,4 @@
-"""Define the ten families of programs that most runs of most models consist of."""
+"""Define the ten families of programs that most runs of most models consist of, each a text and a conversation."""
 
 from __future__ import annotations
 
@@ -28,9 +28,6 @@ def _notes(prompt: str) -> str:
     return " ".join(re.findall(r"code word part \d+ is (\w+)", prompt)) or "nothing"
 
 
-# 1 --------------------------------------------------------------------------------------------------------------------
-
-
 def _chunk_text(frames: int) -> Text:
     return _with_code_words(frames, CHUNKS, CHUNK, (0.3, 0.6, 0.9))
 
@@ -54,9 +51,6 @@ def _chunk_scan(text: Text) -> Conversation:
         "print([note for note in notes if note != 'nothing'])\n"
     )
     return " ".join(re.findall("|".join(_CODE_WORDS), printed))
-
-
-# 2 --------------------------------------------------------------------------------------------------------------------
 
 
 def _grep_text(frames: int) -> Text:
@@ -86,9 +80,6 @@ def _grep_and_zoom(text: Text) -> Conversation:
     return f"{len(hits)} {printed.strip()[2:-2]}"
 
 
-# 3 --------------------------------------------------------------------------------------------------------------------
-
-
 def _map_text(frames: int) -> Text:
     return _with_code_words(frames, MAP_CHUNKS, MAP_CHUNK, (0.15, 0.55, 0.95))
 
@@ -104,9 +95,6 @@ def _map_reduce(text: Text) -> Conversation:
         "print([note for note in notes if note != 'nothing'])\n"
     )
     return " ".join(re.findall("|".join(_CODE_WORDS), printed))
-
-
-# 4 --------------------------------------------------------------------------------------------------------------------
 
 
 def _bisected_text(frames: int) -> Text:
@@ -129,8 +117,6 @@ def _bisection(text: Text) -> Conversation:
     printed = yield f"print(context[{found * RECORD_BYTES}:{found * RECORD_BYTES + 3000}])\n"
     return str(found)
 
-
-# 5 --------------------------------------------------------------------------------------------------------------------
 
 _HOPS = ("project Nightjar", "warehouse Alkonost", "captain Veridian", "harbour Quillon", "ledger Obsidian")
 
@@ -160,9 +146,6 @@ def _multi_hop(text: Text) -> Conversation:
         term = said[1]
 
 
-# 6 --------------------------------------------------------------------------------------------------------------------
-
-
 def _tail_text(frames: int) -> Text:
     text = text_of("logs", frames)
     text.plant(0.37, "2026-03-01T03:00:00 ERROR disk sdq7 failed txn=ab12cd34 first cause")
@@ -183,9 +166,6 @@ def _tail_first(text: Text) -> Conversation:
     return found[1] if found else "lost"
 
 
-# 7 --------------------------------------------------------------------------------------------------------------------
-
-
 def _sample_text(frames: int) -> Text:
     text = text_of("logs", frames)
     text.truth = "INFO"
@@ -203,9 +183,6 @@ def _random_sampling(text: Text) -> Conversation:
     return max(counts, key=lambda level: counts[level])
 
 
-# 8 --------------------------------------------------------------------------------------------------------------------
-
-
 def _pass_text(frames: int) -> Text:
     text = text_of("logs", frames)
     for share in (0.11, 0.52, 0.93):
@@ -219,8 +196,6 @@ def _full_pass(text: Text) -> Conversation:
     printed = yield "print(context.count(' WARN '))\n"
     return printed.strip()
 
-
-# 9 --------------------------------------------------------------------------------------------------------------------
 
 CHAPTERS = 24
 
@@ -251,9 +226,6 @@ def _outline(text: Text) -> Conversation:
         "print(' '.join(summaries))\n"
     )
     return printed.strip()
-
-
-# 10 -------------------------------------------------------------------------------------------------------------------
 
 
 def _verify_text(frames: int) -> Text:
