@@ -167,7 +167,7 @@ def models_cross_over() -> None:
 def models_say_all_they_say() -> None:
     """Options, thinking, what was cut, what failed; in threads of a loop too."""
     from rlm import LLMError, PromptTooLong, RateLimited, Reply, ScriptedLM
-    from rlm.compat.dspy import FromDSPy, to_dspy
+    from rlm.compat.dspy_lm import FromDSPy, to_dspy
 
     class Says:
         def complete(self, request: Any) -> Any:

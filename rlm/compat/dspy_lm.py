@@ -2,7 +2,7 @@
 
     import dspy
     from rlm import RLM, AnthropicLM
-    from rlm.compat.dspy import FromDSPy, to_dspy
+    from rlm.compat.dspy_lm import FromDSPy, to_dspy
 
     RLM(lm=FromDSPy(dspy.LM("openai/gpt-5-mini"))).completion("Who wrote it?", context)
     dspy.configure(lm=to_dspy(AnthropicLM("claude-opus-5-5")))
