@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from monocontext.page.serving import PageServer
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+
+
+@contextmanager
+def served_by(make: Callable[[Any], PageServer]) -> Iterator[Callable[[Any], Any]]:
+    """Starts the servers that `make` makes of what is given, and ends them."""
+    begun: list[tuple[PageServer, threading.Thread]] = []
+
+    def serve(what: Any) -> PageServer:
+        server = make(what)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        begun.append((server, thread))
+        return server
+
+    yield serve
+    for server, thread in begun:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,13 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from itertools import dropwhile, islice
 from pathlib import Path
 from typing import IO, Any
 
-from monocontext.errors import InvalidText, NotFound
+from monocontext.errors import AccessDenied, InvalidText, NotFound
 from monocontext.format.filters.building import Column, fold_head
 from monocontext.format.refs import FilterRef, filter_key, fresh_id
 from monocontext.options import StoreOptions
@@ -181,7 +182,7 @@ def write_parts(
     tasks: deque[Task] = deque()
 
     def noted() -> Iterator[Task]:
-        for task in _cut_tasks(_parts(paths, reading), reach):
+        for task in _cut_tasks(_parts(paths, reading)):
             tasks.append(task)
             yield task
 
@@ -206,7 +207,7 @@ def write_parts(
         written.filters = executor.submit(make).result()
         if written.filters is None:
             written.filters = make()
-        with opened(url, options) as store:
+        with opened(url, options) as store, suppress(AccessDenied):  # a writer may lack this right: `gc` removes them
             for key in keys:
                 store.delete(key)
     return written
@@ -303,7 +304,7 @@ def _border(opened: IO[bytes], at: int) -> int:
     return at - 1 + near
 
 
-def _cut_tasks(parts: Iterable[Part], reach: int) -> Iterator[Task]:
+def _cut_tasks(parts: Iterable[Part]) -> Iterator[Task]:
     """Each task is made once the parts behind it are known."""
     rest, ready = iter(parts), deque[Part]()
     ends_line = begins = True
@@ -362,8 +363,8 @@ def read_and_pack(
 ) -> Found | None:  # fmt: skip
     """Read the parts of a task, encode their text and store it.
 
-    None: too little text is known behind them, or a worker does not find a file as it was listed. The driver takes a
-    file that has grown; one that has shrunk is InvalidText there.
+    None: too little text is known behind them, or a worker does not find a file as it was listed. For the driver a file
+    that has grown is as it was; one that has shrunk, or of which other workers read other ranges, is InvalidText.
     """
     notes: list[str] = []
     counts: list[Counts] = []
@@ -372,9 +373,13 @@ def read_and_pack(
         frames = list(cut_frames(_texts(task.parts, task.ends_line, ours, counts, is_driver), layout.frame_bytes))
         ends_line = frames[-1].endswith(b"\n") if frames else task.ends_line
         behind = fold_head(_texts(task.following, ends_line, quiet, [], is_driver), reach) if reach else b""
-    except (_Changed, OSError) as exc:
+    except _Changed as exc:
         if is_driver:
-            raise InvalidText(f"{exc}: it changed while it was read; start again") from exc
+            raise InvalidText(f"{exc}: it changed while it was read; start again") from None
+        return None
+    except OSError:
+        if is_driver:
+            raise
         return None
     if len(behind) < reach and not task.is_all:
         return None
@@ -403,7 +408,8 @@ def _texts(
         with part.open() as opened:
             now = os.fstat(opened.fileno())
             same = (now.st_size, now.st_mtime_ns) == (part.size_bytes, part.modified_ns)
-            if not same and (not is_driver or now.st_size < part.size_bytes):
+            is_whole = part.stop - part.start == part.size_bytes
+            if not same and not (is_driver and now.st_size >= part.size_bytes + (not is_whole)):
                 raise _Changed(name)
             if part.is_binary(opened):
                 found.is_binary = True

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, documents, publish, update
 from monocontext.view.server import ContextServer
 from tests.browser import chromium as chromium
+from tests.browser import served_by
 from tests.browser import window as window
 
 NAMES = ("alpha.txt", "beta.txt", "src/gamma.py", "src/delta.py")
@@ -38,18 +37,5 @@ def context(place: str) -> Iterator[Monocontext]:
 
 @pytest.fixture
 def serving() -> Iterator[Callable[[Monocontext], ContextServer]]:
-    """Starts servers, and ends them."""
-    begun: list[tuple[ContextServer, threading.Thread]] = []
-
-    def serve(context: Any) -> ContextServer:
-        server = ContextServer(context)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        begun.append((server, thread))
-        return server
-
-    yield serve
-    for server, thread in begun:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served_by(ContextServer) as serve:
+        yield serve

@@ -7,6 +7,7 @@ import random
 import uuid
 import warnings
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.engine.reader import Reader
-from monocontext.errors import InvalidText, NotFound
+from monocontext.errors import AccessDenied, InvalidText, NotFound
 from monocontext.format import inline
 from monocontext.stores.memory import MemoryStore
+from monocontext.testing import WrappedStore
 from monocontext.writing import parts
+from monocontext.writing.inputs import InputOptions
+from monocontext.writing.segments import SegmentLayout
+from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
 
@@ -157,6 +162,43 @@ def test_another_file_of_that_name_on_the_worker_is_not_taken(tmp_path: Path, mo
         publish(path, store := fresh(), executor=pool)
     with Monocontext.open(store) as context:
         assert str(context) == "here\n" * 100
+
+
+class NoDeletes(WrappedStore):
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        raise AccessDenied(f"{key}: no right to delete")
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_writer_needs_no_right_to_delete(tmp_path: Path) -> None:
+    """What workers left for the filters stays then, until `gc`."""
+    (tmp_path / "a.txt").write_text("some words\n" * 2000)
+    store = fresh()
+    with ThreadPoolExecutor(2) as pool:
+        publish(tmp_path / "a.txt", NoDeletes(store), frame_bytes=600, executor=pool)
+    left = len(list(store.list("filters/")))
+    gc(store, older_than_seconds=0)
+    assert 0 < len(list(store.list("filters/"))) < left
+    assert verify(store).ok
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_range_of_a_file_that_was_written_over_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the text would be of two files; one that has grown is still the same up to there."""
+    path = tmp_path / "a.txt"
+    path.write_text("first\n" * 2000)
+    [*tasks] = parts._cut_tasks(parts._parts([path], InputOptions()))
+    assert len(tasks) > 3
+    read = partial(parts.read_and_pack, url=fresh(), options={}, layout=SegmentLayout(600), reach=0, is_driver=True,
+                   there=None, reading=InputOptions())  # fmt: skip
+    monkeypatch.setattr(parts, "pack", lambda batch, **_: parts.Packed())
+    with path.open("a") as file:
+        file.write("more\n")
+    assert read(tasks[1]) is not None
+    path.write_text("other\n" * 2000)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(InvalidText, match=r"a.txt: it changed while it was read; start again"):
+        read(tasks[1])
 
 
 def test_bad_text_and_a_missing_file_are_one_line(tmp_path: Path) -> None:

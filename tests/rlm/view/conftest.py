@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from rlm import RLM, ScriptedLM
 from rlm.view import RowFeed, ViewServer
 from tests.browser import chromium as chromium
+from tests.browser import served_by
 from tests.browser import window as window
 
 REPLIES = [
@@ -74,18 +74,5 @@ def recorded(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def serving() -> Iterator[Callable[[Path], ViewServer]]:
-    """Starts servers, and ends them."""
-    begun: list[tuple[ViewServer, threading.Thread]] = []
-
-    def serve(path: Path) -> ViewServer:
-        server = ViewServer(RowFeed(path))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        begun.append((server, thread))
-        return server
-
-    yield serve
-    for server, thread in begun:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served_by(lambda path: ViewServer(RowFeed(path))) as serve:
+        yield serve
