@@ -1,7 +1,7 @@
 """Assemble one lazy text from pieces in a store and `str` between them.
 
-The writer of a piece records its frames with it. The index is made from these records in this process; the frames of
-the text are the pieces where they lie.
+The writer of a piece records the frames of that piece. This process makes the index from these records; the frames stay
+where they lie.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.pages import write_pages
 
 MayHold = Callable[[Query, bool], Iterable[bool] | None]
-"""Takes a query, and whether its matches stay within a line; returns for each item whether one may begin there."""
+"""Takes a query, and whether its matches stay within a line. Returns, for each item, whether a match may begin
+there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +36,16 @@ class FramePiece:
     """Raw frames, back to back in an object."""
 
     key: str
-    """The object, within the store of all pieces."""
+    """The key of the object in the store that holds all pieces."""
     offset: int
     """Bytes of the object before the first frame."""
     frames: Sequence[FrameRecord]
     version: str
-    """The ETag that the reader of the pieces gets."""
+    """The ETag that readers of the object get."""
 
 
 class _PieceStore(ContextHandle):
-    """Reads pieces from one store, however many, and nothing else."""
+    """Reads pieces from one store and nothing else."""
 
     def __init__(self, url: str, pieces: RangeReader, cache_bytes: int, options: dict[str, Any]) -> None:
         name = f"assembled-{uuid.uuid4().hex}"
@@ -61,7 +62,7 @@ class _PieceStore(ContextHandle):
 
 @dataclass(frozen=True, slots=True)
 class DocumentStart:
-    """The texts and pieces from here to the next one are a document."""
+    """The texts and pieces from here to the next mark are one document."""
 
     name: str
     metadata: Mapping[str, Any]
@@ -76,11 +77,10 @@ def assemble(
     may_hold: MayHold | None = None,
     **options: Unpack[TextOptions],
 ) -> Monocontext:
-    """Texts and pieces one after another, as a text of this kind (no request).
+    """Join texts and pieces into one text of this kind (no request).
 
-    `pieces` reads the objects below `url`, the URL of the text; `may_hold` tells of a query in which items a match may
-    begin, and whether it does so is asked before a search reads any; `options` are those of `Monocontext.open` that
-    need no place.
+    `pieces` reads the objects below `url`, the URL of the text. `may_hold` names the items in which a match may begin;
+    a search asks it before it reads an item. `options` are those options of `Monocontext.open` that need no place.
     """
     given: dict[str, Any] = {**options}
     limit = given.pop("materialize_limit", MATERIALIZE_LIMIT)

@@ -1,6 +1,6 @@
 r"""Keep the lines of the frame last used, so that `lines[i]` in a loop takes a microsecond.
 
-Invariant: `_block` holds whole lines of one frame, each of which ends before a `\n` of that frame.
+Invariant: `_block` holds whole lines of one frame; each of them ends at a `\n` of that frame.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ class _FrameLines(NamedTuple):
 
     frame: int
     first: int
-    """The number of the first of them in the span, from 0."""
+    """The number of the first line in the span, from 0."""
     lines: list[str]
     starts: list[int]
-    """The characters of the source at which they begin, and the one after the last; empty without a read log."""
+    """The characters of the source at which the lines begin, and the end of the last one; empty without a read log."""
 
 
 _NOTHING = _FrameLines(-1, 0, [], [])
 
 
 class CachedLines:
-    """Lines of one span by their numbers in it. Safe for use by many threads: each sets `_block` in one step."""
+    """The lines of one span by number. Safe for use by many threads: each sets `_block` in one step."""
 
     def __init__(self, span: Span):
         self._span = span
@@ -36,7 +36,7 @@ class CachedLines:
         self._last_frame = -1
 
     def get(self, line: int) -> str | None:
-        r"""A line without its `\n`, in 1 us; None where it is not at hand, and must be read in the ordinary way.
+        r"""A line without its `\n`, in 1 us; None where it is not in memory and the caller must read it.
 
         A frame in memory is split when a second line of it is asked for (no GET but for an index page).
         """
@@ -59,8 +59,7 @@ class CachedLines:
 
     @property
     def block(self) -> tuple[int, list[str]]:
-        """The number of a line, and that line and others after it, to be read without this; empty with a read log,
-        which must hear of each."""
+        """The number of a line, then that line and lines after it. Empty with a read log, which must see each read."""
         return (0, []) if self._block.starts else self._block[1:3]
 
     @cached_property
@@ -68,7 +67,7 @@ class CachedLines:
         return self._span.lines_before
 
     def _load(self, line: int, is_logged: bool) -> _FrameLines | str | None:
-        """The line alone, or the block of the frame in which it ends: it may begin before that."""
+        """The line alone, or all lines of the frame in which it ends. The first of these may begin before the frame."""
         span, source, block = self._span, self._span.source, self._block
         if line < 0 or not isinstance(source, Stored):
             return None
@@ -91,7 +90,7 @@ class CachedLines:
         span, frame = self._span, text.frame
         low, high = max(frame.start, span.start), min(frame.stop, span.stop)
         lines = text.slice(low - frame.start, high - frame.start).split("\n")
-        lines.pop()  # it ends after this frame, or in the text's end without a newline
+        lines.pop()  # it ends behind this frame, or at the end of the text without a newline
         number = frame.start_newline + text.newlines_before(text.to_byte(low - frame.start)) - self._lines_before
         if low > span.start and lines:  # the first may begin before this frame
             low += len(lines.pop(0)) + 1

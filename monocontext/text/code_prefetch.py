@@ -26,18 +26,18 @@ class CodePrefetcher:
         self._start = start
         self._characters = stop - start
         self._limit = limit
-        """Characters up to which `lower()` and its kin read the whole text."""
+        """Up to this many characters, `lower()` and similar methods read the whole text."""
         self._is_whole = start == 0 and stop == reader.characters
         self._hints = CodeHints(self._characters, lines=reader.manifest.lines if self._is_whole else None)
         self._reply_begins = True
         self._used_bytes = 0
 
     def reply_begins(self) -> None:
-        """The next hint begins a reply."""
+        """Treat the next hint as the beginning of a reply."""
         self._reply_begins = True
 
     def hint(self, delta: str) -> None:
-        """The next piece of a reply."""
+        """Take the next piece of a reply."""
         with self._reader.fetcher.lock:
             begins = self._reply_begins or self._has_run()
             self._reply_begins = False
@@ -52,25 +52,25 @@ class CodePrefetcher:
             self._reader.ahead.look()
 
     def _has_run(self) -> bool:
-        """Whether code has read since the last hint; without `thinking()` that ends a reply."""
+        """Whether code has read since the last hint. Without `thinking()`, a read ends the reply."""
         used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
         return used != self._used_bytes and not self._reader.ahead.think.is_thinking
 
     def reply_ends(self) -> None:
-        """The reply is complete."""
+        """Take the end of the reply."""
         with self._reader.fetcher.lock:
             hints = self._hints.end()
         if hints:
             self._prefetch(hints)
 
     def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
-        """This block runs next; `known` are the values of its names."""
+        """Plan the reads of a block that runs next; `known` are the values of its names."""
         self._reply_begins = True
         lines = self._reader.manifest.lines if self._is_whole else None
         self._prefetch(read_block(tree, self._characters, lines=lines, known=_code_variables(known)), runs_now=True)
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """A block has run: the next reads may depend on the values that names have now."""
+        """Take the values of names after a block has run: the next reads may depend on them."""
         with self._reader.fetcher.lock:
             self._hints.know(_code_variables(known))
 
@@ -99,10 +99,11 @@ class CodePrefetcher:
             case Whole(backward, reach):
                 yield _search_plan(routes.whole(base, end, backward), "all" if reach == "all" else "first")
             case _:
-                pass  # lines of a part of the text: only reading tells where they lie
+                pass  # lines of a part of the text: nothing but a read tells where they are
 
     def _match_route(self, pattern: str, flags: int, start: int, stop: int, reach: Reach) -> Frames:
-        """A search for a pattern, compiled when the route is first walked; an invalid pattern has no steps."""
+        """The frames that a search for a pattern reads. The pattern is compiled when the route is first walked; an
+        invalid one gives no frames."""
         import re
 
         from monocontext.text.regex.plan import plan
@@ -115,7 +116,7 @@ class CodePrefetcher:
 
 
 def _code_variables(names: Mapping[str, object]) -> dict[str, object]:
-    """The variables of code, without those of its host."""
+    """The variables of the code, without those of its host."""
     return {name: value for name, value in list(names.items()) if not name.startswith("__")}
 
 
@@ -124,8 +125,8 @@ def _scan_plan(route: Frames) -> PrefetchPlan:
 
 
 def _search_plan(route: Frames, reach: Reach, hits: int = 0) -> PrefetchPlan:
-    """That of a loop of searches serves them all, so it has more from the start: a usual frame for each hit that it is
-    known to go to."""
+    """The plan of a search. A plan for a loop of searches serves all of them, so it starts with a frame for each
+    expected hit."""
     plan = _scan_plan(route)
     plan.is_scan = reach != "some"
     if reach != "all":
@@ -135,7 +136,7 @@ def _search_plan(route: Frames, reach: Reach, hits: int = 0) -> PrefetchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A context manager to enter while a model is at work. May be entered again, and nested."""
+    """A context manager to enter while a model thinks. It can be entered again, also nested."""
 
     _reader: Reader | None
     _prefetcher: CodePrefetcher | None

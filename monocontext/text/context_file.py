@@ -13,9 +13,9 @@ from monocontext.text.str_methods import StrLike
 class ContextFile(LazyStringIO):
     r"""A seekable text file over a context, to read: an `io.TextIOBase` whose positions are characters.
 
-    Lines end with `\n` and keep what ends them, as with `open(..., newline="")` save that a lone `\r` ends none.
-    Reading in order streams, fetched ahead (1 GET for about 8 MiB stored). Results are always real `str`: a
-    `read()` or a line above the text's `materialize_limit` is `ContextTooLarge`. Closing it leaves the context open.
+    Lines end with `\n` and keep their line end, as with `open(..., newline="")`; a lone `\r` ends no line. Reading in
+    order streams ahead of the caller (1 GET for about 8 MiB stored). Results are real `str`: a `read()` or a line above
+    the text's `materialize_limit` raises `ContextTooLarge`. Closing the file leaves the context open.
     """
 
     mode = "r"
@@ -26,7 +26,7 @@ class ContextFile(LazyStringIO):
     def __init__(self, text: StrLike, name: str):
         super().__init__(text)
         self.name = name
-        """Where the text lies; empty for a derived one."""
+        """The URL of the text; empty for a derived text."""
 
     def _jump(self, stop: int) -> str:
         limit = self._text._limit

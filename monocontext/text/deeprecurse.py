@@ -1,9 +1,11 @@
-"""Read contexts that DeepRecurse wrote, by line: a JSON array of segments with line counts.
+"""Read contexts that DeepRecurse wrote, by line. Their manifest is a JSON array of segments with line counts.
 
 As in DeepRecurse, segments come in the order of `start_line`; a segment's lines are those of `str.splitlines`, at most
-the manifest's `line_count`; a segment's key is the prefix and its name, without a slash in between, unless the name has
-the prefix already. New: segments are read in parallel and cached, lines can be indexed, and an object that changes is
-an error. Not covered: hedging, since segments are read whole; and `cache_dir`, since the manifest records no versions.
+the manifest's `line_count`; a segment's key is the prefix and its name, without a slash in between, unless the name
+already has the prefix.
+
+New here: segments are read in parallel and cached, lines can be indexed, and an object that changes is an error. Not
+supported: hedging, since segments are read whole, and `cache_dir`, since the manifest records no versions.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def open_deeprecurse(
     client: object | None,
     options: OriginalOptions,
 ) -> Any:
-    """Open what DeepRecurse's constructor names: its lines, or a context of ours that is there now."""
+    """Open what DeepRecurse's constructor names: lines of its format, or a context of our own format."""
     place = {"region": region, "client": client}
     store_options: dict[str, Any] = {name: value for name, value in place.items() if value is not None}
     if manifest_name == ROOT_KEY:
@@ -51,7 +53,7 @@ def open_deeprecurse(
         try:
             return open_context(url, **store_options, **options)
         except NotAContext:
-            pass  # the format of DeepRecurse, by far the likelier
+            pass  # DeepRecurse's format is by far the likelier one
         except NotFound:
             if not prefix or prefix.endswith("/"):
                 raise
@@ -84,8 +86,8 @@ def open_deeprecurse_lines(
 ) -> LineView:
     """The lines of a DeepRecurse context (1 GET, for its manifest).
 
-    `threads`: `False` starts none, and segments are read by the caller, one after another. Raises `ValueError` for a
-    `cache_dir`.
+    With `threads=False` no thread is started, and the caller reads segments one after another. Raises `ValueError` for
+    a `cache_dir`.
     """
     if cache_dir is not None:
         raise ValueError(
@@ -100,8 +102,10 @@ def open_deeprecurse_lines(
 
 
 class DeepRecurseLines(LineView):
-    """The object of DeepRecurse's constructor: lines, and the place that it was given. It passes for a `Monocontext` in
-    `isinstance` (`text/monocontext.py`), as the original's objects do."""
+    """The object that DeepRecurse's constructor gives: lines, and the arguments that it was given.
+
+    It passes for a `Monocontext` in `isinstance` (`text/monocontext.py`), as the original's objects do.
+    """
 
     __slots__ = ("bucket", "manifest_name", "prefix")
 
@@ -121,7 +125,7 @@ class _SegmentLines:
 
 
 class DeepRecurseContext:
-    """Lines out of segments: a line map from the manifest, parallel GETs, a cache in bytes."""
+    """Lines from segments: a line map from the manifest, parallel GETs, a cache limited in bytes."""
 
     def __init__(
         self,
@@ -151,7 +155,7 @@ class DeepRecurseContext:
         self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
 
     limit = 64 << 20
-    """Characters that lines with a step may make; plain slices have no limit, as in the original."""
+    """The most characters of a slice with a step; plain slices have no limit, as in the original."""
 
     @property
     def owner(self) -> DeepRecurseContext:
@@ -184,7 +188,7 @@ class DeepRecurseContext:
             yield from reversed(lines) if reverse else lines
 
     def _segments_between(self, start: int, stop: int) -> list[int]:
-        """Segments with lines in [start, stop); an earlier one may have lines behind those of later ones."""
+        """The segments with lines in [start, stop). An earlier segment may have lines behind those of later ones."""
         candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
         return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
 
@@ -202,7 +206,7 @@ class DeepRecurseContext:
         return _finished(self._fetch(number))
 
     def _submit(self, number: int) -> Outcome[_SegmentLines]:
-        if self._pid != os.getpid():  # in the child of a fork, which has none of the loading threads
+        if self._pid != os.getpid():  # a forked child has none of the loading threads
             self._pool, self._pid = None, os.getpid()
             self._loading.clear()
         if number not in self._loading:

@@ -1,12 +1,12 @@
-"""Compute `lower()`, `replace()`, `translate()` and their kin of a large text as the result is read.
+"""Compute `lower()`, `replace()`, `translate()` and similar methods of a large text while the result is read.
 
 A derivation produces pieces of output from a *state* in the base text, and gives the state after each piece. Reading
-may begin at any remembered state. One forward pass finds the states; each costs a few dozen bytes for a piece of about
-a frame. Where a case mapping keeps every length, which the frames' flags prove, a state
-is arithmetic instead, and finding it reads nothing.
+may begin at any remembered state. One forward pass finds the states; each takes a few dozen bytes for a piece of about
+a frame. Where the flags of the frames prove that a case mapping keeps every length, states follow by arithmetic, and
+finding one reads nothing.
 
-Reading costs the same as the same range of the base text. Without that proof, `len` and the first read far into the
-result cost a pass over the text before.
+A read costs the same as a read of the same range of the base text. Without that proof, `len` and the first read far
+into the result need a pass over the text before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PIECE_CHARACTERS = 1 << 18
 
 
 class Derivation(Protocol):
-    """One way to compute a text. Pure, except that it reads its base."""
+    """One way to compute a text. It has no side effects but reads of its base."""
 
     base: Span
     keeps_length: bool
@@ -35,15 +35,13 @@ class Derivation(Protocol):
 
     @property
     def map_piece(self) -> Callable[[str, int], str] | None:
-        """A function (text, start) to the output for any part of the base. None where more than case changes: search
-        filters of the base do not hold for the output then (`filters.case_folding`)."""
+        """A function (text, start) that gives the output for any part of the base. None where more than case changes:
+        then search filters of the base do not hold for the output (`filters.case_folding`)."""
         ...
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
-        """Output from a state on: a piece of text, and the state after it. States increase; the first is 0.
-
-        `stop` is given where lengths are kept: the caller needs nothing from that character on.
-        """
+        """Pieces of output from a state on, each with the state after it. States increase from 0. `stop` is given where
+        lengths are kept: the caller needs no character from there on."""
         ...
 
 
@@ -55,9 +53,9 @@ class Derived:
     def __init__(self, derivation: Derivation):
         self._derivation = derivation
         self._lock = threading.Lock()
-        self._outputs = [0]  # where pieces begin in the result, and
-        self._newlines = [0]  # newlines before them,
-        self._states = [0]  # and the state they are computed from
+        self._outputs = [0]  # the beginnings of pieces in the result,
+        self._newlines = [0]  # the newlines before them,
+        self._states = [0]  # and the states from which they are computed
         self._complete = False
 
     @property
@@ -97,7 +95,7 @@ class Derived:
         derivation = self._derivation
         if derivation.map_piece is None:
             return None
-        if not derivation.keeps_length:  # places are unknown, but text that is nowhere in the base is nowhere here
+        if not derivation.keeps_length:  # offsets are unknown, but text that the base does not have is not here either
             found = derivation.base.candidates(query, 0, None, within_line)
             return found.moved(derivation.base.start) if found and not found.runs else None
         found = derivation.base.candidates(query, start, stop, within_line)
@@ -105,7 +103,7 @@ class Derived:
 
     @property
     def filtered_base(self) -> Span | None:
-        """The text whose search filters hold for this one, character by character; None: there is none."""
+        """The text whose search filters hold for this one, character by character; None if there is none."""
         derivation = self._derivation
         return derivation.base if derivation.map_piece and derivation.keeps_length else None
 
@@ -113,7 +111,7 @@ class Derived:
         base, mapped = self._derivation.base, self._derivation.map_piece
         if (
             not only.runs or mapped is None
-        ):  # only changes of case have candidates; others know at most that there are none
+        ):  # only changes of case have candidates; for others at most "no match" is known
             return
         for window in base.windows(start, stop, reverse=reverse, eager=eager, only=only):
             at = window.start - base.start
@@ -165,7 +163,7 @@ class Derived:
             return self._outputs[i], self._states[i]
 
     def _scan(self, reached: Callable[[], bool]) -> None:
-        """Compute from the last known state until `reached()`, or to the end."""
+        """Compute from the last known state on, until `reached()` or the end."""
         if self._complete or reached():
             return
         output, state = self._outputs[-1], self._states[-1]
@@ -214,9 +212,9 @@ class PerCharacter:
 class InContext:
     """A case mapping that depends on neighbouring characters: `lower`, `swapcase`, `title`, `capitalize`.
 
-    Two rules look at neighbours. A capital sigma is lowered to its final form when a cased letter stands before it and
-    none behind, both across runs of case-ignorable characters; and `title` checks whether the character before is
-    cased. So a piece is mapped together with the neighbours that decide, which are then cut off.
+    Two rules look at neighbours. A capital sigma gets its final form if a cased letter stands before it and none behind
+    it, where both looks skip case-ignorable characters. `title` checks whether the character before is cased. So a
+    piece is mapped together with the deciding neighbours, which are then cut off.
     """
 
     def __init__(self, base: Span, mapping: Callable[[str], str], keeps_length: bool, capitalize: bool = False):
@@ -243,7 +241,7 @@ class InContext:
         return mapped
 
     def _left_context(self, start: int) -> str:
-        """The characters before `start`, back to one that decides."""
+        """The characters before `start`, back to the one that decides."""
         low = start
         while low > 0:
             low = max(low - 64, 0)
@@ -254,7 +252,7 @@ class InContext:
         return self.base.read(0, start) if start else ""
 
     def _right_context(self, stop: int) -> str:
-        """The characters from `stop` on, up to one that decides."""
+        """The characters from `stop` on, up to the one that decides."""
         end, high = len(self.base), stop
         while high < end:
             high = min(high + 64, end)
@@ -266,16 +264,16 @@ class InContext:
 
 
 def is_case_ignorable(character: str) -> bool:
-    """Whether the rule of final sigma skips a character, as `str.lower` itself shows."""
+    """Whether the rule of the final sigma skips a character, tested with `str.lower` itself."""
     seen_through = ("A" + character + "\u03a3").lower().endswith("\u03c2")
     cased_itself = (character + "\u03a3").lower().endswith("\u03c2")
     return seen_through and not cased_itself
 
 
 class Replaced:
-    """Every occurrence of `old`, from the left and not overlapping, becomes `new`.
+    """Every occurrence of `old` becomes `new`, from the left, without overlaps.
 
-    A state is the end of an occurrence, or a place that no occurrence spans.
+    A state is the end of an occurrence, or an offset that no occurrence spans.
     """
 
     map_piece = None

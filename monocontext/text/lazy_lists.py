@@ -1,7 +1,7 @@
 """Lazy lists: the results of `split` and `splitlines` where a real list would not fit.
 
-A list is read in blocks of items (`splitting`). The block last used is kept, and places from which items can be split
-again are remembered, so that a loop by index costs what a loop by item does.
+A list is read in blocks of items (`splitting`). It keeps the block last used, and remembers offsets from which items
+can be split again. So a loop by index costs no more than a loop over the items.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from monocontext.text.splitting import Blocks, split_backward, split_lines, spli
 from monocontext.text.windows import has_border
 
 CHECKPOINT_EVERY = 4096
-"""Items between two remembered places: `parts[i]` splits again from the nearest one,"""
+"""The most items between two remembered offsets; `parts[i]` splits again from the nearest offset before it."""
 CHECKPOINT_CHARACTERS = 1 << 18
-"""or so many characters."""
+"""The most characters between two remembered offsets."""
 DENSE = 300
-"""Characters an item below which to split is faster than to find each separator."""
+"""Below this many characters an item, `split` is faster than a search for each separator."""
 
 
 _Block = tuple[int, list[Any], int]
-"""Items in a row: the number of the first, the items, and the marks of read logs at that time: what is read after
-another mark is read again, so that the log records it."""
+"""Consecutive items: the number of the first, the items, and the marks of the read logs when they were read. After a
+later mark they are read again, so that the log records the read."""
 _NOTHING: _Block = 0, [], -1
 
 
 class LazyList(Sequence[str], LazyItems):
-    """A list of strings, computed as it is read; equal to a `list` with the same items. Slices are real lists."""
+    """A list of strings that is computed as it is read; equal to a `list` of the same items. Slices are real lists."""
 
     _recipe: tuple[Any, ...] | None = None
 
@@ -50,11 +50,11 @@ class LazyList(Sequence[str], LazyItems):
         self._block = _NOTHING
         self._open: list[tuple[int, Iterator[tuple[int, list[Any]]]]] = []  # a pass, and the item it goes on with
         self._lock = threading.Lock()
-        self._firsts = array("Q", [0])  # numbers of items, and
-        self._places = array("Q", [0])  # offsets from which they can be split again
+        self._firsts = array("Q", [0])  # the numbers of items
+        self._places = array("Q", [0])  # and the offsets from which they can be split again
 
     def with_recipe(self, text: object, method: str, *arguments: Any) -> Self:
-        """This list, with the call that made it, which is what a pickle holds."""
+        """Remember the call that made this list, for pickles, and return the list."""
         self._recipe = (text, method, *arguments)
         return self
 
@@ -67,10 +67,10 @@ class LazyList(Sequence[str], LazyItems):
 
     @abstractmethod
     def _blocks(self, place: int, first: int) -> Blocks:
-        """Blocks from a place on, where item `first` begins, each with the place after it; 0 is the first place."""
+        """Blocks from an offset on, where item `first` begins, each with the offset after it. The text begins at 0."""
 
     def _blocks_from(self, item: int) -> Iterator[tuple[int, list[Any]]]:
-        """Blocks, with the numbers of their first items, from the one with this item on, or one before it."""
+        """Blocks from item `i` or one before it, each with the number of its first item."""
         with self._lock:
             i = bisect_right(self._firsts, item) - 1
             first, place = self._firsts[i], self._places[i]
@@ -91,12 +91,14 @@ class LazyList(Sequence[str], LazyItems):
                 self._places.insert(i, place)
 
     def _find(self, item: int) -> Any:
-        """An item, counted from the beginning. Raises `IndexError`. A second block in a row leaves its pass open, so
-        that what follows is fetched ahead."""
+        """An item by its number from 0. Raises `IndexError`.
+
+        A second block in order leaves its pass open, so that the blocks after it are fetched ahead.
+        """
         first, items, _ = self._block
         expected = first + len(items)
         try:
-            number, blocks = self._open.pop()  # in one step: no other thread has it now
+            number, blocks = self._open.pop()  # taken in one step, so no other thread has it now
         except IndexError:
             number, blocks = -1, iter(())
         if number != item:
@@ -126,10 +128,10 @@ class LazyList(Sequence[str], LazyItems):
     def __getitem__(self, key: slice) -> list[str]: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str | list[str]:
         first, items, marks = self._block
-        try:  # a loop by index spends its time here, so nothing is asked of the key beforehand
+        try:  # A loop by index spends its time here, so the key is not checked first.
             if key >= first and marks == read_log.marks_made:  # type: ignore[operator]
                 return items[key - first]  # type: ignore[no-any-return, operator]
-        except (IndexError, TypeError, ValueError):  # in a later block; no number
+        except (IndexError, TypeError, ValueError):  # in a later block, or not a number
             pass
         if isinstance(key, slice):
             return self._slice(key)
@@ -159,7 +161,7 @@ class LazyList(Sequence[str], LazyItems):
         return list(self._range(stop + 1, start + 1))[::step]
 
     def _range(self, start: int, stop: int) -> Iterator[str]:
-        """Items [start, stop), fewer at the end."""
+        """Items [start, stop); fewer at the end."""
         blocks = self._blocks_from(start) if stop > start else iter(())
         first, items = next(blocks, (start, []))
         rest = chain.from_iterable(items for _, items in blocks)
@@ -175,7 +177,7 @@ class LazyList(Sequence[str], LazyItems):
         return any(item in items for _, items in self._blocks_from(0))
 
     def index(self, item: object, start: SupportsIndex = 0, stop: SupportsIndex = sys.maxsize, /) -> int:
-        """The number of the first item that equals this one; reads up to it. `ValueError` when there is none."""
+        """The number of the first equal item; reads up to it. `ValueError` if there is none."""
         low, high = self._bounds(start, stop)
         for first, items in self._blocks_from(low):
             if first >= high:
@@ -185,7 +187,7 @@ class LazyList(Sequence[str], LazyItems):
         raise ValueError(f"{item!r} is not in list")
 
     def count(self, item: object) -> int:
-        """How many items equal this one; reads all."""
+        """The number of equal items; reads all."""
         return sum(items.count(item) for _, items in self._blocks_from(0))
 
     def _bounds(self, start: SupportsIndex, stop: SupportsIndex) -> tuple[int, int]:
@@ -234,7 +236,7 @@ class LazyList(Sequence[str], LazyItems):
         return f"<{type(self).__name__} of {size} characters; a lazy list: iterate or slice it>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The array that numpy makes of `list(self)`, as large as you ask for; for pandas one of objects."""
+        """The array that numpy makes of `list(self)`, of any size; for pandas an array of objects."""
         import numpy as np
 
         if dtype is None and is_collected(sys._getframe(1), "pandas"):
@@ -248,7 +250,8 @@ def _make_again(text: object, method: str, *arguments: Any) -> Any:
 
 
 class StreamSplit(LazyList):
-    """A split that streams through the text: its length costs one pass, once, and an item what lies before it, once.
+    """A split that streams through the text. Its length costs one pass, once; an item costs a read of the text before
+    it, once.
 
     `split(texts)` splits the text after a cut.
     """
@@ -262,7 +265,7 @@ class StreamSplit(LazyList):
 
 
 class SeparatorSplit(StreamSplit):
-    """`text.split(separator)`: what can be searched for is not split."""
+    """`text.split(separator)`. It answers by search, without a split, where a search suffices."""
 
     def __init__(self, span: Span, separator: str):
         super().__init__(span, lambda texts: split_text(texts, separator))
@@ -286,8 +289,8 @@ class SeparatorSplit(StreamSplit):
         return self._find_item(item) is not None
 
     def index(self, item: object, start: SupportsIndex = 0, stop: SupportsIndex = sys.maxsize, /) -> int:
-        """The number of the first item that equals this one: found as `find` finds it, and the separators before it are
-        counted. `ValueError` when there is none."""
+        """The number of the first equal item: a search finds the item, and a count of the separators before it gives
+        the number. `ValueError` if there is none."""
         low, high = self._bounds(start, stop)
         if type(item) is not str or low or has_border(self._separator):
             return super().index(item, low, high)
@@ -298,8 +301,8 @@ class SeparatorSplit(StreamSplit):
         return number
 
     def _find_item(self, item: str) -> int | None:
-        """The character at which the first item begins that equals this one; None: there is none. Only for separators
-        that cannot overlap themselves: then each occurrence is a cut."""
+        """The first character of the first equal item; None if there is none. Only for separators that cannot overlap
+        themselves: then each occurrence is a cut."""
         span, cut = self._span, self._separator
         if cut in item:
             return None
@@ -320,7 +323,7 @@ class SeparatorSplit(StreamSplit):
 
 
 class LineSplit(SeparatorSplit):
-    r"""`text.split("\n")`: the length is known, an item costs 4 GETs at most (2 of index pages), iteration streams."""
+    r"""`text.split("\n")`: the length is known, an item costs at most 4 GETs (2 for index pages), iteration streams."""
 
     def __init__(self, span: Span):
         super().__init__(span, "\n")
@@ -391,7 +394,7 @@ def split_at_line_ends(span: Span, keepends: bool) -> LazyList:
 
 
 class OffsetSplit(LazyList):
-    """A split with known cuts: separators of `width` characters begin at the characters `cuts`."""
+    """A split with known cuts: separators of `width` characters begin at `cuts`."""
 
     def __init__(self, span: Span, cuts: Sequence[int], width: int):
         super().__init__(span)
@@ -418,7 +421,7 @@ class OffsetSplit(LazyList):
 
 
 def cuts_from_right(span: Span, separator: str, most: int) -> array[int]:
-    """The characters at which `rsplit(separator, most)` cuts, `most` from the right; -1 for all."""
+    """The characters at which `rsplit(separator, most)` cuts, at most `most` from the right; all for -1."""
     found = span.occurrences_from_right(separator)
     cuts = array("Q", found if most < 0 else islice(found, min(most, sys.maxsize)))
     cuts.reverse()

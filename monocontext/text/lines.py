@@ -1,4 +1,4 @@
-r"""Address a text by line: `lines[i]`, `lines[a:b]`, iteration. Items and slices are text with their line ends."""
+r"""Address a text by line: `lines[i]`, `lines[a:b]`, iteration. Items and slices keep their line ends."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ class LineReader(Protocol):
         ...
 
     def cached_line(self, line: int) -> str | None:
-        """A line with its end, if that is at hand (no GET); `line` may be any number."""
+        """A line with its end if it is in memory (no GET), else None; `line` may be any number."""
         ...
 
     @property
     def limit(self) -> int:
-        """Characters that one `str` may have."""
+        """The most characters of one `str`."""
         ...
 
     @property
     def owner(self) -> Any:
-        """The open context: has `stats`, `close()`, `url`, `refresh()`."""
+        """The open context, with `stats`, `close()`, `url` and `refresh()`."""
         ...
 
 
 class LineView(Sequence[str]):
-    r"""The lines of a text. `len` counts lines; `lines[a:b]` is the text of lines a to b, a `str` where that is small.
+    r"""The lines of a text. `len` counts lines; `lines[a:b]` is the text of lines a to b, a `str` if that is small.
 
     A line ends with `\n` and keeps it; the last line may have none. An item or slice costs up to 2 GETs to find its
-    ends, and then those of `context[a:b]`.
+    ends, plus the GETs of `context[a:b]`.
     """
 
     __slots__ = ("_reader",)
@@ -89,7 +89,8 @@ class LineView(Sequence[str]):
         return self._reader.iterate(0, len(self), reverse=True)
 
     def index(self, line: str, start: int = 0, stop: int | None = None) -> int:
-        """The number of the first line that equals `line`, end included; streams. `ValueError` when there is none."""
+        """The number of the first line that equals `line`, line end included; streams. `ValueError` if there is
+        none."""
         first, last, _ = slice(start, stop).indices(len(self))
         for number, found in enumerate(self._reader.iterate(first, max(first, last)), first):
             if found == line:
@@ -175,7 +176,7 @@ class _LinedText(Protocol):
 
 
 def _lines_with_step(reader: LineReader, low: int, high: int, chosen: range) -> Iterator[str]:
-    """The lines `chosen` of [low, high), up to the limit."""
+    """The lines with the numbers `chosen`, all in [low, high), up to the limit."""
     reverse, step = chosen.step < 0, min(abs(chosen.step), sys.maxsize)
     size = 0
     for line in islice(reader.iterate(low, high, reverse=reverse), 0, None, step):
@@ -204,7 +205,7 @@ def _lines_forward(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _lines_backward(texts: Iterable[str]) -> Iterator[str]:
-    rest = ""  # the text of the lines not yet complete
+    rest = ""  # the beginning of a line that is not yet complete
     for text in texts:
         *lines, last = (text + rest).split("\n")
         if not lines:

@@ -1,7 +1,7 @@
-"""Compute `lower()` of a large text with a few U+0130, the one character whose lower case is longer.
+"""Compute `lower()` of a large text with a few U+0130, the only character with a longer lower case.
 
-The index says which frames have it. Those few are read once to find its places. Then an offset in the result is
-arithmetic, and other text is read on demand, as in texts without it.
+The index says which frames have it. They are read once, to find each offset of the character. Then an offset in the
+result follows by arithmetic, and other text is read on demand, as in texts without U+0130.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from monocontext.text.source import OPEN, Span
 from monocontext.text.windows import Window
 
 _DOTTED = "\u0130"
-"""Its lower case is two characters: i, and a dot above."""
+"""The lower case of U+0130: two characters, i and a dot above."""
 
 
 class Lowered:
@@ -26,7 +26,7 @@ class Lowered:
     final_newline: bool | None = None
 
     def __init__(self, derivation: InContext, longer: Candidates):
-        """`longer`: the frames that have U+0130 (1 GET each at most, at the first read)."""
+        """`longer`: the frames with U+0130 (at most 1 GET each, at the first read)."""
         self._derivation = derivation
         self._base = derivation.base
         self._longer = longer
@@ -79,7 +79,7 @@ class Lowered:
 
     @property
     def _places(self) -> tuple[list[int], list[int]]:
-        """The characters of U+0130 in the base, and those at which its lower case begins here."""
+        """The offsets of U+0130 in the base, and the offsets of its lower case in the result."""
         with self._lock:
             if self._cached_places is None:
                 places = list(self._read_places())

@@ -1,7 +1,7 @@
 """`Monocontext`: a string that lives in a store.
 
-Each operation must equal the one of `str`. Small results are real `str`; results that could be as large as the text are
-views of it, or a `ContextTooLarge` that says what to write instead.
+Each operation gives what `str` gives. A small result is a real `str`. A result that could be as large as the text is a
+view of it, or `ContextTooLarge`, whose message says what to write instead.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ _INTERNAL = frozenset({"kinds", "repl_namespace", "reads_since", "serve", "shape
 class Monocontext(StrLike, Sequence[str]):
     """A text in a bucket that behaves as a `str`: `context = Monocontext.open("s3://bucket/prefix")`.
 
-    It may have any size, and is read where the code looks. Immutable, safe for use by many threads.
+    The text may have any size; only what code looks at is fetched. Immutable, safe for use by many threads.
 
-    Offsets, lengths and slices count characters (code points), as those of `str`. `ctx.lines` addresses the same text
-    by line. Costs below are GETs with nothing cached; what is cached costs none. An index page covers 1 GB of text and
-    is fetched once.
+    Offsets, lengths and slices count characters (code points), as in `str`. `context.lines` addresses the same text by
+    line. Costs below are GETs with an empty cache; cached text costs none. An index page covers 1 GB of text and is
+    fetched once.
     """
 
     __slots__ = ("_code", "_hot", "_last_frame", "_limit", "_lines", "_opened", "_recipe", "_source", "_start", "_stop")
@@ -80,15 +80,15 @@ class Monocontext(StrLike, Sequence[str]):
     _limit: int
     _opened: ContextHandle | None
     _recipe: tuple[Any, ...] | None
-    """How to derive a derived text: the base text, the method, its arguments."""
+    """How to derive a derived text again: the base text, the method, its arguments."""
     _hot: tuple[int, int, Any]
     """The frame last read: characters [low, high) of this text, and their bytes or `str`."""
     _last_frame: int
     """The number of the frame last read."""
     _lines: CachedLines | None
-    """The lines of the frame last used; made when somebody first asks for lines."""
+    """The lines of the frame last used; created at the first use of lines."""
     _code: CodePrefetcher | None
-    """Follows the code that a model writes; made when it first writes some."""
+    """Follows the code that a model writes; created when the model first writes some."""
 
     @validate_options(OriginalOptions)
     def __new__(
@@ -103,11 +103,11 @@ class Monocontext(StrLike, Sequence[str]):
         enable_logging: bool = False,
         **options: Unpack[OriginalOptions],
     ) -> Any:
-        """DeepRecurse's constructor: `Monocontext("bucket", "prefix/")` (1 GET).
+        """DeepRecurse's constructor: `Monocontext("bucket", "prefix/")` (1 GET). It takes the options of `open`.
 
-        On a DeepRecurse manifest the result is addressed in lines, as the original's, has its `bucket`, `prefix` and
-        `manifest_name`, and passes for a `Monocontext` in `isinstance`; on a context of ours it is what
-        `Monocontext.open` returns; options are those of `open`. `enable_logging` is accepted and ignored: see `stats`.
+        For a DeepRecurse manifest, the result counts lines, as the original does, has its `bucket`, `prefix` and
+        `manifest_name`, and passes for a `Monocontext` in `isinstance`. For a context of this library, the result is
+        that of `Monocontext.open`. `enable_logging` is accepted and ignored: see `stats`.
         """
         from monocontext.text.deeprecurse import DeepRecurseLines, open_deeprecurse
 
@@ -160,35 +160,36 @@ class Monocontext(StrLike, Sequence[str]):
         workers: Workers | None = None,
         **store_options: Unpack[StoreOptions],
     ) -> Monocontext | LineView | DocumentList | DocumentDict:
-        """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET, for its root).
+        """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET).
 
-        A plain file or folder of this machine is read as it is: up to 8 MiB into memory, a larger one once, into a
-        cache folder of the user. A plain object is read once for its index (`writing.plain`).
+        A plain file or folder on this machine is read as it is: up to 8 MiB into memory; a larger one is copied once
+        into a cache folder of the user. A plain object is read once for its index (`writing.plain`).
 
-        - `unit="lines"`: the same text addressed by line, `ctx.lines`; also opens a DeepRecurse manifest
+        - `unit="lines"`: the same text addressed by line, `context.lines`; also opens a DeepRecurse manifest
         - `shape="list"`, `"dict"`: the documents of the context as a lazy `list` of texts, or a lazy `dict` of names to
           texts, which behave as the real ones: `documents.shapes`
-        - `cache_bytes`: memory for decoded text and index pages; requests in flight take up to three eighths of that on
+        - `cache_bytes`: memory for decoded text and index pages. Requests in flight take up to three eighths of that on
           top, and at least 24 MiB
-        - `materialize_limit`: characters up to which a result becomes one real `str`
-        - `allow`: places outside the context (buckets, folders) that its virtual segments may be read from
-        - `generation`: open this one instead of the newest
+        - `materialize_limit`: the most characters of a result that becomes one real `str`
+        - `allow`: places outside the context (buckets, folders) from which its virtual segments may be read
+        - `generation`: open this version instead of the newest
         - `preload`: fetch everything now, in parallel; needs a cache as large as the text
-        - `threads`: `False` starts none: requests are carried out by the caller, one after another
-        - `hedge`: which requests are asked for once more when their answer is late, so that one straggler does not
-          hold up a whole slice: those beyond the p99 and three medians of their size ("p99", at most 2 % more GETs),
-          beyond the p95 ("p95", at most 6 %), or `None`. Memory, disks and what answers within a
-          millisecond are never asked twice
-        - `cache_dir`: a folder, open to its owner only, that keeps what is read for the next process, at most
-          `cache_dir_bytes` and not the last 5 % of the disk. What lies there is not asked for again; roots always are
-        - `prefetch`: what is fetched before anybody asks for it: what code says that it will read ("code": `hint`,
-          `prefetch`, cells of a REPL), what follows from reads before ("history"), both ("all"), or nothing ("off").
-          Opening fetches nothing ahead: the head and the tail come when a model first thinks or writes
+        - `threads`: `False` starts no threads: the caller carries out requests, one after another
+        - `hedge`: which late requests are sent a second time, so that one straggler does not hold up a whole slice:
+          those beyond the p99 and three medians of their size ("p99", at most 2 % more GETs), those beyond the p95
+          ("p95", at most 6 %), or `None`. Requests to memory, disks and stores that answer within a millisecond are
+          never sent twice
+        - `cache_dir`: a folder, readable by its owner only, that keeps fetched data for the next process: at most
+          `cache_dir_bytes`, and never the last 5 % of the disk. Data in it is not fetched again, except the root
+          object, which names the newest version
+        - `prefetch`: what is fetched before it is asked for: what a model's code is about to read ("code": `hint`,
+          `prefetch`, cells of a REPL), what earlier reads predict ("history"), both ("all"), or nothing ("off"). To
+          open a text fetches nothing ahead: its head and tail are fetched when a model first thinks or writes
         - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
           `client` (`stores.open_store`)
 
-        A folder in which a coding agent keeps its sessions (`~/.claude/projects/...`) opens as their text, each session
-        a document, without its secrets: `sessions.local_sessions`.
+        A folder in which a coding agent keeps its sessions (`~/.claude/projects/...`) opens as the text of these
+        sessions, one document each, without secrets: `sessions.local_sessions`.
 
         Raises `NotFound`, `NotAContext`, `AccessDenied`, `UnsupportedFormat`, `DamagedData`, `InvalidUrl`.
 
@@ -268,7 +269,7 @@ class Monocontext(StrLike, Sequence[str]):
     # -- length, items, slices -------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """Characters (no GET; of a derived text that may have changed lengths, one pass)."""
+        """The number of characters (no GET; for a derived text whose lengths may have changed, one pass)."""
         if self._stop == OPEN:
             self._stop = self._source.characters
         return self._stop - self._start
@@ -283,14 +284,14 @@ class Monocontext(StrLike, Sequence[str]):
     def __getitem__(self, key: SupportsIndex | slice) -> str | Monocontext:
         """A character, or a slice.
 
-        A slice of up to `materialize_limit` characters is a `str`, a longer one is a view that is equal to it and costs
-        nothing until it is read; a longer one with a step is `ContextTooLarge`. GETs: 1 for an item; for a slice
-        ceil(stored / part) + 1 in parallel, part = stored / 16 within 1 and 8 MiB.
+        A slice of up to `materialize_limit` characters is a `str`. A longer one is a view, which is equal to it and
+        costs nothing until it is read; a longer one with a step is `ContextTooLarge`. GETs: 1 for an item; for a slice,
+        in parallel, ceil(stored / part) + 1, where part is stored / 16 within 1 and 8 MiB.
         """
         low, high, data = self._hot
         if isinstance(key, slice):
             start, stop = key.start, key.stop
-            size = self._stop - self._start  # endless where it is unknown: `_slice` handles that
+            size = self._stop - self._start  # OPEN where it is unknown: `_slice` handles that
             if start is None:
                 start = 0
             if stop is None:
@@ -347,7 +348,7 @@ class Monocontext(StrLike, Sequence[str]):
         return _pick_characters(windows, positions, self._start)
 
     def _slice_of_open(self, key: slice) -> str | Monocontext | None:
-        """A slice of a text of unknown length whose bounds count from the beginning; reads no further than its end."""
+        """A slice whose bounds count from the beginning, of a text of unknown length; reads no further than its end."""
         bounds = [bound if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step)]
         start, stop, step = bounds
         if (start or 0) < 0 or (stop or 0) < 0 or step not in (None, 1):
@@ -359,13 +360,13 @@ class Monocontext(StrLike, Sequence[str]):
         return self._part(start, max(start, stop))
 
     def _length_up_to(self, most: int) -> int:
-        """The length; where it is unknown, `most` if the text has so many characters, which reads no further."""
+        """The length. Where it is unknown, `most` if the text has that many characters; this reads no further."""
         if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
             return most
         return len(self)
 
     def _end_after(self, start: int) -> int:
-        """The end; OPEN where it is unknown, and the text after `start` is above the limit of one `str`."""
+        """The end. OPEN where it is unknown and the text after `start` is above the limit of one `str`."""
         enough = start + self._limit + 1
         return OPEN if self._stop == OPEN and self._length_up_to(enough) >= enough and self._stop == OPEN else len(self)
 
@@ -385,8 +386,8 @@ class Monocontext(StrLike, Sequence[str]):
         low = frame.start - self._start
         high = low + frame.characters
         if source.reader.log:
-            return text.slice(start - low, stop - low)  # the log must see each read, so none may bypass the reader
-        # Read twice it is worth holding, as bytes; decoding all of it pays where it is sliced again and again.
+            return text.slice(start - low, stop - low)  # the log must see each read, so no read may bypass the reader
+        # A frame read twice is worth keeping as bytes; to decode all of it pays where it is sliced again and again.
         if text.whole is not None or (self._last_frame == frame.number and (text.is_ascii or text.is_worth_keeping)):
             data = text.data if text.is_ascii and text.whole is None else text.text
             self._hot = _clip_frame(low, high, len(self), data)
@@ -457,15 +458,15 @@ class Monocontext(StrLike, Sequence[str]):
 
     @validate_options()
     def chunks(self, characters: int = 100_000) -> Iterator[str]:
-        """The text in order in real `str` pieces of at most `characters`, fetched ahead of the caller.
+        """The text in order, in real `str` pieces of at most `characters`, fetched ahead of the caller.
 
-        A piece ends after a newline where there is one in its last eighth. Joined they are the text.
+        A piece ends after a newline if there is one in its last eighth. Joined, the pieces are the text.
         """
         return _pieces(self.span.texts(), check_int("characters", characters, 1))
 
     @property
     def lines(self) -> LineView:
-        r"""The same text addressed by line: `lines[i]`, `lines[a:b]`, iteration; lines keep the `\n` they end with."""
+        r"""The same text addressed by line: `lines[i]`, `lines[a:b]`, iteration. Lines keep the `\n` that ends them."""
         from monocontext.text.lines import LineView, TextLines
 
         return LineView(TextLines(self))
@@ -486,12 +487,12 @@ class Monocontext(StrLike, Sequence[str]):
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
-        """The public names, without those that other parts of this package use."""
+        """The public names, without those for other parts of this package."""
         return [name for name in super().__dir__() if name not in _INTERNAL]
 
     @property
     def _own_documents(self) -> Documents[Monocontext] | None:
-        """The documents of a whole text that has some."""
+        """The documents of a whole text that has documents."""
         if self._reader is None or not self._is_whole:
             return None
         found = self.documents
@@ -510,9 +511,10 @@ class Monocontext(StrLike, Sequence[str]):
         return self._lines
 
     def read(self, start: int, stop: int) -> str:
-        """Characters [start, stop) as a `str`, with the type of one for type checkers (GETs: as `context[start:stop]`).
+        """Characters [start, stop) as a `str`, also to type checkers (GETs: as `context[start:stop]`).
 
-        Both are required: the text is no file, whose `read(n)` goes on. `ContextTooLarge` above `materialize_limit`.
+        Both bounds are required: a text is not a file, whose `read(n)` continues. `ContextTooLarge` above
+        `materialize_limit`.
         """
         return str(self[start:stop])
 
@@ -532,21 +534,24 @@ class Monocontext(StrLike, Sequence[str]):
     ) -> GrepHits:
         r"""The lines that a pattern matches, in order: `Hit(offset, line_number, line)` for each; streams.
 
-        An iterator: it finds each hit once, on demand. `print` of it shows the first 20, which stay in it.
+        The result is an iterator that finds each hit once, on demand. `print` shows the first 20 and keeps them in it.
 
-        - `pattern`: a regular expression, one compiled by `re` or `monocontext.regex`, or a list of these: any of them
+        - `pattern`: a regular expression, a pattern compiled by `re` or `monocontext.regex`, or a list of these, any of
+          which may match
         - `fixed`: the pattern is literal text
         - `max_hits`: the most hits
         - `start`, `stop`: only lines that begin at characters [start, stop)
-        - `executor`: any `concurrent.futures.Executor`, whose workers then search parts of the text
+        - `executor`: any `concurrent.futures.Executor`; its workers search parts of the text
 
-        Each line is searched by itself, as `grep` does: it ends before `\n`, and no match reaches over that. `offset`
-        is the character at which the first match in the line begins, `line_number` counts from 1, `line` has no `\n`.
+        Each line is searched by itself, as in `grep`: it ends before `\n`, and no match crosses that. `offset` is the
+        character at which the first match in the line begins, `line_number` counts from 1, `line` has no `\n`.
 
         GETs: the blocks of search filters (up to 16 for a literal and 16 GiB of text, at once), then 1 for about 8 MiB
-        stored of frames in which a match may begin, and 1 for the rest of a line in other frames. Where no filter
-        applies (`explain`), all frames are read. `ContextTooLarge` for a hit in a line of more characters than
-        `materialize_limit`. A view whose offsets are its own is `context.view(a, b)`.
+        stored of frames in which a match may begin, and 1 for the rest of a line that reaches into other frames. Where
+        no filter applies (`explain`), all frames are read.
+
+        `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`. For offsets within a part,
+        take `context.view(a, b)`.
         """
         from monocontext.text.search.grep import GrepHits, compile_query, grep
 
@@ -576,20 +581,24 @@ class Monocontext(StrLike, Sequence[str]):
         per_document: bool = False,
         rerank: Ask | None = None,
     ) -> Passages:
-        """The passages that speak of some words, best first: `Passage(start, stop, line, document, score, text)`.
+        """The passages that best match some words, best first: `Passage(start, stop, line, document, score, text)`.
 
-        - `query`: words in any order and form, `"a phrase"` that a passage must have, `-word` that it must not have,
-          `doc:src/*.py` for passages of documents of such names
+        - `query`: words in any order and form; `"a phrase"` that a passage must have; `-word` that it must not have;
+          `doc:src/*.py` for passages of documents with such names
         - `k`: the most passages
-        - `max_bytes`, `max_seconds`: text to look at (64 MiB) and time; the result's `note` says what was left unread
-        - `per_document`: documents, best first: of each the passage that scores most
-        - `rerank`: a function from a prompt to the reply of a model, such as `llm_query` of a cell: called once, with
-          the best 50 passages (`k`, where that is more), it says which come first. Scores stay those of the words
+        - `max_bytes`, `max_seconds`: the text to look at (64 MiB) and the time; the result's `note` says what was left
+          unread
+        - `per_document`: rank documents, each by its best passage
+        - `rerank`: a function from a prompt to the reply of a model, such as `llm_query` in a cell. It is called once,
+          with the best 50 passages (or `k`, if that is more), and decides their order. Scores stay those of the words
 
-        Passages are a few lines, scored by BM25 with a bonus for words that stand near each other. Deterministic; where
-        `note` is empty no passage of the text scores more. GETs: the filters' rows in one wave, then frames that may
-        hold the words, best first, in waves of 6 MB and more; without filters the text from its beginning. Raises
-        `ValueError` for a query without a word to look for. Documents take 1 GET more for 4,096 of those that are read.
+        A passage has a few lines. BM25 gives its score, with a bonus for words that stand near each other. The result
+        is deterministic; where `note` is empty, no passage of the text scores more.
+
+        GETs: the rows of the filters in one wave, then frames that may hold the words, best first, in waves of 6 MB and
+        more; without filters the text from its beginning. Documents cost 1 GET more for 4,096 of those that are read.
+
+        Raises `ValueError` for a query without a word to look for.
         """
         from monocontext.text.search.ranked import search
 
@@ -618,11 +627,11 @@ class Monocontext(StrLike, Sequence[str]):
         return found
 
     def outline(self) -> Outline:
-        """Describe this text: its size, its documents, and headings, definitions, turns or log lines out of its head,
-        its tail and five frames between. Prints as at most 58 lines.
+        """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
+        tail and five frames between. Prints as at most 58 lines.
 
-        GETs: 16 at most, whatever the size: these frames with their index pages, and a page of documents. Of a text
-        whose length only a pass would tell, the beginning alone is looked at.
+        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. Of a text
+        whose length is unknown without a pass, only the beginning is described.
         """
         from monocontext.text.search.outline import outline
 
@@ -632,11 +641,12 @@ class Monocontext(StrLike, Sequence[str]):
     def explain(
         self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
     ) -> Explanation:
-        """The cost of a `grep` of this query, and its documents, without reading text; prints as a few lines.
+        """What a `grep` of this query costs, and the documents that it reads, without reading text. Prints as a few
+        lines.
 
-        `words`: what `search` of it would read at most, without a budget. GETs: the blocks of search filters, the index
-        pages of the candidate frames, and 1 for each 4,096 documents where these lie. Raises `ValueError` for words
-        with a pattern or an option of `grep`.
+        `words`: the most that a `search` of the query reads without a budget. GETs: the blocks of search filters, the
+        index pages of the candidate frames, and 1 for each 4,096 documents that these frames touch. Raises `ValueError`
+        for words with a pattern or an option of `grep`.
         """
         from monocontext.text.search.explain import explain, explain_words
         from monocontext.text.search.grep import compile_query
@@ -648,7 +658,7 @@ class Monocontext(StrLike, Sequence[str]):
         return explain_words(self.span, query)
 
     def __repr__(self) -> str:
-        """The kind, the size and the place of the text (no GET)."""
+        """The kind, size and URL of the text (no GET)."""
         size = "?" if self._stop == OPEN else f"{len(self):,}"
         place = f" of {self.url}" if self.url else ""
         if self._recipe:
@@ -658,10 +668,10 @@ class Monocontext(StrLike, Sequence[str]):
         return f"<Monocontext {size} characters{place}; a lazy str: slice, find, split, iterate it>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: size, place, documents, and a map of what was read (no GET).
+        """For notebooks: size, URL, documents, and a map of what was read (no GET).
 
-        The map begins with the first `reads_since` of any view, as a run of `rlm` makes one, or with the first time
-        that this is shown.
+        The map begins with the first `reads_since` of any view, which a run of `rlm` calls, or with the first call of
+        this.
         """
         return self._html("Monocontext")
 
@@ -685,7 +695,8 @@ class Monocontext(StrLike, Sequence[str]):
         return context_card(kind, size, facts, self._clip(reader.log.kept()), ", from now on" if is_new else "")
 
     def repl_namespace(self) -> NamespacePatch:
-        """A kit by which code in a REPL cannot tell this text from a `str` (no GET). See `text.namespace`."""
+        """A patch of a REPL's namespace, with which code cannot tell this text from a `str` (no GET). See
+        `text.namespace`."""
         from monocontext.text.namespace.kit import NamespacePatch
 
         reader = self._reader
@@ -698,10 +709,10 @@ class Monocontext(StrLike, Sequence[str]):
     def thinking(self) -> Thinking:
         """A context manager to enter while you wait for a model: time to read ahead (waits for no GET).
 
-        Nests, and several threads may enter it. It fetches what earlier reads predict, as much as the link brings in
-        the time that calls have taken so far; requests that have not started when the last thread leaves are dropped.
-        The first time it also fetches the head and the tail of the text. A `hint` that follows begins a new reply of
-        the model.
+        It nests, and several threads may enter it. It fetches what earlier reads predict, as much as the link transfers
+        in the time that earlier calls took. Requests that have not started when the last thread leaves are dropped. The
+        first time, it also fetches the head and the tail of the text. A `hint` that follows begins a new reply of the
+        model.
         """
         reader = self._reader
         from monocontext.text.code_prefetch import Thinking
@@ -709,10 +720,11 @@ class Monocontext(StrLike, Sequence[str]):
         return Thinking(reader if isinstance(reader, Reader) else None, self._code_prefetcher())
 
     def hint(self, delta: str) -> None:
-        """Take the next piece of a model's reply as it streams in, and fetch what its code will read before it runs.
+        """Take the next piece of a model's reply while it streams, and fetch what its code will read before the code
+        runs.
 
-        Returns at once and never raises for the text of a reply; code that is not understood is skipped. Wrong hints
-        cost bytes, at most half of the cache, never a result.
+        Returns at once, and never raises for any reply; code that is not understood is skipped. A wrong hint costs
+        bytes, at most half of the cache, but never a wrong result.
         """
         code = self._code_prefetcher()
         if code is not None and delta:
@@ -721,8 +733,8 @@ class Monocontext(StrLike, Sequence[str]):
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Fetch characters [start, stop) of each pair, in this order, before code reads them (returns at once).
 
-        Ranges beyond half of the cache (all of it where the text fits in) are fetched as the others are used. Ranges
-        behind the end are skipped. `ValueError` for anything but a pair of 0 <= start <= stop.
+        Ranges beyond half of the cache (beyond all of it if the text fits in) are fetched as the others are used.
+        Ranges behind the end are skipped. `ValueError` for anything but a pair of 0 <= start <= stop.
         """
         from monocontext.text.code_prefetch import check_ranges, prefetch
 
@@ -732,10 +744,10 @@ class Monocontext(StrLike, Sequence[str]):
             prefetch(reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """A mark, and the ranges [start, stop) of characters that were read since an earlier one (no GET).
+        """A mark, and the ranges [start, stop) of characters that were read since an earlier mark (no GET).
 
-        None gives a mark and no ranges, and starts a log, at about 1 us a read. All views share it; the ranges
-        are those of this text, sorted and merged. A search counts as reading the frames that it searches.
+        With None the result is a mark and no ranges, and a log starts, at about 1 us a read. All views share it. The
+        ranges count within this text, sorted and merged. A search reads the frames that it searches.
         """
         reader = self._reader
         if reader is None:
@@ -746,10 +758,10 @@ class Monocontext(StrLike, Sequence[str]):
         return mark, self._clip(ranges)
 
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """A mark, and the pieces [start, stop) that code was given since an earlier one (no GET).
+        """A mark, and the pieces [start, stop) that code received since an earlier mark (no GET).
 
-        Slices, items of `lines` by number, lines of hits, matches and passages: what a search looked at on its way, or
-        a pass over lines or chunks went through, is not among them. None starts the log, as in `reads_since`.
+        These are slices, items of `lines` by number, lines of hits, matches and passages. Text that a search skipped
+        over, and text of a loop over lines or chunks, is not included. None starts the log, as in `reads_since`.
         """
         reader = self._reader
         if reader is None:
@@ -761,24 +773,24 @@ class Monocontext(StrLike, Sequence[str]):
         return mark, self._clip(pieces)
 
     def _clip(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Ranges of the source as those of this text."""
+        """Ranges of the source, clipped to this text and counted from its beginning."""
         low, high = self._start, self._start + len(self)
         return [(max(a, low) - low, min(b, high) - low) for a, b in ranges if a < high and b > low]
 
     def _code_prefetcher(self) -> CodePrefetcher | None:
-        """The follower of a model's code; None for a derived text, `prefetch="off"`, and a reader without threads."""
+        """The follower of a model's code; None for a derived text, with `prefetch="off"`, and without threads."""
         reader = self._reader
         if self._code is None and isinstance(reader, Reader) and reader.ahead.follows_code:
-            from monocontext.text.code_prefetch import CodePrefetcher  # 10 ms, with the hints
+            from monocontext.text.code_prefetch import CodePrefetcher  # 10 ms to import
 
             self._code = CodePrefetcher(reader, self._start, self._stop, self._limit)
         return self._code
 
     def serve(self) -> ReaderServer:
-        """A server of this text alone, for a process that must not have its keys (no GET).
+        """A server of this text alone, for a process that must not have its credentials (no GET).
 
-        In that process `served_text` makes an equal text from a channel. Raises `NotPicklable` for a joined text, and
-        for one derived with arguments that are no plain data.
+        In that process, `served_text` makes an equal text from a channel. Raises `NotPicklable` for a joined text, and
+        for one derived with arguments that are not plain data.
         """
         from monocontext.engine.remote.server import ReaderServer
 
@@ -803,9 +815,9 @@ class Monocontext(StrLike, Sequence[str]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A handle: place, generation, range, options; never text, a socket or a secret. Unpickling costs 1 GET.
+        """A handle: URL, generation, range and options; never text, a socket or a secret. Unpickling costs 1 GET.
 
-        Raises `NotPicklable` for a text in `memory://`, or opened with a client.
+        Raises `NotPicklable` for a text in `memory://`, or one opened with a client.
         """
         if self._recipe:
             return _derive_again, (self._recipe, self._start, self._stop)
@@ -846,7 +858,7 @@ class Monocontext(StrLike, Sequence[str]):
             base._count_real(size_bytes)
 
     def refresh(self) -> Monocontext:
-        """Move to the newest generation, and return this text (1 GET, 1 more for each generation in between).
+        """Move to the newest generation and return this text (1 GET, and 1 more for each generation in between).
 
         Earlier views and slices stay on their generation.
         """
@@ -859,7 +871,7 @@ class Monocontext(StrLike, Sequence[str]):
         return self
 
     def close(self) -> None:
-        """Give back memory and connections; reading raises `ContextClosed` afterwards. Idempotent."""
+        """Release memory and connections; later reads raise `ContextClosed`. Idempotent."""
         if self._reader:
             self._reader.close()
         self._hot, self._lines = _COLD, None
@@ -874,7 +886,7 @@ class Monocontext(StrLike, Sequence[str]):
 
 
 def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
-    """The text behind a `serve()` in another process; `ask` sends a request there (1 request)."""
+    """The text behind a `serve()` in another process; `ask` sends a request to that process (1 request)."""
     from monocontext.engine.remote.reader import ServedReader
 
     reader = ServedReader(ask)
@@ -894,7 +906,7 @@ def _known_end(text: Monocontext) -> int | None:
 
 
 def _sessions_in(folder: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
-    """The sessions in a folder of a coding agent. What reads them stands on this module, so it is found by its name."""
+    """The sessions in a folder of a coding agent. Its module imports this one, so it is found by name."""
     found = import_module("monocontext.sessions.local_sessions").open_folder(folder, **options)
     return cast("Monocontext | None", found)
 
@@ -915,14 +927,14 @@ def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext
 
 
 def _clip_frame(low: int, high: int, size: int, data: Any) -> tuple[int, int, Any]:
-    """A frame cut to the text: a view may begin or end inside it."""
+    """A frame clipped to the text: a view may begin or end inside it."""
     if low >= 0 and high <= size:
         return low, high, data
     return (max(low, 0), min(high, size), data[max(-low, 0) : min(high, size) - low])
 
 
 def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
-    """The texts in pieces of at most so many characters, cut after a newline where one is in the last eighth."""
+    """The texts in pieces of at most `characters`, cut after a newline if one is in the last eighth."""
     rest = ""
     for text in texts:
         rest += text

@@ -1,7 +1,8 @@
 """Implement every method of `str` over a span of any source.
 
-A result that is provably small is a real `str` or `list`. One that could be as large as the text is lazy, and equal to
-the result of `str`. One that must be a real `str` is one up to the limit, and `ContextTooLarge` above it.
+A result that is surely small is a real `str` or `list`. A result that could be as large as the text is lazy, and equal
+to the result of `str`. A result that must be a real `str` is one up to the limit; above it the method raises
+`ContextTooLarge`.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from monocontext.text.source import OPEN, Span, Stored
 Bound = SupportsIndex | None
 
 AT_ONCE = 1 << 20
-"""Characters up to which a change of case makes one `str` in any case: a request or two bring the text."""
+"""Up to this many characters, a change of case always makes one `str`: a request or two fetch the text."""
 
 
 class StrLike(LazyText):
-    """The methods of `str`; `Monocontext` adds where the text lies and when it is closed."""
+    """The methods of `str`. `Monocontext` adds the place of the text, and `close`."""
 
     __slots__ = ()
     _limit: int
@@ -52,34 +53,34 @@ class StrLike(LazyText):
 
     @abstractmethod
     def _length_up_to(self, most: int) -> int:
-        """The length; where it is unknown, `most` if the text has so many characters, which reads no further."""
+        """The length. Where it is unknown, `most` if the text has that many characters; this reads no further."""
 
     @abstractmethod
     def _end_after(self, start: int) -> int:
-        """The end; OPEN where it is unknown, and the text after `start` is above the limit of one `str`."""
+        """The end. OPEN where it is unknown and the text after `start` is above the limit of one `str`."""
 
     @abstractmethod
     def _part(self, start: int, stop: int) -> str | Self:
-        """Characters [start, stop): a `str` up to the limit, a view of this kind above it."""
+        """Characters [start, stop): a `str` up to the limit, above it a view of this kind."""
 
     @abstractmethod
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Self:
-        """A text of this kind over a derived source; `recipe` derives it again in another process."""
+        """A text of this kind over a derived source. Another process derives it again from `recipe`."""
 
     @property
     @abstractmethod
     def _snapshot(self) -> Self:
-        """This text as one that `refresh` does not move, so that texts derived from it never change."""
+        """This text, but unaffected by `refresh`, so that texts derived from it never change."""
 
     def _whole(self, what: str, instead: str) -> str:
-        """The text as one `str`, for the operation `what`; above the limit the error says what to write `instead`."""
+        """The text as one `str`, for the operation `what`. Above the limit, the error says what to write `instead`."""
         if self._length_up_to(self._limit + 1) > self._limit:
             raise self._too_large(what, self._known_length, instead)
         self.span.hand(0, len(self))
         return self.span.read(0, len(self))
 
     def _materialize(self) -> str | None:
-        """The text as one `str` for a foreign function, counted in `stats.real`; None above the limit."""
+        """The text as one `str` for a function that is not ours, counted in `stats.real`; None above the limit."""
         if self._length_up_to(self._limit + 1) > self._limit:
             return None
         self.span.hand(0, len(self))
@@ -89,17 +90,17 @@ class StrLike(LazyText):
 
     @abstractmethod
     def _count_real(self, size_bytes: int) -> None:
-        """Count bytes of UTF-8 that became a `str` for a function that knows no lazy text."""
+        """Count the UTF-8 bytes that became a `str` for a function that takes no lazy text."""
 
     def _too_large(self, what: str, size: int | None, instead: str) -> ContextTooLarge:
-        """The error of a result of `size` characters; None where only a pass over the text would tell."""
+        """The error for a result of `size` characters; a `size` of None is known only after a pass over the text."""
         characters = f"over {self._limit:,}" if size is None else f"{size:,}"
         return ContextTooLarge(
             f"{what} would make {characters} characters, the limit is {self._limit:,} (materialize_limit): {instead}"
         )
 
     def _holds_none(self, query: Query, within_line: bool) -> bool:
-        """Whether it is known without a GET that no match of a pattern begins in the text; False says nothing."""
+        """Whether it is known without a GET that no match of a pattern begins in the text. False means unknown."""
         return False
 
     @property
@@ -112,7 +113,7 @@ class StrLike(LazyText):
         return self.span.length_is_known and len(self) <= self._limit
 
     def _is_used(self, question: str, method: str, arguments: int) -> bool:
-        """A question of `next_use` to the code that calls a method, for a text of more than a request or two."""
+        """Ask `next_use` about the code that calls a method; False for a text that a request or two fetch."""
         if len(self) <= AT_ONCE:
             return False
         from monocontext.text import next_use
@@ -122,7 +123,8 @@ class StrLike(LazyText):
     # -- comparison ------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        """Equal to a `str` or text with the same characters: lengths, then streamed up to the first difference."""
+        """Whether a `str` or text has the same characters: compares lengths, then streams up to the first
+        difference."""
         if other is self:
             return True
         if not isinstance(other, str | StrLike):
@@ -166,23 +168,23 @@ class StrLike(LazyText):
     # -- search ----------------------------------------------------------------------------------------------------
 
     def __contains__(self, needle: object) -> bool:
-        """Whether a `str` occurs; streams until it does."""
+        """Whether a `str` occurs; streams up to the first occurrence."""
         return self._find(self._argument(needle, "'in <string>' requires string as left operand"), None, None) >= 0
 
     def find(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """First occurrence at or after `start`, or -1; streams until it is found."""
+        """The first occurrence at or after `start`, or -1; streams up to it."""
         return self._find(self._argument(sub, "find() argument 1 must be str"), start, end)
 
     def rfind(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """Last occurrence, or -1; streams from the end until it is found."""
+        """The last occurrence, or -1; streams from the end down to it."""
         return self._find(self._argument(sub, "rfind() argument 1 must be str"), start, end, reverse=True)
 
     def index(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """As `find`, but `ValueError` when there is none."""
+        """As `find`, but `ValueError` if there is none."""
         return self._check_found(self._find(self._argument(sub, "index() argument 1 must be str"), start, end))
 
     def rindex(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """As `rfind`, but `ValueError` when there is none."""
+        """As `rfind`, but `ValueError` if there is none."""
         return self._check_found(
             self._find(self._argument(sub, "rindex() argument 1 must be str"), start, end, reverse=True)
         )
@@ -218,7 +220,7 @@ class StrLike(LazyText):
         return None if beyond or size > high - low else (low, high)
 
     def count(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        r"""Occurrences that do not overlap; streams everything, except for `"\n"` (4 GETs at most)."""
+        r"""The number of occurrences that do not overlap; streams everything, except for `"\n"` (at most 4 GETs)."""
         sub = self._argument(sub, "count() argument 1 must be str")
         if start is None and end is None and len(sub) > 1 and not self.span.is_shorter_than(sub):
             return self.span.count(sub)
@@ -244,7 +246,7 @@ class StrLike(LazyText):
     def _has_affix(self, name: str, affix: object, start: Bound, end: Bound) -> bool:
         if isinstance(affix, tuple):
             complaint = f"tuple for {name} must only contain str"
-            slice(start, end).indices(0)  # raises for bounds that are no numbers, also for an empty tuple
+            slice(start, end).indices(0)  # raises for bounds that are not numbers, also with an empty tuple
             return any(self._has_one_affix(name, self._argument(one, complaint), start, end) for one in affix)
         return self._has_one_affix(
             name, self._argument(affix, f"{name} first arg must be str or a tuple of str"), start, end
@@ -271,11 +273,12 @@ class StrLike(LazyText):
     # -- case and characters ---------------------------------------------------------------------------------------
 
     def lower(self) -> str | Self:
-        """Lazy above the limit, and where code only searches it; a read costs what the same range of the text costs."""
+        """Lazy above the limit, and where code only searches the result. A read costs the same as a read of that range
+        of the text."""
         return self._change_case("lower", sys._getframe(1))
 
     def upper(self) -> str | Self:
-        """As `lower`; where the text is not ASCII, finding an offset in the result costs a pass before it."""
+        """As `lower`. Where the text is not ASCII, an offset in the result costs a pass over the text before it."""
         return self._change_case("upper", sys._getframe(1))
 
     def casefold(self) -> str | Self:
@@ -283,7 +286,7 @@ class StrLike(LazyText):
         return self._change_case("casefold", sys._getframe(1))
 
     def _change_case(self, method: str, caller: FrameType | None) -> str | Self:
-        """`lower()`, `upper()` or `casefold()`, called from a frame; None: by code that only searches the result."""
+        """`lower()`, `upper()` or `casefold()`, called from a frame. None where the caller only searches the result."""
         from monocontext.text.next_use import is_front_taken, is_searched
 
         if self._is_small and (
@@ -337,7 +340,7 @@ class StrLike(LazyText):
         return self._derive(Tabs(self.span, size), "expandtabs", size)
 
     def replace(self, old: str, new: str, /, count: SupportsIndex = -1) -> str | Self:
-        """Lazy above the limit; with `count` one search for the last occurrence to replace."""
+        """Lazy above the limit. With `count`, one search finds the last occurrence to replace."""
         old = self._argument(old, "replace() argument 1 must be str")
         new = self._argument(new, "replace() argument 2 must be str")
         most = _c_integer(count)
@@ -352,7 +355,7 @@ class StrLike(LazyText):
         head, tail = span.between(0, end), span.between(end, len(span))
         if old:
             changed: Derivation = Replaced(head, old, new)
-        else:  # `new` goes before each character, and after the last
+        else:  # `new` goes before each character and after the last
             changed = PerCharacter(head, lambda text: "".join([new + c for c in text]), False, False)
             if most < 0 or most > len(span):
                 tail = literal(new)
@@ -377,7 +380,7 @@ class StrLike(LazyText):
         return self._lazy_result(Span(Derived(derivation), 0, stop), (name, *arguments))
 
     def _lazy_result(self, span: Span, call: tuple[Any, ...]) -> str | Self:
-        """A lazy result, and how to derive it again."""
+        """A lazy result, and the recipe that derives it again."""
         return self._over(span, (self._snapshot, *call))
 
     def _all_have(self, flag: int) -> bool:
@@ -438,7 +441,7 @@ class StrLike(LazyText):
     # -- pieces ----------------------------------------------------------------------------------------------------
 
     def partition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
-        """Parts of the text around the first occurrence; streams until it is found."""
+        """The text before the first occurrence, the separator, and the text after it; streams up to the occurrence."""
         sep = self._separator(sep)
         at = self._find(sep, None, None)
         if at < 0:
@@ -446,7 +449,8 @@ class StrLike(LazyText):
         return self._part(0, at), sep, self._part(at + len(sep), self._end_after(at + len(sep)))
 
     def rpartition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
-        """Parts of the text around the last occurrence; streams from the end until it is found."""
+        """The text before the last occurrence, the separator, and the text after it; streams from the end down to the
+        occurrence."""
         sep = self._separator(sep)
         at = self._find(sep, None, None, reverse=True)
         if at < 0:
@@ -464,9 +468,9 @@ class StrLike(LazyText):
     @overload
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]: ...
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]:
-        r"""A list; above the limit a lazy one that streams, with `maxsplit` a real one of that many parts.
+        r"""A list. Above the limit it is lazy and streams; with `maxsplit` it is a real list of that many parts.
 
-        Items of `split("\n")` cost 2 GETs at most; of others, what lies before them, once.
+        Items of `split("\n")` cost at most 2 GETs; items of other splits cost a read of the text before them, once.
         """
         most = _c_integer(maxsplit)
         given = None if sep is None else self._separator(sep)
@@ -542,8 +546,8 @@ class StrLike(LazyText):
         """Characters [0, stop) as a text of this kind."""
 
     def splitlines(self, keepends: bool = False) -> list[str] | LazyList:
-        """A list; above the limit a lazy one that streams."""
-        keepends = "\n".splitlines(keepends) == ["\n"]  # accepts the flags of `str.splitlines`, and raises its errors
+        """A list; above the limit it is lazy and streams."""
+        keepends = "\n".splitlines(keepends) == ["\n"]  # takes the arguments of `str.splitlines`, and raises its errors
         if self._is_small and not self._is_used("is_front_taken", "splitlines", 0):
             return self._whole("splitlines", "").splitlines(keepends)
         return split_at_line_ends(self.span, keepends).with_recipe(self._snapshot, "splitlines", keepends)
@@ -551,7 +555,7 @@ class StrLike(LazyText):
     # -- joining ---------------------------------------------------------------------------------------------------
 
     def __add__(self, other: object) -> str | Self:
-        """Both joined; above the limit a lazy text that refers to both without a copy."""
+        """Both texts joined; above the limit a lazy text that refers to both without a copy."""
         if not isinstance(other, str | StrLike):
             return NotImplemented
         return self._join(self, other)
@@ -585,13 +589,13 @@ class StrLike(LazyText):
     __rmul__ = __mul__
 
     def join(self, iterable: Iterable[str], /) -> str:
-        """As `str.join`, with this text (up to the limit) between."""
+        """As `str.join`, with this text (up to the limit) as the separator."""
         return self._whole("join", 'write "...".join(...) with a separator that is a str').join(iterable)
 
     def center(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:
-        """Padded on both sides; a text that is wide enough stays unchanged."""
+        """Padded on both sides. A text that is wide enough stays as it is."""
         left = self._padding_width(width, fillchar)
-        # CPython puts the odd one to the left when the width is odd.
+        # CPython puts the odd one on the left if the width is odd.
         first = left // 2 + (left & width.__index__() & 1)
         return self._pad(first, left - first, fillchar)
 
@@ -632,7 +636,7 @@ class StrLike(LazyText):
     # -- predicates ------------------------------------------------------------------------------------------------
 
     def isascii(self) -> bool:
-        """Only the GETs of index pages where the flags of frames tell; else streams."""
+        """Costs only the GETs of index pages where the flags of frames decide; else streams."""
         return self._all_have(ASCII) or all(text.isascii() for text in self.span.texts())
 
     def isalnum(self) -> bool:
@@ -676,14 +680,14 @@ class StrLike(LazyText):
         return self._whole("str(context)", "it has the methods of str already: use it directly, or slice context[a:b]")
 
     def __format__(self, spec: str) -> str:
-        """The text in an f-string, up to the limit; a precision (`{context:.500}`) reads that many characters."""
+        """The text in an f-string, up to the limit. A precision (`{context:.500}`) reads that many characters."""
         text = self._read_for_format(spec)
         if text is None:
             text = self._whole("formatting the whole text (an f-string, format)", "format a part, context[a:b]")
         return format(text, spec)
 
     def _read_for_format(self, spec: str) -> str | None:
-        """The beginning that a format with a precision shows; None without a precision."""
+        """The beginning that a format with a precision shows; None for a format without one."""
         _, point, digits = spec.rstrip("s").rpartition(".")
         if not point or not digits.isdecimal() or int(digits) > self._limit:
             return None
@@ -714,14 +718,14 @@ class StrLike(LazyText):
     maketrans = staticmethod(str.maketrans)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """A 0-d array of the whole `str`, up to the limit, as numpy makes of a `str`."""
+        """A 0-d array of the whole text as a `str`, up to the limit, as numpy makes of a `str`."""
         import numpy as np
 
         return np.array(self._whole("numpy.array(context)", "make arrays of slices"), dtype=dtype)
 
 
 def _c_integer(value: SupportsIndex, most: int = sys.maxsize) -> int:
-    """A count within the range of C, as the methods of `str` take it."""
+    """A count within the range of a C integer, as the methods of `str` take it."""
     number = operator.index(value)
     if not -most - 1 <= number <= most:
         raise OverflowError("Python int too large to convert to C ssize_t")
@@ -737,7 +741,7 @@ def _span_of(text: str | StrLike) -> Span:
 
 
 class _CharacterTaker:
-    """Reads any number of characters at a time from texts."""
+    """Reads texts by any number of characters at a time."""
 
     def __init__(self, texts: Iterator[str]):
         self._texts = texts

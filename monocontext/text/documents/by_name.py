@@ -16,16 +16,17 @@ from monocontext.text.source import Span
 Text = TypeVar("Text")
 
 _SHOWN = 3
-"""Names in a repr."""
+"""The most names in a repr."""
 _SEARCHED = 100_000
-"""The most documents among whose names a near one is looked for."""
+"""Above this many documents, an error suggests no similar names."""
 
 
 class Documents(Mapping[str, Text]):
-    """Name -> text of each document, which is a part of the context. Immutable, safe for use by many threads.
+    """A mapping from the name of each document to its text, a part of the context. Immutable, safe for use by many
+    threads.
 
-    Of several documents with one name the last counts, at the place of the first, as in a `dict` of the pairs. GETs
-    with nothing cached: at most 2 to find a name among those of one upload; 1 for 4,096 documents in an iteration.
+    Of several documents with one name, the last one counts, at the position of the first, as in a `dict` of the pairs.
+    GETs with nothing cached: at most 2 to find a name among those of one upload; 1 for 4,096 documents in an iteration.
     """
 
     def __init__(self, source: DocumentSource, view_of: View):
@@ -39,18 +40,21 @@ class Documents(Mapping[str, Text]):
 
     @property
     def count(self) -> int:
-        """All documents, also those whose name a later one bears (no GET)."""
+        """The number of all documents, including those whose name a later one has too (no GET)."""
         return self.table.count
 
     @property
     def text_bytes(self) -> int:
-        """The lengths of all documents in UTF-8, together (no GET)."""
+        """The total length of all documents in bytes of UTF-8 (no GET)."""
         return self.table.text_bytes
 
     @property
     def numbers(self) -> Mapping[str, int] | None:
-        """Numbers by name, in the order of the mapping; None where no name occurs twice, which is known without a GET
-        of what was uploaded in one go (else 1 GET for 4,096 documents, once)."""
+        """Document numbers by name, in the order of the mapping; None where no name occurs twice.
+
+        Whether the names of one upload are distinct is known without a GET; else this costs 1 GET for 4,096 documents,
+        once.
+        """
         if self.table.names == self.count:
             return None
         if self._numbers is None:
@@ -61,7 +65,7 @@ class Documents(Mapping[str, Text]):
         return self._numbers
 
     def __len__(self) -> int:
-        """Different names (no GET of what was uploaded in one go; else as `numbers`)."""
+        """The number of distinct names (no GET for documents of one upload; else as `numbers`)."""
         if self.table.names is not None:
             return self.table.names
         numbers = self.numbers
@@ -82,14 +86,14 @@ class Documents(Mapping[str, Text]):
         return found
 
     def record(self, name: str) -> Document:
-        """Where a document lies. Raises `KeyError`."""
+        """The range of a document. Raises `KeyError`."""
         number = self.number_of(name) if isinstance(name, str) else None
         if number is None:
             raise UnknownDocument(name, self)
         return self.table.document(number)
 
     def number_of(self, name: str) -> int | None:
-        """The number of the last document of a name."""
+        """The number of the last document with a name."""
         return self.table.find(name) if self._numbers is None else self._numbers.get(name)
 
     @property
@@ -101,7 +105,7 @@ class Documents(Mapping[str, Text]):
         return self.metadata_of(self.record(name).number)
 
     def metadata_of(self, number: int) -> dict[str, Any]:
-        """The same by number."""
+        """Metadata of a document, by number."""
         page = self.table.page_of(number)
         return page.metadata(number - page.first)
 
@@ -114,14 +118,14 @@ class Documents(Mapping[str, Text]):
         return found if found.start <= character else None
 
     def ending_at(self, character: int) -> Document | None:
-        """The document that ends there without a newline (at most 2 GETs)."""
+        """The document that ends at a character without a newline (at most 2 GETs)."""
         found = self.at(character - 1) if character else None
         is_end = found and found.stop == character and self.source.read(character - 1, character) != "\n"
         return found if is_end else None
 
     def edges(self, start: int, stop: int) -> Iterator[int]:
-        """The characters in [start, stop) at which documents begin, and at which they end before lines that are in
-        none (1 GET for 4,096 documents)."""
+        """The characters in [start, stop) at which a document begins, and those at which one ends before lines outside
+        all documents (1 GET for 4,096 documents)."""
         [number] = self.table.first_ending_after([max(0, start - 1)])
         end = self.table.document(number - 1).stop if number else None
         while number < self.count:
@@ -145,13 +149,13 @@ class Documents(Mapping[str, Text]):
         return DocumentText(self.source, number, self._view_of)
 
     def real(self, number: int) -> Any:
-        """A document as a `str`, above the limit as a view."""
+        """A document as a `str`; above the limit as a view."""
         record = self.table.document(number)
         text = self._view_of(Span(self.source, record.start, record.stop))
         return text[:]
 
     def reals(self, numbers: Sequence[int]) -> list[Any]:
-        """Documents as `str`, of neighbours in one read."""
+        """Documents as `str`; neighbours are read together."""
         if not len(numbers):
             return []
         records = [self.table.document(number) for number in numbers]
@@ -167,7 +171,7 @@ class Documents(Mapping[str, Text]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """How many there are, and the first names (at most 1 GET)."""
+        """The number of documents and the first names (at most 1 GET)."""
         if not self.count:
             return "<no documents>"
         first = ", ".join(map(repr, islice(self, _SHOWN)))
@@ -175,8 +179,8 @@ class Documents(Mapping[str, Text]):
 
 
 class UnknownDocument(KeyError):
-    """No document has this name. Its message, which is made when somebody reads it, names the nearest (1 GET for 4,096
-    documents, and none above 100,000)."""
+    """No document has this name. The message names similar ones (1 GET for 4,096 documents, when the message is read;
+    none above 100,000 documents)."""
 
     def __init__(self, name: object, documents: Documents[Any]) -> None:
         super().__init__(name)

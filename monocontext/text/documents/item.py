@@ -1,4 +1,4 @@
-"""One document as a lazy `str`: an item of a loop over documents, which is looked up and read only if it is used."""
+"""One document as a lazy `str`: an item of a loop over documents, located and read only if it is used."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from monocontext.format.filters.query import Query
 
 SMALL = 1 << 20
-"""Characters up to which a document that is read is kept as a `str` as long as somebody holds the item."""
+"""A document of at most this many characters is kept as a `str` once it was read, for as long as the item lives."""
 
 View = Callable[[Span], Any]
-"""Makes a `Monocontext` of a part of the source."""
+"""Makes a `Monocontext` from a part of the source."""
 
 
 class DocumentText(StrLike):
-    """A document, equal to the `str` that it stands for. Making one costs nothing; its length at most 1 GET.
+    """A document, equal to the `str` that it stands for. To make one costs nothing; its length costs at most 1 GET.
 
-    A small one is read whole where its text is needed, and has all methods of `str`; a search for a text that filters
-    rule out reads nothing.
+    A small document is read whole when its text is needed, and has all methods of `str`. A search for a text that
+    filters rule out reads nothing.
     """
 
     __slots__ = ("_made", "_text", "number", "source", "view_of")
@@ -41,12 +41,12 @@ class DocumentText(StrLike):
 
     @property
     def record(self) -> Document:
-        """Where it lies (at most 1 GET)."""
+        """The range of the document (at most 1 GET)."""
         return self.source.table.document(self.number)
 
     @property
     def view(self) -> Any:
-        """The same as a `Monocontext` (at most 1 GET)."""
+        """The document as a `Monocontext` (at most 1 GET)."""
         made = self._made
         if made is None:
             record = self.record
@@ -55,7 +55,7 @@ class DocumentText(StrLike):
 
     @property
     def real(self) -> str | None:
-        """The text where it is small; None above that."""
+        """The text if it is small, else None."""
         text = self._text
         if text is None:
             view = self.view
@@ -132,7 +132,7 @@ class DocumentText(StrLike):
         return reversed(self.view if (real := self.real) is None else real)
 
     def __contains__(self, needle: object) -> bool:
-        """Whether a `str` occurs; reads nothing where filters say that it does not."""
+        """Whether a `str` occurs; reads nothing where filters rule it out."""
         if type(needle) is str and needle and self._text is None:
             if self.source.rules_out(needle, self.number):
                 return False
@@ -144,8 +144,8 @@ class DocumentText(StrLike):
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        """The `repr` of the `str`, which is the text that a list shows of its items, up to the limit; at an interactive
-        prompt a large one shows its kind and size."""
+        """The `repr` of the `str` up to the limit, as a list shows its items. At an interactive prompt a large document
+        shows its kind and size."""
         if (real := self.real) is None and not is_at_prompt(sys._getframe(1)):
             real = self._whole("repr(text)", "take a part, text[a:b]")
         return self._short_repr() if real is None else repr(real)
@@ -171,7 +171,7 @@ _OPERATORS = ("add", "eq", "ge", "gt", "le", "lt", "mod", "mul", "ne")
 
 
 def _add_methods() -> None:
-    """Give a small document the methods of its `str`; a large one, and arguments that are lazy, have the lazy ones."""
+    """Call the method of `str` for a small document, and the lazy method for a large one or for lazy arguments."""
     lazy_only = {"join", "maketrans"}
     for name in (name for name in dir(str) if not name.startswith("_") and name not in lazy_only):
         setattr(DocumentText, name, _method(name, getattr(StrLike, name)))
@@ -211,7 +211,7 @@ def _operator(on_real: Callable[..., Any], lazily: Callable[..., Any]) -> Callab
 
 
 def _differ(text: DocumentText, other: object) -> bool:
-    """Whether lengths alone tell."""
+    """Whether the lengths alone decide."""
     return isinstance(other, str) and len(other) != len(text)
 
 

@@ -1,7 +1,7 @@
 """The documents of a context as a `list` of texts, and as a `dict` of names to texts.
 
-Each operation equals that of the real one. Indices and slices up to the limit give real `str`; a loop gives lazy ones,
-which read what is used of them: a search reads only documents that filters cannot rule out.
+Each operation gives what the real list or dict gives. Indices and slices up to the limit give real `str`. A loop gives
+lazy texts, which read only what is used of them: a search reads only the documents that filters cannot rule out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class WholeText(Protocol):
 
 
 class _OfContext:
-    """The methods that a host calls on a context, whatever its shape."""
+    """The methods that a host calls on a context of any shape."""
 
     _shape = ""
     _lists: str
@@ -87,22 +87,23 @@ class _OfContext:
         return self.text.thinking()
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """As `Monocontext.reads_since`: in characters of the whole text."""
+        """As `Monocontext.reads_since`, in characters of the whole text."""
         return self.text.reads_since(mark)
 
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """As `Monocontext.handed_since`: in characters of the whole text."""
+        """As `Monocontext.handed_since`, in characters of the whole text."""
         return self.text.handed_since(mark)
 
     def repl_namespace(self) -> NamespacePatch:
-        """A kit by which code in a REPL cannot tell this from a real one (no GET). See `text.namespace`."""
+        """A patch of a REPL's namespace, with which code cannot tell this from a real one (no GET). See
+        `text.namespace`."""
         from monocontext.text.namespace.kit import NamespacePatch
 
         reader: Any = self.documents.source.reader
         return NamespacePatch(follower=reader if hasattr(reader, "ran") else None)
 
     def serve(self) -> ReaderServer:
-        """A server of this context alone, for a process that must not have its keys; see `Monocontext.serve`."""
+        """A server of this context alone, for a process that must not have its credentials; see `Monocontext.serve`."""
         return self.text.serve().then((("_shaped", [self._shape]),))
 
     def describe(self) -> dict[str, str]:
@@ -115,10 +116,10 @@ class _OfContext:
 
     @abstractmethod
     def _sentence(self, names: str, size: str) -> str:
-        """For the model: what this is, by its first names and its size."""
+        """One sentence for the model: the kind, the first names and the size."""
 
     def _repr_html_(self) -> str:
-        """For notebooks: as `Monocontext._repr_html_`; the map is that of the whole text (no GET)."""
+        """For notebooks, as `Monocontext._repr_html_`; the map shows the whole text (no GET)."""
         return self.text._html(type(self).__name__)
 
     def close(self) -> None:
@@ -185,7 +186,8 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return f"a list of {len(self):,} documents, all str, {size}; the first are named {names}"
 
     def _is_large(self, numbers: range) -> bool:
-        """Whether documents have more characters than one `str` may; looks no further than that (1 GET for 4,096)."""
+        """Whether the documents together have more characters than one `str` may have; stops where that is known (1 GET
+        for 4,096)."""
         limit, size = self.text._limit, 0
         for number in numbers:
             size += len(self.documents.table.document(number))
@@ -197,7 +199,7 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[Any]:
-        """Lazy texts; for a library that keeps what it gets, real `str` up to the limit of all together."""
+        """Lazy texts; for a library that keeps its items, real `str` up to the limit for all together."""
         if is_collected(sys._getframe(1)):
             return iter(self._real("all documents for a library"))
         return map(self.documents.item, self._numbers)
@@ -210,7 +212,7 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
     @overload
     def __getitem__(self, key: slice) -> Sequence[str]: ...
     def __getitem__(self, key: SupportsIndex | slice) -> Any:
-        """A document as a `str` (above the limit a view), or a real list of them, above the limit a lazy one."""
+        """A document as a `str` (above the limit a view), or a real list of documents (above the limit a lazy one)."""
         if isinstance(key, slice):
             numbers = self._numbers[key]
             if self._is_large(numbers):
@@ -228,11 +230,11 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return next(self._equal(item), None) is not None
 
     def count(self, value: object, /) -> int:
-        """Documents that equal a text: reads those of its length."""
+        """The number of documents that equal a text; reads the documents of that length."""
         return sum(1 for _ in self._equal(value))
 
     def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex | None = None, /) -> int:
-        """The first document that equals a text: reads those of its length."""
+        """The number of the first document that equals a text; reads the documents of that length."""
         low, high, _ = slice(operator.index(start), None if stop is None else operator.index(stop)).indices(len(self))
         part = DocumentList(self.text, self.documents, self._numbers[low:high])
         for at in part._equal(value):
@@ -240,7 +242,7 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         raise ValueError(f"{str(value)[:80]!r} is not in list")
 
     def _equal(self, value: object) -> Iterator[int]:
-        """Places of the documents that equal a value, in order."""
+        """The numbers of the documents that equal a value, in order."""
         if not isinstance(value, str | StrLike):
             return
         size = len(value)
@@ -269,7 +271,7 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return list(self) >= other if isinstance(other, list) else NotImplemented
 
     def __add__(self, other: object) -> list[str]:
-        """A real list, whose items from here are lazy."""
+        """A real list with lazy items."""
         if not isinstance(other, list | LazyItems):
             return NotImplemented
         return [*self, *other]  # type: ignore[misc]
@@ -283,7 +285,7 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
     __rmul__ = __mul__
 
     def copy(self) -> list[str]:
-        """A real list, whose items are lazy."""
+        """A real list with lazy items."""
         return list(self)
 
     def _materialize(self) -> list[str] | None:
@@ -305,7 +307,7 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
 class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
     """The documents of a context as a `dict[str, str]`. Immutable, safe for use by many threads.
 
-    Of several documents with one name it has the last, at the place of the first.
+    Of several documents with one name it holds the last, at the position of the first.
     """
 
     _shape = "dict"
@@ -332,7 +334,7 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
         return name in self.documents
 
     def __getitem__(self, name: str) -> Any:
-        """A document as a `str`, above the limit as a view. Raises `KeyError`."""
+        """A document as a `str`; above the limit as a view. Raises `KeyError`."""
         hash(name)
         return self.documents.real(self.documents.record(name).number)
 
@@ -366,7 +368,7 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
         return all(name in other and other[name] == text for name, text in self._pairs())
 
     def __or__(self, other: object) -> dict[str, Any]:
-        """A real dict, whose values from here are lazy."""
+        """A real dict with lazy values."""
         if not isinstance(other, dict | DocumentDict):
             return NotImplemented
         return dict(self._pairs()) | dict(other.items())
@@ -375,7 +377,7 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
         return other | dict(self._pairs()) if isinstance(other, dict) else NotImplemented
 
     def copy(self) -> dict[str, Any]:
-        """A real dict, whose values are lazy."""
+        """A real dict with lazy values."""
         return dict(self._pairs())
 
     def _materialize(self) -> dict[str, str] | None:
@@ -397,7 +399,7 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
 
 
 class _View(LazyContainer):
-    """A view of a dict, which as a text, and to a library, is that of the real one."""
+    """A view of a dict. Its text, and what a library sees of it, are those of the real view."""
 
     __slots__ = ()
     _mapping: DocumentDict
@@ -452,8 +454,11 @@ LazyText.suspects |= LazyText.shapes
 
 
 def shaped(text: WholeText, shape: str) -> DocumentList | DocumentDict:
-    """A context in the shape of a list or dict. Raises `ValueError` where it has no documents, and, for a dict, where
-    documents of one upload have one name (at most 1 GET)."""
+    """Give a context the shape of a list or dict.
+
+    Raises `ValueError` if it has no documents, or, for a dict, if two documents of one upload have the same name (at
+    most 1 GET).
+    """
     if shape not in ("list", "dict"):
         raise ValueError(f"shape is 'text', 'list' or 'dict', not {shape!r}")
     found = text.documents
