@@ -1,4 +1,4 @@
-"""Marker base classes for lazy values, and what all of them do where code wants a real one."""
+"""Marker base classes for lazy values, and their behaviour where code wants a real value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from monocontext.errors import ContextTooLarge
 
 _COLLECTORS = frozenset({"numpy", "pandas", "polars"})
-"""Libraries that take the items of a list as they are: a lazy one is to them an object, in which they find nothing."""
+"""Libraries that keep the items of a list as they are. To them a lazy text is an object without text."""
 _ITERATORS: frozenset[type] = frozenset(
     {enumerate, zip, map, filter, reversed, GeneratorType, type({}.items()), type({}.values())}
 )
@@ -19,14 +19,14 @@ _PRINT = opmap.get("PRINT_EXPR"), opmap.get("CALL_INTRINSIC_1")
 
 
 class _Guarded:
-    """Refuses to become the item of a pandas column."""
+    """Refuses to become an item of a pandas column."""
 
     __slots__ = ()
 
     @property
     def __class__(self) -> Any:
-        """The type. pandas asks for it when it keeps an object in a column, where `.str` finds nothing in a lazy text:
-        that is an error, not 0."""
+        """The type. pandas asks for it when it stores an object in a column. `.str` would find nothing in a lazy text
+        there, so this raises an error instead."""
         caller = sys._getframe(1).f_globals.get("__name__")
         if type(caller) is str and caller.startswith("pandas."):
             raise TypeError(
@@ -41,17 +41,17 @@ class _Guarded:
 
 
 class LazyText(_Guarded):
-    """A text that stands for a `str`: `Monocontext`, and nothing else in this package."""
+    """A text that stands for a `str`: the base class of `Monocontext`."""
 
     __slots__ = ()
     kinds: ClassVar[set[type]] = set()
-    """All classes of such texts, for hot loops: a look-up in a set is fast."""
+    """All classes of such texts, for hot loops: a lookup in a set is fast."""
     shapes: ClassVar[set[type]] = set()
-    """Lazy lists and dicts among them that can become real ones."""
+    """The classes of lazy lists and dicts that can become real ones."""
     iterators: ClassVar[frozenset[type]] = _ITERATORS
-    """An iterable of such texts that is read once."""
+    """The types of iterators that are read once."""
     suspects: ClassVar[set[type]] = {list, tuple, dict, *_ITERATORS}
-    """These, and the containers that may hold such texts."""
+    """The types of lazy texts, and of containers that may hold some."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -65,7 +65,7 @@ class LazyContainer:
     __slots__ = ()
 
     def _materialize(self) -> Any:
-        """The real one, where it is known to be small; else None."""
+        """The real one if it is known to be small, else None."""
         return None
 
     @abstractmethod
@@ -73,7 +73,7 @@ class LazyContainer:
         """One line of constant size (no GET)."""
 
     def _real(self, what: str) -> Any:
-        """The real one; above the limit `ContextTooLarge`."""
+        """The real one. Above the limit raises `ContextTooLarge`."""
         real = self._materialize()
         if real is None:
             raise self._too_large(what)
@@ -86,8 +86,7 @@ class LazyContainer:
         )
 
     def __repr__(self) -> str:
-        """The `repr` of the real one, which is its `str` too, up to the limit; at an interactive prompt one short
-        line."""
+        """The `repr` and `str` of the real one, up to the limit; at an interactive prompt one short line."""
         if is_at_prompt(sys._getframe(1)):
             return self._short_repr()
         return repr(self._real("str(...)"))
@@ -98,7 +97,7 @@ class LazyContainer:
 
 
 class LazyItems(LazyContainer):
-    """A lazy list of strings that stands for a `list`: what `split` and `splitlines` give for large texts, and the
+    """A lazy list of strings that stands for a `list`: the result of `split` and `splitlines` for large texts, and the
     documents of a context."""
 
     __slots__ = ()
@@ -110,7 +109,7 @@ class LazyItems(LazyContainer):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The array that numpy makes of the real list, up to the limit; for pandas one of objects."""
+        """The array that numpy makes of the real list, up to the limit; for pandas an array of objects."""
         import numpy as np
 
         if dtype is None and is_collected(sys._getframe(1), "pandas"):
@@ -124,8 +123,8 @@ class LazyMapping(LazyContainer):
     __slots__ = ()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The array of one object that numpy makes of a dict, up to the limit. pandas tells a dict by its type alone:
-        `TypeError`."""
+        """The array of one object that numpy makes of a dict, up to the limit. pandas recognises a dict only by its
+        type: `TypeError`."""
         import numpy as np
 
         if is_collected(sys._getframe(1), "pandas"):
@@ -134,7 +133,7 @@ class LazyMapping(LazyContainer):
 
 
 def is_collected(caller: FrameType, *libraries: str) -> bool:
-    """Whether a frame that asks for items is one of a library that keeps them as they are."""
+    """Whether a frame that asks for items belongs to a library that keeps them as they are."""
     name = caller.f_globals.get("__name__")
     return type(name) is str and name.partition(".")[0] in (libraries or _COLLECTORS)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 
 def all_of(test: Callable[[str], bool], texts: Iterable[str]) -> bool:
-    """`isalpha`, `isdigit`, `isspace` and their kin: every piece passes, and there is one."""
+    """`isalpha`, `isdigit`, `isspace` and similar ones: every piece passes, and there is at least one."""
     found = False
     for text in texts:
         if not test(text):
@@ -29,7 +29,7 @@ def is_identifier(texts: Iterable[str]) -> bool:
 
 
 def is_lower(texts: Iterable[str]) -> bool:
-    """No character of another case, and one that is lower."""
+    """No character of the other case, and at least one of this case."""
     cased = False
     for text in texts:
         if not ("a" + text).islower():
@@ -48,7 +48,7 @@ def is_upper(texts: Iterable[str]) -> bool:
 
 
 def is_title(texts: Iterable[str]) -> bool:
-    """Capitals begin runs of cased letters and are nowhere else; a run may span pieces."""
+    """Upper case stands only at the beginning of runs of cased letters; a run may span pieces."""
     cased = inside = False
     for text in texts:
         if not (("A" if inside else "A ") + text).istitle():

@@ -1,4 +1,4 @@
-"""Join texts without copying them: the result of `+` for texts that are too large for one `str`."""
+"""Join texts without a copy: the result of `+` for texts that are too large for one `str`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ class Rope:
                 yield Window(window.start + shift, window.text)
 
     def _parts_between(self, start: int, stop: int) -> Iterator[tuple[int, Span, int, int]]:
-        """The parts in a range: the character at which each begins in the rope, and the range in its own offsets."""
+        """The parts in a range, each with the character of the rope at which it begins and its range in its own
+        offsets."""
         i = max(bisect_right(self._starts, start) - 1, 0)
         while i < len(self.parts) and self._starts[i] < stop:
             first, part = self._starts[i], self.parts[i]

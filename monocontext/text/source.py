@@ -1,4 +1,5 @@
-"""Sources of characters under a text: ranges, windows and lines. A stored text is one; derived texts are others."""
+"""Sources of characters under a text: ranges, windows and lines. Stored text is one source; derived texts are
+others."""
 
 from __future__ import annotations
 
@@ -16,14 +17,15 @@ from monocontext.text.windows import Window
 
 
 class Source(Protocol):
-    """A sequence of characters that can be read anywhere. All offsets are characters, ranges lie within the text."""
+    """A sequence of characters that can be read at any offset. All offsets are characters; ranges lie within the
+    text."""
 
     @property
     def characters(self) -> int: ...
 
     @property
     def final_newline(self) -> bool | None:
-        """Whether the text ends in a newline; None: only reading tells."""
+        """Whether the text ends in a newline; None if only a read can tell."""
         ...
 
     def read(self, start: int, stop: int) -> str:
@@ -35,25 +37,25 @@ class Source(Protocol):
     ) -> Iterator[Window]:
         """Characters [start, stop) in windows, in order or from the end backwards.
 
-        `eager`: the caller will read all. `only`: windows may leave out all but these candidates.
+        `eager`: the caller will read all. `only`: windows may leave out everything but these candidates.
         """
         ...
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """Where matches of this query that begin in [start, stop) may begin; None: anywhere."""
+        """The places where matches of this query that begin in [start, stop) may begin; None means anywhere."""
         ...
 
     def line_start(self, line: int) -> int:
-        r"""First character after `line` newlines; the length of the text when it has fewer."""
+        r"""The first character after `line` newlines; the length of a text that has fewer."""
         ...
 
     def line_of(self, character: int) -> int:
-        r"""Number of `\n` before a character (or before the end)."""
+        r"""The number of `\n` before a character (or before the end)."""
         ...
 
 
 OPEN = 1 << 62
-"""The stop of a span up to the end of its source, for derived texts whose length is unknown."""
+"""The stop of a span that reaches to the end of its source, for derived texts of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +75,20 @@ class Span:
         return self.stop != OPEN
 
     def is_shorter_than(self, text: str) -> bool:
-        """Whether it is; False where the length is unknown."""
+        """Whether the span is shorter than a text; False if the length is unknown."""
         return self.stop != OPEN and len(text) > self.stop - self.start
 
     def read(self, start: int, stop: int) -> str:
         return self.source.read(self.start + start, self.start + stop)
 
     def hand(self, start: int, stop: int) -> None:
-        """Write down that code is given characters [start, stop), where somebody has asked for that."""
+        """Record that code receives characters [start, stop), if a log of that exists."""
         if isinstance(self.source, Stored) and (handed := self.source.reader.handed) is not None:
             handed.add(self.start + start, self.start + stop)
 
     @property
     def is_noted(self) -> bool:
-        """Whether `hand` writes anything down."""
+        """Whether `hand` records anything."""
         return isinstance(self.source, Stored) and self.source.reader.handed is not None
 
     def windows(
@@ -99,8 +101,8 @@ class Span:
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets. `needles`: what a search asks of each window; None: no
-        search."""
+        """Windows of [start, stop), in the source's offsets. `needles`: the literals that a search looks for; None if
+        it is no search."""
         size = len(self) if stop is None and reverse else stop
         end = self.stop if size is None else self.start + size
         if needles is not None and isinstance(self.source, Stored):
@@ -112,26 +114,29 @@ class Span:
     def candidates(
         self, query: Query | None, start: int = 0, stop: int | None = None, within_line: bool = False
     ) -> Candidates | None:
-        """Where matches that begin in [start, stop) may begin, in the source's offsets; None: anywhere."""
+        """The places where matches that begin in [start, stop) may begin, in the source's offsets; None means
+        anywhere."""
         end = self.stop if stop is None else self.start + stop
         return self.source.candidates(query, self.start + start, end, within_line)
 
     def stretches(self, start: int = 0, stop: int | None = None) -> list[int]:
-        """The characters of [start, stop) at which a search asks other filters: one every 1 TB of a huge text."""
+        """The characters of [start, stop) from which on a search asks other filters: one for each 1 TB of a huge
+        text."""
         if not isinstance(self.source, Stored):
             return []
         end = self.stop if stop is None else self.start + stop
         return [at - self.start for at in self.source.stretches(self.start + start, end)]
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
-        """How many frames the stored text has, and how many of them may hold it; None: no search filter says.
+        """The number of frames of the stored text, and of those that may hold the query; None if no search filter says.
 
-        GETs: the rows of the filters, in one wave; what a search of the same query needs.
+        GETs: the rows of the filters, in one wave, as a search of the same query needs them.
         """
         return self.source.reader.frequency(query) if isinstance(self.source, Stored) else None
 
     def holding(self, query: Query) -> Candidates | None:
-        """The frames in which a match may begin, also most of them; None: nothing tells. Costs as `frequency`."""
+        """The frames in which a match may begin, even if they are most; None if nothing says. Costs the same as
+        `frequency`."""
         if isinstance(self.source, Stored):
             return self.source.reader.holding(query, self.start, self.start + len(self))
         return self.candidates(query)
@@ -156,12 +161,12 @@ class Span:
         return sum(self._note_found(at, only) >= 0 for at in search.occurrences(windows, needle))
 
     def occurrences(self, needle: str, start: int = 0, stop: int | None = None) -> Iterator[int]:
-        """The beginnings of occurrences, left to right, not overlapping; reads as the caller iterates."""
+        """The first characters of occurrences, left to right, without overlaps; reads as the caller iterates."""
         windows, only = self._candidate_windows(needle, start, stop)
         return (self._note_found(at, only) for at in search.occurrences(windows, needle))
 
     def occurrences_from_right(self, needle: str) -> Iterator[int]:
-        """The beginnings of occurrences in the whole span, right to left."""
+        """The first characters of occurrences in the whole span, right to left."""
         windows, only = self._candidate_windows(needle, 0, None, reverse=True)
         return (self._note_found(at, only) for at in search.occurrences_from_right(windows, needle))
 
@@ -222,7 +227,7 @@ class Span:
 
 
 class FrameReader(Protocol):
-    """The part of a reader that a text uses: in this process the engine, elsewhere a channel to one."""
+    """The part of a reader that a text uses: the engine in this process, or a channel to one elsewhere."""
 
     @property
     def is_closed(self) -> bool: ...
@@ -297,9 +302,9 @@ class Stored:
         return self.reader.read(start, stop)
 
     def find_cached(self, needle: str, start: int, stop: int) -> int:
-        """The first occurrence in [start, stop) if it lies in the frame of `start` and that is in memory, else -1.
+        """The first occurrence in [start, stop) if the frame of `start` is in memory and holds one, else -1.
 
-        A loop of `find(x, at + 1)` takes microseconds a hit this way, where opening a stream takes a hundred.
+        A loop of `find(x, at + 1)` takes microseconds a hit this way; to open a stream takes a hundred.
         """
         text = self.reader.peek(start) if start < stop else None
         if text is None:
@@ -318,7 +323,7 @@ class Stored:
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        """Windows of [start, stop); a search for `needles` is begun where frames are decoded."""
+        """Windows of [start, stop). A search for `needles` begins in the threads that decode frames."""
         units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
         frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units)
         return search.windows_of(frames, start, stop, only)
@@ -327,8 +332,8 @@ class Stored:
         return self.reader.candidates(query, start, stop, within_line)
 
     def stretches(self, start: int, stop: int) -> list[int]:
-        """Where a search of [start, stop) asks other filters."""
-        stretches = getattr(self.reader, "stretches", None)  # nor has it this one
+        """The characters of [start, stop) from which on a search asks other filters."""
+        stretches = getattr(self.reader, "stretches", None)  # a channel to a reader elsewhere has no such method
         return stretches(start, stop) if stretches is not None else []
 
     def note_found(self, character: int) -> None:
@@ -352,5 +357,5 @@ class Stored:
         return self.reader.all_frames_have(flag, start, stop)
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of a range that do not have it, unless they are many (1 GET for each index page)."""
+        """The frames of a range without a flag; None if they are many (1 GET for each index page)."""
         return self.reader.frames_without(flag, start, stop)

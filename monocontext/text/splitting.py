@@ -1,7 +1,7 @@
-r"""Split a text that comes in pieces. Pure.
+r"""Split a text that comes in pieces.
 
-Items come in blocks: a list of items, and the character, counted from the beginning of the pieces, from which the items
-after them can be split again. A block is about a piece: lists are made, searched and counted in C.
+Items come in blocks: a list of items, and the character, counted from the beginning of the pieces, from which the next
+items can be split again. A block holds the items of about one piece: C code makes, searches and counts lists.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from monocontext.text.windows import join_texts
 
 MAX_WAIT_CHARACTERS = 8 << 20
-"""Characters without a newline after which `splitlines` searches for rarer line ends, which is three times slower."""
+"""After this many characters without a newline, `splitlines` searches for rarer line ends, which is three times
+slower."""
 
 Blocks = Iterator[tuple[list[str], int]]
 

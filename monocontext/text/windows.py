@@ -1,10 +1,11 @@
-r"""Find a needle in a text that comes in windows. Pure: windows in, character offsets out.
+r"""Find a needle in a text that comes in windows. Windows go in, character offsets come out.
 
-A needle may lie across any number of windows, so the search carries the last `len(needle) - 1` units that it saw.
-Windows may leave out stretches in which no occurrence begins; `fill_gaps` then adds the text that an occurrence from
-before such a stretch reaches. Stored text is searched as bytes of UTF-8, which is exact (no character's bytes begin
-inside another's) and three times faster than decoding first; derived text is searched as `str`. One search sees one
-kind.
+A needle may cross any number of windows, so the search keeps the last `len(needle) - 1` units. Windows may leave out
+stretches in which no occurrence begins; `fill_gaps` then adds the text that an occurrence from before such a stretch
+reaches.
+
+Stored text is searched as bytes of UTF-8. That is exact (no character's bytes begin inside another's) and three times
+faster than to decode first. Derived text is searched as `str`. One search sees one kind.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Window:
         self.start = start
         self.data = data
         self.follows = True
-        """Begins where the window before it ends (backwards: ends where that begins)."""
+        """Each window begins where the one before it ends; backwards, it ends where that one begins."""
         self._frame = frame
         self._shift = shift
         self._stop = stop
@@ -52,9 +53,12 @@ class Window:
         return self.start + length(self.data) if self._stop is None else self._stop
 
     def begins(self, needle: str, carry: Any, start: int) -> tuple[int | None, Any]:
-        """The character of the text before which no occurrence of a needle begins that ends in this window, or None:
-        none ends here; and the units for the next. Those that begin before `start` do not count where that is easily
-        told. `carry`: the units that precede this window."""
+        """The character before which no occurrence begins that ends in this window, or None if none ends here; and the
+        units to keep for the next window.
+
+        Occurrences that begin before `start` are left out where that is easily known. `carry`: the units before this
+        window.
+        """
         data, units = self.data, _as_units(needle, self)
         reach = len(units) - 1
         is_text = isinstance(data, str)
@@ -69,8 +73,8 @@ class Window:
         return None if at < 0 else self.start + at, rest
 
     def find(self, units: Any, position: int = 0, stop: int = sys.maxsize) -> int:
-        """The position in `data` at which a needle begins, at `position` or after it, to end before `stop`; -1:
-        nowhere."""
+        """The position in `data` at or after `position` at which a needle begins that ends before `stop`; -1 if there
+        is none."""
         frame = self._frame
         if frame is not None and frame.data is self.data:
             needles, firsts = frame.scanned  # by a thread that decoded it
@@ -115,7 +119,7 @@ def windows_of(frames: Iterable[FrameText], start: int, stop: int, only: Candida
 
 
 class Joined(Window):
-    """Adjacent windows as one."""
+    """Adjacent windows joined into one."""
 
     __slots__ = ("_firsts", "_parts")
 
@@ -135,7 +139,7 @@ def _decode(data: bytes) -> str:
 
 
 def length(units: Any) -> int:
-    """Characters in bytes that begin at a character, or in a `str`."""
+    """The number of characters that begin in bytes, or of a `str`."""
     return len(units) if isinstance(units, str) else len(_decode(units))
 
 
@@ -144,8 +148,8 @@ def _as_units(needle: str, window: Window) -> Any:
 
 
 SHORT_NEEDLE = 1 << 12
-"""Characters of a needle from which on windows are joined: a step to the next window costs as much as the needle is
-long, too much where windows are far shorter."""
+"""From this length of a needle on, windows are joined. A step to the next window costs as much as the needle is long,
+too much where windows are far shorter."""
 
 
 def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) -> Iterator[Window]:
@@ -175,7 +179,7 @@ def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) 
 
 
 def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
-    """The same for texts in order."""
+    """As `join_windows`, for texts in order."""
     if len(needle) < SHORT_NEEDLE:
         return iter(texts)
     return (window.data for window in join_windows((Window(0, text) for text in texts), needle))
@@ -184,10 +188,10 @@ def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
 def fill_gaps(
     windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
 ) -> Iterator[Window]:
-    """Windows with gaps, prepared for a search.
+    """Prepare windows with gaps for a search. The search ends at `stop`.
 
     Where an occurrence may begin at the end of a window before a gap, the text that it would reach follows, from
-    `read(start, stop)`. The search ends at `stop`.
+    `read(start, stop)`.
     """
     last: Window | None = None
     for window in windows:
@@ -213,7 +217,7 @@ def fill_gaps(
 
 
 def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
-    """The text after a window, as far as an occurrence that begins in the window may reach; None where none may."""
+    """The text behind a window that an occurrence from this window may reach; None if there is no such occurrence."""
     data, units = window.data, _as_units(needle, window)
     if len(data) >= len(units) - 1 and not overlap(data, units):
         return None
@@ -222,7 +226,7 @@ def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], l
 
 
 def overlap(data: Any, units: Any) -> int:
-    """The length of the longest proper prefix of a needle that ends the data: an occurrence may begin there."""
+    """The length of the longest proper prefix of a needle at the end of the data: an occurrence may begin there."""
     tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
     at = tail.find(units[:1])
     for _ in range(FEW):
@@ -234,11 +238,11 @@ def overlap(data: Any, units: Any) -> int:
 
 
 FEW = 100
-"""Places that `overlap` tries one by one, in C, each at the cost of the rest. It treats more of them together."""
+"""Up to this many positions, `overlap` tries each one in C. More of them are handled together."""
 
 
 def _longest_prefix(tail: Any, units: Any) -> int:
-    """The length of the longest prefix of a needle that ends the tail; the tail is not longer than the needle."""
+    """The length of the longest prefix of a needle at the end of the tail; the tail is not longer than the needle."""
     borders = _borders(units[: len(tail)])
     size = 0
     for unit in tail:
@@ -260,12 +264,12 @@ def _borders(units: Any) -> list[int]:
 
 
 def find(windows: Iterable[Window], needle: str) -> int:
-    """The first occurrence of a needle that is not empty, or -1."""
+    """The first occurrence of a non-empty needle, or -1."""
     return next(occurrences(windows, needle), -1)
 
 
 def rfind(windows: Iterable[Window], needle: str) -> int:
-    """The last occurrence of a needle that is not empty, or -1; `windows` come from the end of the text backwards."""
+    """The last occurrence of a non-empty needle, or -1; `windows` come from the end of the text backwards."""
     return next(occurrences_from_right(windows, needle), -1)
 
 
@@ -302,7 +306,7 @@ def count(windows: Iterable[Window], needle: str) -> int:
 
 
 def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
-    """Characters at which occurrences begin, left to right, not overlapping: where `str.split` cuts."""
+    """The first characters of occurrences, left to right, without overlaps: where `str.split` cuts."""
     carry: Any = None
     for window, units in _in_units(windows, needle):
         if carry is None or not window.follows:
@@ -327,7 +331,7 @@ def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
 
 
 def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[int]:
-    """The same from right to left, `windows` coming from the end backwards: where `str.rsplit` cuts."""
+    """As `occurrences`, from right to left with windows from the end backwards: where `str.rsplit` cuts."""
     carry: Any = None
     for window, units in _in_units(windows, needle):
         if carry is None or not window.follows:

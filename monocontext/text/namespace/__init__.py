@@ -1,17 +1,16 @@
 """Make code in a REPL unable to tell a `Monocontext` from the `str` that it stands for.
 
-    kit = Kit()
-    namespace = {"__builtins__": vars(builtins) | kit.names, "context": context}
-    exec(compile(kit.transform(ast.parse(code)), "<cell>", "exec"), namespace)
+    patch = context.repl_namespace()
+    namespace = {"__builtins__": vars(builtins) | patch.names, "context": context}
+    exec(compile(patch.transform(ast.parse(code)), "<cell>", "exec"), namespace)
 
-It takes three means, all within one namespace: nothing else in the process changes.
+Three means do this, all within one namespace; nothing else in the process changes.
 
 - **Names.** `__import__` gives `re`, `json`, `io` and `csv` that take lazy texts, `print` shows the beginning of a
   large one, `open` gives files that take them. `sys.modules` is not touched, so libraries keep the real modules.
 - **Rewritten code.** `isinstance(x, T)`, `type(x)`, `str(x)`, `map(str, ...)`, `", ".join([...])` and the
   patterns of `match` answer as for a `str` (lazy lists as a `list`). Only these plain forms, and only where the name
   is the builtin when the call is made; for any other value the call runs as it was written.
-
 - **A real `str` for libraries.** Rewritten calls give functions that know no lazy text a real `str`, up to the limit.
 
 Out of reach, and documented: `x.__class__`, `builtins.isinstance(x, str)`, `importlib.import_module("re")`, and code in

@@ -1,4 +1,4 @@
-"""Find the names of a namespace whose functions take lazy texts, from the code of its cells. Pure."""
+"""Find the names of a namespace whose functions take lazy texts, from the code of its cells."""
 
 from __future__ import annotations
 

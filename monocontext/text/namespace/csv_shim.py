@@ -8,11 +8,11 @@ from typing import Any
 from monocontext.text.namespace.lazy_values import is_text, read_head
 
 SAMPLE_CHARACTERS = 64 << 10
-"""Characters of a lazy text that `csv.Sniffer` sees: its patterns take seconds on a megabyte."""
+"""The characters of a lazy text that `csv.Sniffer` sees: its patterns take seconds for a megabyte."""
 
 
 class Sniffer(csv.Sniffer):
-    """`csv.Sniffer`, which of a lazy text sees the whole lines of the first 65,536 characters."""
+    """`csv.Sniffer` that sees, of a lazy text, the whole lines of the first 65,536 characters."""
 
     def sniff(self, sample: Any, delimiters: Any = None) -> Any:
         return super().sniff(_take_sample(sample), delimiters)

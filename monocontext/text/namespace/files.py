@@ -40,8 +40,8 @@ def open_file(
     closefd: bool = True,
     opener: Any = None,
 ) -> Any:
-    """`open`; a lazy text is a path, up to its limit. A text file that can be written to is a `TextFile`; any other is
-    what `open` gives."""
+    """`open` for a namespace. A lazy text is a path, up to its limit. A text file open for writing is a `TextFile`; any
+    other is what `open` gives."""
     if is_text(file):
         file = read_whole(file, "open(context)", "a path is short: is it what the file is to hold?")
     opened = builtins.open(file, mode, buffering, encoding, errors, newline, closefd, opener)  # noqa: SIM115

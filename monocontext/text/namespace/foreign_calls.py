@@ -1,4 +1,4 @@
-"""Give a real `str` in place of lazy texts to functions that know none, up to the limit.
+"""Give functions that know no lazy text a real `str` in its place, up to the limit.
 
     f(x, y)         __monocontext__.call(*__monocontext__.prepare(f, x, y))
     f(x, key=y)     __monocontext__.bind(f, x, key=y)()
@@ -7,10 +7,11 @@
 The home of a function decides:
 
 - **cells and ours**: functions and classes of cells, of this package and of the host. Their arguments stay unchanged.
-- **carriers**: `list.append`, `dict`, `functools.partial`, `Executor.submit` and their like keep or pass on their
-  arguments. They get them unchanged too, unless a foreign function is among them, which gets the others in the end.
-- **foreign**: all others. Texts among the arguments become real, also inside lists, tuples and dicts, and those
-  in these. The function gets a copy of the container, and its changes are copied to the original.
+- **carriers**: `list.append`, `dict`, `functools.partial`, `Executor.submit` and others that keep or pass on their
+  arguments. Their arguments stay unchanged too, unless a foreign function is among them, which gets the others in the
+  end.
+- **foreign**: all others. Texts among the arguments become real, also inside lists, tuples and dicts, at several
+  levels. The function gets a copy of the container, and its changes are copied to the original.
 
 Without a lazy text nothing changes: C code makes the call, in the frame that wrote it.
 """
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 REAL_BUILTINS: tuple[Any, ...] = (int, float, complex, ord, bytes, bytearray, eval, exec, compile)
 """Builtins that need a real `str`. The others carry, or take lazy texts."""
 CALLING_BUILTINS: tuple[Any, ...] = (map, filter, sorted, min, max, iter)
-"""Builtins that may be given a function to call."""
+"""Builtins that may receive a function to call."""
 _TEXTUAL = (str, bytes, bytearray, int, float, complex)
 """Builtin types whose methods are foreign."""
 _CARRIERS = frozenset({
@@ -52,7 +53,7 @@ _CARRIERS = frozenset({
 })  # fmt: skip
 """Modules whose functions keep or pass on their arguments; `_bisect` counts as `bisect`."""
 _SILENT = frozenset({"logging", "pandas", "polars", "pprint"})
-"""Packages that silently take any object, with other results than for a `str`, or that keep errors to themselves."""
+"""Packages that silently take any object and then give other results than for a `str`, or that hide errors."""
 _CELLS, _OURS = "<cells>", "monocontext"
 
 _Made = tuple[Any, list[Any], dict[str, Any]]
@@ -64,9 +65,9 @@ _ITERATORS = LazyText.iterators
 _DEEP = 2
 """Levels of nested containers to search: a table is a dict of lists, or a list of dicts."""
 _SHOWN_DEEP = 4
-"""The same for what is shown as text."""
+"""The levels to search of a value that is shown as text."""
 _FEW = 8
-"""Containers of more items are searched only for a foreign callee: a list may have a million."""
+"""Larger containers are searched only for a foreign callee: a list may have a million items."""
 
 
 class Foreign:
@@ -95,7 +96,7 @@ class Foreign:
         return made
 
     def bind(self, callee: Any, /, *args: Any, **options: Any) -> Callable[[], Any]:
-        """The same for a call with keywords: a callable without arguments."""
+        """As `prepare`, for a call with keywords: a callable without arguments."""
         for each in args:
             if type(each) in _SUSPECTS:
                 break
@@ -103,7 +104,7 @@ class Foreign:
             for each in options.values():
                 if type(each) in _SUSPECTS:
                     break
-            else:  # the call refuses what cannot be called, not `partial`
+            else:  # the call itself refuses what cannot be called, as it would in plain code
                 return partial(callee, *args, **options) if callable(callee) else partial(operator.call, callee)
         callee, given, options = self._real((callee, *args), options, sys._getframe(1).f_globals)
         return partial(operator.call, callee, *given, **options)
@@ -182,7 +183,8 @@ class _ForeignCall:
             raise large._too_large(what, large._known_length, "give it a slice, context[a:b], or parts in a loop")
 
     def make_value_real(self, value: Any, deep: int) -> Any:
-        """A value with real texts in it, as deep as so many containers; iterators are used up for what keeps items."""
+        """A value with real texts in it, down to `depth` levels of containers; iterators are used up for functions that
+        keep items."""
         kind = type(value)
         if kind not in _SUSPECTS:
             return value
@@ -259,8 +261,8 @@ def _keys(container: Any) -> Iterable[Any]:
 
 
 def real_inside(value: Any) -> Any:
-    """A value whose text is wanted: a list, tuple or dict with lazy texts in it becomes one with real ones. Raises
-    `ContextTooLarge` for one above the limit, whose `repr` is no text."""
+    """A value to show as text: a list, tuple or dict with lazy texts in it becomes one with real texts. Raises
+    `ContextTooLarge` for a text above the limit, whose `repr` would show no text."""
     if type(value) not in (list, tuple, dict):
         return value
     made = _ForeignCall("")
@@ -295,7 +297,7 @@ def _is_foreign(home: str) -> bool:
 
 
 def _home(callee: Any, cell: Mapping[str, Any]) -> str:
-    """The top package that a callable comes from; `_CELLS` for code of cells, "" for what only reads a `str`."""
+    """The top package of a callable; `_CELLS` for code of cells, "" for a function that only reads a `str`."""
     where = _HOMES.get(type(callee))
     if where is not None:
         return where(callee, cell)

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def importer() -> Callable[..., ModuleType]:
-    """Make an `__import__` with shims of its own. It calls the process's `__import__` first."""
+    """Makes an `__import__` with shims of its own. It calls the process's `__import__` first."""
     shims: dict[str, ModuleType] = {}
 
     def __import__(
@@ -40,7 +40,7 @@ def shim(real: ModuleType, overrides: Mapping[str, Any]) -> ModuleType:
     for name in ("__spec__", "__loader__", "__package__"):
         setattr(module, name, getattr(real, name, None))
     vars(module).update(overrides)
-    # C callables: no frame of ours in the traceback of an attribute that `real` does not have either.
+    # C callables, so that the traceback of a missing attribute has no frame of ours
     vars(module)["__getattr__"] = partial(getattr, real)
     vars(module)["__dir__"] = partial(dir, real)
     return module

@@ -10,11 +10,11 @@ from typing import Any
 from monocontext.text.namespace.lazy_values import is_list, is_mapping, is_text, read_whole
 
 _DEEPEST = 200
-"""Levels of nesting in which keys are looked at."""
+"""The levels of nesting at which keys are looked at."""
 
 
 def loads(s: Any, **options: Any) -> Any:
-    """`json.loads`; of a lazy text up to its limit, above it `ContextTooLarge`."""
+    """`json.loads`. Takes a lazy text up to its limit; above it raises `ContextTooLarge`."""
     if is_text(s):
         s = read_whole(
             s, "json.loads(context)", "if it holds one JSON value a line: for line in context.lines: json.loads(line)"
@@ -23,7 +23,7 @@ def loads(s: Any, **options: Any) -> Any:
 
 
 def load(fp: Any, **options: Any) -> Any:
-    """`json.load`; of a file over a lazy text up to its limit."""
+    """`json.load`. Takes a file over a lazy text, up to its limit."""
     return loads(fp.read(), **options)
 
 
@@ -38,7 +38,7 @@ def dump(obj: Any, fp: Any, *, cls: type[json.JSONEncoder] | None = None, **opti
 
 
 def _real_keys(value: Any, within: tuple[int, ...] = ()) -> Any:
-    """The value with a real `str` for each lazy text that is a key; the value itself where none is."""
+    """The value with a real `str` for each lazy key; the value itself if there is none."""
     if not isinstance(value, (dict, list, tuple)) or id(value) in within or len(within) > _DEEPEST:
         return value
     within = (*within, id(value))

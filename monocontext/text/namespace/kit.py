@@ -1,4 +1,4 @@
-"""`NamespacePatch`: the names and the rewriting that a namespace needs, from `Monocontext.repl_namespace()`."""
+"""`NamespacePatch`: the names and the rewriting that a namespace needs; `Monocontext.repl_namespace()` makes one."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class CodeListener(Protocol):
     """Receives the code of each cell before it runs, and the variables after it."""
 
     def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
-        """This cell, as written, runs next; `known` are the variables of its namespace."""
+        """Take the code of a cell that runs next; `known` are the variables of its namespace."""
         ...
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """A cell has run; `known` are the variables of its namespace."""
+        """Take the variables of the namespace after a cell."""
         ...
 
 
 class NamespacePatch:
-    """The kit of one namespace: changes of its code to a shim module (`json.loads = mine`) stay in it."""
+    """The patch of one namespace. If its code changes a shim module (`json.loads = mine`), the change stays in it."""
 
     def __init__(self, *, print_characters: int = PRINT_CHARACTERS, follower: CodeListener | None = None):
         self._follower = follower
@@ -40,7 +40,8 @@ class NamespacePatch:
             "open": open_file,
             rewrite.HELPER: self._checks,
         }
-        """Names of builtins replace those of the namespace; the other becomes a builtin or a global of it."""
+        """Names to add. Names of builtins replace the builtins; the other one becomes a builtin or a global of the
+        namespace."""
 
     def transform(self, tree: ast.Module) -> ast.Module:
         """Rewrite a cell in place and return it. Line and column numbers stay, so tracebacks stay the same."""
@@ -50,7 +51,7 @@ class NamespacePatch:
         return rewrite.rewrite(tree, self._lazy_names)
 
     def host(self, values: Iterable[object]) -> None:
-        """Functions that the host made for this namespace (`llm_query`, its caller's tools): they take lazy texts."""
+        """Functions that the host made for this namespace (`llm_query`, the caller's tools): they take lazy texts."""
         self._checks.host |= {id(value): value for value in values if callable(value)}
 
     def ran(self, namespace: Mapping[str, object]) -> None:

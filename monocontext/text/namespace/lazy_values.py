@@ -1,6 +1,6 @@
 """Recognise lazy values, and make them real.
 
-`text.monocontext` is not imported: it makes kits, and so stands above them.
+`text.monocontext` is not imported here: it imports this package.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_small(text: StrLike) -> bool:
 
 
 def read_head(text: StrLike, characters: int) -> str:
-    """The first characters as a real `str`, whatever the limit (GETs of a slice)."""
+    """The first characters as a real `str`, regardless of the limit (GETs of a slice)."""
     if text.span.length_is_known:
         return text.span.read(0, min(characters, len(text)))
     taken: list[str] = []
@@ -57,5 +57,6 @@ def pieces(text: StrLike) -> Iterator[str]:
 
 
 def read_whole(text: StrLike, what: str, instead: str) -> str:
-    """The text as one real `str`, up to its limit; above it `ContextTooLarge`, which names what to write `instead`."""
+    """The text as one real `str`, up to its limit. Above it raises `ContextTooLarge`, which says what to write
+    `instead`."""
     return text._whole(what, instead)

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from monocontext.text.str_methods import StrLike
 
 PRINT_CHARACTERS = 20_000
-"""The most characters to show of a lazy value: a tenth of half a typical context window, and as much as `rlm` shows."""
+"""The most characters to show of a lazy value: a twentieth of a typical context window, as `rlm` shows."""
 _NAMELESS = "name = ...; name"
 
 
 def printer(limit: int = PRINT_CHARACTERS) -> Callable[..., None]:
-    """Make a `print` that cuts lazy texts and lists after `limit` characters, and says how much it omits.
+    """Makes a `print` that cuts lazy texts and lists after `limit` characters, and says how much it omits.
 
-    Shorter lazy values are shown whole, and all others as by `print`. A file that the code names gets everything: the
-    text streams into it window by window; an `io.StringIO` takes it up to the text's limit. GETs: those of a slice of
-    `limit` characters.
+    Shorter lazy values, and all other values, are shown as by `print`. A file that the code names receives everything:
+    the text streams into it window by window; an `io.StringIO` takes it up to the text's limit. GETs: those of a slice
+    of `limit` characters.
     """
 
     def print(*values: Any, sep: Any = None, end: Any = None, file: Any = None, flush: Any = False) -> None:
@@ -74,18 +74,18 @@ def _shorten_text(text: StrLike, limit: int) -> str:
     shown = read_head(text, limit + 1)
     if len(shown) <= limit:
         return shown
-    # The length of a `replace` and its kin costs a pass over the text, too much for a print.
+    # The length of a `replace` or a similar result costs a pass over the text, too much for a print.
     omitted = f"{len(text) - limit:,} more characters" if text.span.length_is_known else "the rest"
     more = f"slice to see more: {_name_of(text)}[{limit}:{2 * limit}]"
     return f"{shown[:limit]}\n[{omitted} omitted; {more}]"
 
 
 def _name_of(value: object) -> str:
-    """The variable with this value in the namespace whose code prints it, or code that makes one."""
+    """The name of the variable with this value in the namespace that prints it, or code that makes the value."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         names = frame.f_globals
-        # Code of the namespace has a `print` that is not the builtin one; between it and here lie frames of libraries.
+        # The namespace's `print` is not the builtin one; frames of libraries may lie between it and this function.
         if names.get("print", frame.f_builtins.get("print")) is not builtins.print:
             names_of_value = (
                 name for name, found in list(names.items()) if found is value and not name.startswith("_")
@@ -96,7 +96,7 @@ def _name_of(value: object) -> str:
 
 
 def _shorten_items(items: LazyList | LazyMapping, limit: int) -> str:
-    """A list or dict as `str` of a real one shows it. Does not count the omitted items, which can take a whole pass."""
+    """A list or dict as `str` shows a real one. Omitted items are not counted, since that can take a whole pass."""
     parts: list[str] = []
     room = limit
     for part in _repr_parts(items, limit):
@@ -110,7 +110,7 @@ def _shorten_items(items: LazyList | LazyMapping, limit: int) -> str:
 
 
 def _repr_parts(items: LazyList | LazyMapping, most: int | None = None) -> Iterator[str]:
-    """The `repr` of a list or dict with these items, in parts; of a lazy item no more than `most` characters."""
+    """The `repr` of a list or dict with these items, in parts; at most `most` characters of a lazy item."""
     opening, closing = "[]" if is_list(items) else "{}"
     yield opening
     values: Any = items

@@ -26,24 +26,22 @@ from copy import deepcopy
 from typing import TypeVar
 
 HELPER = "__monocontext__"
-"""The global of the namespace that rewritten code calls. Ends in underscores, so that no class mangles it."""
+"""The global of the namespace that rewritten code calls. It ends in underscores, so that no class mangles it."""
 
 _CHECKED = {"isinstance": 2, "repr": 1, "str": 1, "type": 1}
 """Builtins whose calls are rewritten, with the number of arguments of their plain form."""
 _CASES = ("casefold", "lower", "upper")
 _CLASSES = {"dict": "Dict", "list": "List", "str": "Text"}
 _TEXT_METHODS = frozenset({"__str__", "__repr__", "__format__", "__fspath__"})
-"""Methods of which C code demands a real `str`."""
+"""Methods for which C code demands a real `str`."""
 _SKIPPED_FIELDS = frozenset({"annotation", "returns"})
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def rewrite(tree: ast.Module, takes_lazy: Callable[[str], bool] = lambda name: False) -> ast.Module:
-    """Rewrite a module in place. `takes_lazy` says which names take lazy texts: their calls stay.
-
-    Does not recurse into expressions, however deep they are.
-    """
+    """Rewrite a module in place. Calls of names for which `takes_lazy` is true stay. Does not recurse into expressions
+    of any depth."""
     nodes: list[ast.AST] = [tree]
     while nodes:
         node = nodes.pop()
@@ -150,7 +148,7 @@ def _rewrite_foreign_call(call: ast.Call, takes_lazy: Callable[[str], bool]) -> 
         case ast.Attribute(value=ast.Name(id=name)) if name == HELPER:
             return
         case ast.Attribute(attr=attribute) if func.lineno != func.end_lineno:
-            # The compiler places a method call at the method's name, which is not the callee any more.
+            # The compiler places a method call at the name of the method, which is no longer the callee.
             call.lineno = func.end_lineno or call.lineno
             call.col_offset = max((func.end_col_offset or 0) - len(attribute), 0)
     if named:
@@ -176,7 +174,7 @@ def _rewrite_target(target: ast.expr) -> None:
 
 
 def _may_be_text(value: ast.expr) -> bool:
-    """Whether it may be a lazy text, or a container with one, as far as its form says."""
+    """Whether an expression may be a lazy text, or a container with one, as far as its form shows."""
     match value:
         case ast.Constant() | ast.JoinedStr() | ast.Compare() | ast.Lambda() | ast.UnaryOp():
             return False
@@ -191,7 +189,7 @@ def _may_be_text(value: ast.expr) -> bool:
 
 
 def _rewrite_pattern(pattern: ast.pattern) -> ast.pattern:
-    """The pattern that also takes a lazy text where it takes a `str`, and none where it takes items."""
+    """A pattern that also takes a lazy text where the original takes a `str`, and none where it takes items."""
     for field, value in ast.iter_fields(pattern):
         if isinstance(value, ast.pattern):
             setattr(pattern, field, _rewrite_pattern(value))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from monocontext.text.str_methods import StrLike
 
 _BUFFERED = 1 << 20
-"""Lines and reads up to this many characters come from the buffer, as real `str`."""
+"""Lines and reads up to this many characters are real `str`, from the buffer."""
 
 
 class _StringIOClass(ABCMeta):
@@ -31,7 +31,7 @@ class _StringIOClass(ABCMeta):
 
 
 class StringIO(io.StringIO, metaclass=_StringIOClass):
-    """`io.StringIO`. Made of a text above its limit it is a `LazyStringIO`; `write` takes lazy texts up to theirs."""
+    """`io.StringIO`. For a text above its limit it is a `LazyStringIO`; `write` takes lazy texts up to their limit."""
 
     def write(self, s: Any) -> int:
         return super().write(read_whole(s, "StringIO.write", "write in pieces") if is_text(s) else s)
@@ -51,11 +51,11 @@ def _check_size(size: int | None) -> int:
 
 
 class LazyStringIO(io.TextIOBase):
-    r"""A text as a file to read. Positions are characters, lines end with `\n`, as those of `io.StringIO`.
+    r"""A text as a file to read. Positions are characters, and lines end with `\n`, as in `io.StringIO`.
 
-    Iteration, `readline` and `read(n)` stream, fetched ahead (1 GET for about 8 MiB stored), and give real `str`,
-    except for a line or `read` above a million characters and the text's limit, which is a lazy text. `seek` and `tell`
-    cost what `len` of the text costs. Read-only: `write` and `truncate` raise `io.UnsupportedOperation`.
+    Iteration, `readline` and `read(n)` stream, fetched ahead (1 GET for about 8 MiB stored), and give real `str`. Only
+    a line or `read` above a million characters and above the text's limit is a lazy text. `seek` and `tell` cost the
+    same as `len` of the text. Read-only: `write` and `truncate` raise `io.UnsupportedOperation`.
     """
 
     line_buffering = False
@@ -64,13 +64,13 @@ class LazyStringIO(io.TextIOBase):
         self._text = text
         self._start = 0
         self._buffer = ""
-        """Characters from `_start` on; those before `_offset` have been read."""
+        """Characters from `_start` on; those before `_offset` were read."""
         self._offset = 0
         self._ahead: Iterator[str] | None = None
         """The text after the buffer."""
 
     def read(self, size: int | None = -1, /) -> str:
-        """The next `size` characters; all that are left (lazy, above the limit) when it is negative or None."""
+        """The next `size` characters. A negative size or None gives the rest (lazy, above the limit)."""
         self._check_open()
         size = _check_size(size)
         if size <= _BUFFERED:
@@ -114,7 +114,7 @@ class LazyStringIO(io.TextIOBase):
         return list(super().readlines(-1 if hint is None else hint))
 
     def seek(self, cookie: int, whence: int = 0, /) -> int:
-        """Move to a character, or relative to here or the end by 0. Raises as `io.StringIO` does."""
+        """Move to a character, or by 0 relative to the position or the end. Raises as `io.StringIO` does."""
         self._check_open()
         if whence not in (0, 1, 2):
             raise ValueError(f"Invalid whence ({whence}, should be 0, 1 or 2)")
@@ -133,7 +133,7 @@ class LazyStringIO(io.TextIOBase):
         return self._start + self._offset
 
     def getvalue(self) -> StrLike:
-        """The text itself, not read."""
+        """The text itself, without a read."""
         self._check_open()
         return self._text
 
@@ -145,11 +145,8 @@ class LazyStringIO(io.TextIOBase):
 
     @property
     def flush(self) -> Callable[[], None]:
-        """Does nothing: nothing is written here.
-
-        `polars` looks it up before it reads all at once, and panics in Rust where that read raises. So the error comes
-        here, where `polars` passes an exception on.
-        """
+        """Does nothing, since the file is read-only. `polars` looks this method up before it reads everything, and
+        panics in Rust if that read raises. So the error comes here, where `polars` passes an exception on."""
         caller = sys._getframe(1).f_globals.get("__name__", "")
         if caller.partition(".")[0] == "polars" and not self.closed and len(self._text) > self._text._limit:
             raise ContextTooLarge(

@@ -1,6 +1,7 @@
-"""Answer type checks of rewritten code: a lazy text passes for a `str`, a list for a `list`, a dict for a `dict`.
+"""Answer type checks of rewritten code: a lazy text passes for a `str`, a lazy list for a `list`, a lazy dict for a
+`dict`.
 
-Other values, and calls by a name that is not the builtin any more, stay unchanged.
+Other values stay unchanged, and so do calls by a name that is no longer the builtin.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def sought(item: Any, where: Any) -> tuple[Any, ...]:
-        """The test of `item in where`. A `str` asks for a real one; in a shorter one no text can lie."""
+        """The test of `item in where`. A `str` demands a real `item`; one that is shorter than the text cannot contain
+        it."""
         if isinstance(where, str) and is_text(item):
             text: Any = item
             item = str(text[: len(where) + 1])
@@ -61,7 +63,7 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def map_function(callee: object, function: Any) -> Any:
-        """The function that `map` is to call in place of `str`."""
+        """The function for `map` to call instead of `str`."""
         return _str_unless_large if callee is map and function is str else function
 
     shown: Callable[[Any], Any] = staticmethod(real_inside)
@@ -69,12 +71,12 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def whole(value: Any) -> Any:
-        """The result of a method that must return a `str`; above the limit of a lazy text `ContextTooLarge`."""
+        """The result of a method that must return a `str`. Above the limit of a lazy text raises `ContextTooLarge`."""
         return str(value) if is_text(value) else value
 
     @staticmethod
     def join_items(items: Any) -> Any:
-        """The items for a `str` to join: lazy texts become real, each up to its limit."""
+        """The items for a `str` to join; lazy texts become real, each up to its limit."""
         if is_list(items) or type(items) in LazyText.iterators or type(items) in LazyText.shapes:
             items = list(items)
         if type(items) not in (list, tuple) or not any(is_text(item) for item in items):
@@ -85,22 +87,22 @@ class TypeChecks(Foreign):
 
     @property
     def Text(self) -> type:
-        """A class whose instances are the lazy texts, where `str` means the builtin; else it has none."""
+        """A class whose instances are the lazy texts if `str` is the builtin; else it has none."""
         return _Text if _is_builtin(sys._getframe(1), "str") else _Nothing
 
     @property
     def List(self) -> type:
-        """A class whose instances are the lazy lists, where `list` means the builtin; else it has none."""
+        """A class whose instances are the lazy lists if `list` is the builtin; else it has none."""
         return _List if _is_builtin(sys._getframe(1), "list") else _Nothing
 
     @property
     def Dict(self) -> type:
-        """A class whose instances are the lazy dicts, where `dict` means the builtin; else it has none."""
+        """A class whose instances are the lazy dicts if `dict` is the builtin; else it has none."""
         return _Dict if _is_builtin(sys._getframe(1), "dict") else _Nothing
 
     @property
     def Items(self) -> type:
-        """A class whose instances are all values but lazy texts, which `[a, *b]` would take for sequences."""
+        """A class whose instances are all values except lazy texts, which `[a, *b]` would take for sequences."""
         return _ItemCheck
 
 
@@ -145,7 +147,8 @@ def _is_builtin(frame: FrameType, name: str) -> bool:
 
 
 class _Pattern(type):
-    """A class of what `accepts` takes. As a subclass of `str` it has one positional sub-pattern: the subject."""
+    """A class of the values that `accepts` takes. As a subclass of `str` it has one positional sub-pattern, the
+    subject."""
 
     accepts: Callable[[object], bool]
 

@@ -1,8 +1,8 @@
-"""Find the passages of a text that speak of some words, best first: `Monocontext.search`.
+"""Find the passages of a text that best match some words, best first: `Monocontext.search`.
 
-Search filters say which frames may hold which words, and how rare a word is. Frames that may hold the words of most
-weight are read first, in parallel, and of those the ones in which the words stand often; reading ends when no unread
-frame can hold a passage among the best, or when the budget is spent.
+Search filters say which frames may hold which words, and how rare each word is. The frames that may hold the heaviest
+words are read first, in parallel; among these, the frames in which the words occur often. Reading ends when no unread
+frame can hold one of the best passages, or when the budget is spent.
 """
 
 from __future__ import annotations
@@ -30,33 +30,34 @@ from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
 MOST_BYTES = 64 << 20
-"""Text that a search looks at unless it is told otherwise: some 250 frames."""
+"""The text that a search looks at by default: about 250 frames."""
 _FEW_FRAMES = 8
-"""In no more frames than these a word is rare, however often it stands there."""
+"""A word in at most this many frames is rare, however often it occurs there."""
 _FIRST_FRAMES = 24
-"""Frames of the first wave: 6 MB of text. Each wave after it is twice as large."""
+"""Frames of the first wave: 6 MB of text. Each later wave is twice as large."""
 _MOST_FRAMES = 256
 _ALIKE = 0.6
-"""A wave takes frames that may score at least this share of the best of them: after it the others may be ruled out."""
+"""A wave takes frames that may score at least this share of the best one. After it, the others may be ruled out."""
 
 _PASSAGE_CHARACTERS = 440
-"""Average length of a passage, in characters."""
+"""The average length of a passage in characters."""
 _PASSAGES = (1.3, 4, 11, 30, 120)
-"""Passages of a frame that hold a word which stands in it, `LEVELS[0]` times or more, and so on: means of 64 MB each of
-code, prose and logs."""
+"""How many passages of a frame hold a word that occurs in the frame `LEVELS[0]` times or more, and so on: means over 64
+MB each of code, prose and logs."""
 _SHARE_OF_SHORT = 0.02
-"""Assumed share of passages that hold a word unknown to the filters."""
+"""The assumed share of passages that hold a word unknown to the filters."""
 _SMALL = 8 * RAW_FRAME_BYTES
-"""A text of so many characters and without filters is read to find out how rare words are."""
+"""A text of at most this many characters and without filters is read to learn how rare words are."""
 
 _Holding = dict[Term, Candidates | None]
-"""The frames that may hold each word; None: no filter tells."""
+"""The frames that may hold each word; None if no filter says."""
 _Least = Callable[[], tuple[float, int]]
-"""The least score among the best, below 0 while there are too few, and the character where that passage begins."""
+"""The least score among the best, below 0 while there are too few of them, and the character where that passage
+begins."""
 
 
 class DocumentPlaces(Protocol):
-    """Where the documents of a text lie."""
+    """Maps the characters of a text to its documents."""
 
     @property
     def count(self) -> int: ...
@@ -70,12 +71,12 @@ class DocumentPlaces(Protocol):
 
 class _Passage(NamedTuple):
     start: int
-    """Its first character in the text."""
+    """The first character of the passage in the text."""
     stop: int
     line: int
-    """The number of its first line in the whole text, from 1."""
+    """The number of the first line in the whole text, from 1."""
     document: str | None
-    """The name of the document that holds it; None between documents, and in a text without them."""
+    """The name of its document; None between documents, and in a text without documents."""
     score: float
     text: str
 
@@ -84,21 +85,21 @@ class Passage(_Passage):
     """A few lines of the text. As a tuple it is `(start, stop, line, document, score, text)`."""
 
     document_line: int | None = None
-    """The number of its first line in that document, from 1; None where there is no document."""
+    """The number of the first line in its document, from 1; None without a document."""
 
     @property
     def place(self) -> str:
-        """Where it begins, as an editor opens it: `DOCUMENT:LINE`, or the line of a text without documents."""
+        """The place to open in an editor: `DOCUMENT:LINE`, or the line of a text without documents."""
         return f"{self.document}:{self.document_line}" if self.document is not None else str(self.line)
 
 
 class Passages(list[Passage]):
-    """Passages, best first, and what was left unread. Prints one a line."""
+    """Passages, best first, and what was left unread. Prints one passage a line."""
 
     unread_frames = 0
-    """Frames that were not read, though one of them might hold a better passage."""
+    """The number of unread frames that might hold a better passage."""
     note = ""
-    """Why; empty where nothing was left."""
+    """Why frames were left unread; empty if none were."""
 
     def __str__(self) -> str:
         rows = [f"{one.place}: {' '.join(one.text.split())}" for one in self]
@@ -107,28 +108,29 @@ class Passages(list[Passage]):
 
 @dataclass(slots=True)
 class _Plan:
-    """Where to look."""
+    """The frames to look at, and the order."""
 
     weights: dict[Term, float]
     frames: list[tuple[float, int]]
-    """The most that a frame can score, and its number: in the order in which they promise most."""
+    """The highest possible score of each frame, and the number of the frame; the most promising come first."""
     candidates: Candidates | None
     """The frames; None if there are none."""
     rest: float | None
-    """The most that the other frames can score, which are looked at in the order of the text; None: nothing."""
+    """The highest possible score of the other frames, which are read in the order of the text; None if there are
+    none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wave:
-    """Windows to look at."""
+    """Windows to look at together."""
 
     windows: Iterator[Window]
     left: int
-    """Frames that are not looked at before it; 1: any number."""
+    """The number of frames that are left out before this wave; 1 stands for any number."""
     most: float
-    """The most that one of them scores."""
+    """The highest possible score of one of these frames."""
     in_order: bool = False
-    """It is the text in its order."""
+    """Whether the wave follows the order of the text."""
 
 
 def search(
@@ -142,7 +144,7 @@ def search(
     per_document: bool = False,
     between: bool = True,
 ) -> Passages:
-    """The best `k` passages, `per_document` one of each document; `between`: also of lines between documents."""
+    """The best `k` passages, with `per_document` one of each document, with `between` also lines between documents."""
     if per_document and (documents is None or not documents.count):
         raise ValueError("per_document= is for a text with documents, which this has none of")
     terms = parse(query)
@@ -181,8 +183,10 @@ def search(
 
 
 def scan(span: Span, queries: Sequence[str], k: int, *, true_weights: bool = False) -> list[Passages]:
-    """The results of `search` for each of some queries without a budget, by one look at every passage: for comparison.
-    `true_weights`: as if filters knew how many passages hold a word (one more look for each query)."""
+    """The results of `search` for several queries without a budget, from one look at every passage, for comparison.
+
+    `true_weights`: as if filters knew how many passages hold each word (one more look for each query).
+    """
     terms = [parse(query) for query in queries]
     scorers = [Scorer(one, _true_weights(span, one) if true_weights else _plan(span, one).weights) for one in terms]
     best: list[list[tuple[float, int, Passage]]] = [[] for _ in queries]
@@ -205,8 +209,8 @@ def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_
 
 
 def _plan(span: Span, terms: Terms, may_look: bool = True) -> _Plan:
-    """Ask the filters for all words at once (1 wave of GETs), then for how often each stands (1 more). `may_look`:
-    where there are none, a small text is read for that."""
+    """Ask the filters for all words at once (1 wave of GETs), then how often each occurs (1 more). With `may_look`, a
+    small text without filters is read instead."""
     scoring = terms.scoring
     every = terms.any_of
     weights = _weights(span, terms)
@@ -218,7 +222,7 @@ def _plan(span: Span, terms: Terms, may_look: bool = True) -> _Plan:
     holding = {term: look_up(term.query) for term in scoring}
     common = [weights[term] for term, one in holding.items() if one is None]
     if union is None:
-        # Very many frames hold one of the words, or the filters cannot say. Those that hold a rarer one come first.
+        # Very many frames hold one of the words, or the filters cannot say: frames with a rarer word come first.
         rest = most_score(common) if common else most_score([*weights.values()])
         union = None if terms.phrases else next((one for one in holding.values() if one is not None), None)
         if union is None:
@@ -226,7 +230,7 @@ def _plan(span: Span, terms: Terms, may_look: bool = True) -> _Plan:
         chosen = {number for one in holding.values() if one is not None for number in _numbers(one)}
     else:
         rest, chosen = None, set(_numbers(union))
-    masks = dict.fromkeys(sorted(chosen), 0)  # of each frame the words that it may hold, as bits
+    masks = dict.fromkeys(sorted(chosen), 0)  # the words that each frame may hold, as bits
     for bit, one in enumerate(holding.values()):
         for number in _numbers(one) if one is not None else chosen:
             if number in masks:
@@ -244,8 +248,8 @@ def _plan(span: Span, terms: Terms, may_look: bool = True) -> _Plan:
 
 
 def _weights(span: Span, terms: Terms) -> dict[Term, float]:
-    """The weight of each word, by how many passages of the stored text hold it as far as filters know, whatever is in
-    memory. Empty: no filter tells (2 waves of GETs; 1 where few frames may hold any of the words)."""
+    """The weight of each word: how many passages of the stored text hold it, as far as filters know. Empty if no filter
+    says (2 waves of GETs; 1 if few frames may hold any of the words)."""
     told = span.frequency(terms.any_of)
     if told is None:
         return {}
@@ -259,19 +263,19 @@ def _weights(span: Span, terms: Terms) -> dict[Term, float]:
         frames = [found[1] if (found := span.frequency(query)) else 0 for query in queries]
         oftener = [*frames[1:], 0]
         held = sum(each * (all_ - some) for each, all_, some in zip(_PASSAGES, frames, oftener, strict=False))
-        if not term.words:  # of two letters, say: no filter knows it, and it may be common
+        if not term.words:  # a word of two letters, for example: no filter knows it, and it may be common
             held = max(held, _SHARE_OF_SHORT * passages)
         weights[term] = weigh(passages, min(held, passages))
     return weights
 
 
 def _often(terms: Iterable[Term]) -> dict[Term, list[FrequencyQuery]]:
-    """What to ask for how often each word stands in frames; nothing of those that filters do not count."""
+    """The queries that tell how often each word occurs in frames; none for words that filters do not count."""
     return {term: [FrequencyQuery(term.words, level) for level in range(len(LEVELS))] for term in terms if term.words}
 
 
 def _true_weights(span: Span, terms: Terms) -> dict[Term, float]:
-    """The same by a look at all of a text."""
+    """The weight of each word, from a look at all of a text."""
     scorer = Scorer(replace(terms, words=terms.scoring, phrases=(), without=()), dict.fromkeys(terms.scoring, 1.0))
     holding = Counter[int]()
     for window in span.windows(eager=True):
@@ -282,8 +286,8 @@ def _true_weights(span: Span, terms: Terms) -> dict[Term, float]:
 
 
 def _promise(span: Span, weights: dict[Term, float], holding: _Holding) -> dict[int, float]:
-    """How much of the words frames hold, by how often each stands in them: nothing is ruled out by it. Frames that
-    filters do not tell of are left out."""
+    """The weight of the words that each frame may hold, by how often they occur in it. It rules nothing out. Frames
+    unknown to the filters are left out."""
     promise, asked = defaultdict[int, float](float), _often(holding)
     for term, one in holding.items():
         counts = dict.fromkeys(_numbers(one), 1) if one is not None else {}
@@ -320,8 +324,8 @@ def _waves(span: Span, plan: _Plan, budget: _Budget, least: _Least) -> Iterator[
 def _that_may_enter(
     frames: list[tuple[float, int]], candidates: Candidates | None, least: float, character: int
 ) -> list[tuple[float, int]]:
-    """Those that may hold a passage that scores more than the least of the best, which begins at this character, or as
-    much and stands before it."""
+    """The frames that may hold a passage that scores more than the least of the best, or scores the same and begins
+    before it."""
     if not frames or least < 0:
         return frames
     assert candidates is not None
@@ -349,8 +353,8 @@ def _add_passages(
     per_document: bool,
     everything: bool = False,
 ) -> None:
-    """Among equal scores the earlier passage counts. Where a word may lie across an end of the window, the characters
-    behind it, or the one before it, are read: 1 GET where that frame is not in memory."""
+    """Score the passages of a window. Among equal scores the earlier passage wins. Where a word may cross an end of the
+    window, the characters there are read: 1 GET if that frame is not in memory."""
     data, start = window.data, window.start - span.start
     if not everything:
         scorer.least = _bar(best, k, start)
@@ -379,7 +383,7 @@ def _add_passages(
 
 
 def _bar(best: list[tuple[float, int, Passage]], k: int, start: int) -> float:
-    """The least score of a passage from this character on that would be among the best."""
+    """The least score that a passage from this character on needs to be among the best."""
     if len(best) < k:
         return 0.0
     score, before, _ = best[0]
@@ -387,7 +391,7 @@ def _bar(best: list[tuple[float, int, Passage]], k: int, start: int) -> float:
 
 
 class _Places:
-    """The documents of the text, and those of them that a query names."""
+    """The documents of the text, and those that a query names."""
 
     def __init__(self, documents: DocumentPlaces | None, globs: tuple[str, ...], between: bool = True):
         self._documents = documents if documents is not None and documents.count else None
@@ -407,13 +411,13 @@ class _Places:
         return at >= 0 and character < self._stops[at]
 
     def cuts(self, start: int, characters: int) -> list[int]:
-        """Where documents begin and end in a window, as its characters."""
+        """The characters of a window at which documents begin and end."""
         if self._documents is None:
             return []
         return [at - start for at in self._documents.edges(start, start + characters)]
 
     def name(self, passage: Passage) -> Passage:
-        """The passage with its document and the line there."""
+        """The passage, with its document and the line in it."""
         found = self._at(passage.start)
         if found is None:
             return passage
@@ -422,7 +426,7 @@ class _Places:
         return named
 
     def share(self, one: int, other: int) -> bool:
-        """Whether two characters lie in one document; two documents may bear one name."""
+        """Whether two characters lie in one document; two documents may have the same name."""
         return self._at(one) == self._at(other)
 
     def _at(self, character: int) -> Document | None:

@@ -1,4 +1,4 @@
-"""Let a language model put passages in order: one call over the best of them. Pure, but for that call."""
+"""Let a language model order passages, by one call with the best of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 RERANKED = 50
-"""Passages that the model sees: some 20,000 characters."""
+"""The most passages that the model sees: about 20,000 characters."""
 
 Ask = Callable[[str], str]
-"""Sends a prompt to a model and gives its reply, as `llm_query` does."""
+"""Sends a prompt to a model and returns its reply, as `llm_query` does."""
 
 _PROMPT = """\
 Below are {count} numbered passages of one text. Put first those that answer this query best: {query}
@@ -30,7 +30,8 @@ def prompt_for(query: str, passages: list[str]) -> str:
 
 
 def reorder(found: list[T], reply: str) -> list[T]:
-    """What a reply names first, in its order; the others behind, in theirs. Raises `ValueError` where it names none."""
+    """The passages that a reply names, in its order, then the others in their own. Raises `ValueError` if it names
+    none."""
     named = dict.fromkeys(int(number) - 1 for number in re.findall(r"\d{1,9}", reply))
     first = [number for number in named if 0 <= number < len(found)]
     if not first:

@@ -1,14 +1,13 @@
-"""Cut a text into passages of a few lines, and score them against a query by BM25 with a bonus for proximity. Pure.
+"""Cut a text into passages of a few lines, and score them against a query by BM25 with a bonus for proximity.
 
-Passages are alike in length, so their length does not count (b is 0).
+All passages have about the same length, so length does not count (b is 0). BM25: Robertson and Zaragoza, "The
+Probabilistic Relevance Framework", 2009. The caller says how rare a word is: only the search filters know that without
+reading the text.
 
-BM25: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009. How rare a word is comes from outside: only
-the search filters know that without reading the text.
-
-Who wants the best alone says what a passage must score at least. Then only those are looked at that hold one of the
-words without which none scores so much (Turtle and Flood, "Query Evaluation: Strategies and Optimizations", 1995), and
-words are matched only where counts of their beginnings allow for it (a bound for each block: Ding and Suel, "Faster
-Top-k Document Retrieval Using Block-Max Indexes", 2011).
+A caller that wants only the best passages gives the least score. Then only passages with one of the words that such a
+score needs are looked at (Turtle and Flood, "Query Evaluation: Strategies and Optimizations", 1995), and words are
+matched only where the counts of their beginnings allow that score (a bound for each block: Ding and Suel, "Faster Top-k
+Document Retrieval Using Block-Max Indexes", 2011).
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from monocontext.text.search.occurrences import Finder, Occurrences
 from monocontext.text.search.terms import Term, Terms, fold
 
 PASSAGE_CHARACTERS = 400
-"""A passage ends with the line in which it becomes this long, and with its document. Longer lines are cut at
-twice this."""
+"""A passage ends with the line in which it reaches this length, and with its document. Longer lines are cut at twice
+this."""
 _K1 = 0.5
-"""With a small k1 a word that stands often in a passage counts little more than once. So frames that lack words of the
+"""With a small k1, a word that occurs often in a passage counts little more than once. So frames that lack words of the
 query are ruled out earlier."""
 _MOST_COUNTED = 3
-"""A word counts so often in a passage at most. So a common word soon has passages that none can exceed."""
+"""The most occurrences of a word that count in a passage. So a common word soon has passages that none can exceed."""
 _NEAR_CHARACTERS = 80
-"""Two words as far from each other have half the bonus."""
+"""At this distance, two words get half of the bonus."""
 _BONUS = 0.3
-"""The bonus of words side by side, as a share of what they weigh."""
+"""The bonus of adjacent words, as a share of their weights."""
 
 _PASSAGE = re.compile(
     rf"(?s:.{{{PASSAGE_CHARACTERS}}})(?:[^\n]{{0,{PASSAGE_CHARACTERS - 1}}}\n|[^\n]{{{PASSAGE_CHARACTERS}}})|(?s:.+)"
 )
-"""A passage, where no document ends in it."""
+"""The length of a passage in which no document ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +47,15 @@ class Scored:
     """A passage of a window."""
 
     start: int
-    """Character in the window."""
+    """The first character in the window."""
     stop: int
     score: float
     places: list[tuple[int, int]]
-    """Where a term that scores begins in the window, and the number of that term."""
+    """The characters at which scoring terms begin in the window, each with the number of its term."""
 
 
 def weigh(passages: float, holding: float) -> float:
-    """The weight of a word (inverse document frequency) that so many of so many passages hold."""
+    """The weight of a word (inverse document frequency) that `holding` of `passages` hold."""
     return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
 
 
@@ -67,51 +66,53 @@ def most_score(weights: Sequence[float]) -> float:
 
 
 def _add_up(weight: float, count: int) -> float:
-    """The share of a word in the score of a passage that has it so often."""
+    """The share of a word in the score of a passage with `count` occurrences."""
     count = min(count, _MOST_COUNTED)
     return weight * count * (_K1 + 1) / (count + _K1)
 
 
 class Scorer:
-    """Scores the passages of one window after the other."""
+    """Scores the passages of one window after another."""
 
     def __init__(self, terms: Terms, weights: dict[Term, float]):
         self._weights = [weights[term] for term in terms.scoring]
         self._counted = [[_add_up(each, count) for count in range(_MOST_COUNTED + 1)] for each in self._weights]
         self._bounds = dict[tuple[int, ...], float]()
-        """The highest score of a passage with so many of each term."""
+        """The highest score of a passage with these counts of the terms."""
         self._required = frozenset(range(len(terms.phrases)))
         self._finder = Finder(terms.scoring)
         self._without = Finder(terms.without) if terms.without else None
         self._all = (*terms.scoring, *terms.without)
         self._has_spaces = any(Finder((one,)).has_spaces for one in self._all)
         self.reach = PASSAGE_CHARACTERS + 2 * max(len(one.text) for one in self._all)
-        """Characters behind a window in which a word or phrase of it is looked for."""
+        """The characters behind a window in which a word or phrase that begins in it may end."""
         self.least = 0.0
-        """Passages that score less may be left out. It may rise between two passages of a window."""
+        """Passages below this score may be left out. It may rise between two passages of a window."""
 
     def rules_out(self, data: bytes) -> bool:
-        """Whether a window in UTF-8 surely has no passage that scores enough, whatever stands before and behind it."""
+        """Whether a window in UTF-8 surely has no passage with enough score, whatever text precedes and follows it."""
         return data.endswith(b"\n") and not self._has_spaces and self._finder.rules_out(data, self._needed())
 
     def may_go_on(self, text: str) -> bool:
-        """Whether what stands behind a text decides on a word or phrase that begins in it."""
+        """Whether the text behind a window decides on a word or phrase that begins in it."""
         if text.endswith("\n") and not self._has_spaces:
             return False
         tail = fold(text[-self.reach :])
         return any(one.may_go_on(tail) for one in self._all)
 
     def may_begin(self, text: str) -> bool:
-        """Whether a word or phrase begins at the start of a text, if no word goes on there."""
+        """Whether a word or phrase begins at the start of a text, given that no word continues there."""
         head = text if self._has_spaces else text[: self.reach]
         return any(one is not None and one.of(head).match(head) for one in (self._finder, self._without))
 
     def score(
         self, text: str, cuts: Sequence[int] = (), first: int = 0, last: int | None = None, data: bytes | None = None
     ) -> Iterator[Scored]:
-        """The passages of characters [first, last) that score `least`, and maybe others, in order. One ends at each of
-        `cuts`, where another document begins. A word counts where it begins, and is in the text of that passage to its
-        end. `data`: the text in UTF-8, where it is at hand."""
+        """The passages of characters [first, last) that score `least`, and maybe others, in order.
+
+        A passage ends at each of `cuts`, where another document begins. A word counts in the passage in which it
+        begins, and that passage's text contains all of it. `data`: the text in UTF-8 if it is in memory.
+        """
         last = len(text) if last is None else last
         words = self._finder.look(text, text.encode("utf-8", "surrogatepass") if data is None else data, first)
         passages = _passages(text, cuts, first, last)
@@ -129,7 +130,7 @@ class Scorer:
                 yield scored
 
     def _needed(self) -> list[str]:
-        """What terms begin with, of which each passage that scores `least` has one."""
+        """The beginnings of terms, one of which each passage that scores `least` has."""
         if not self._finder.beginnings:
             return []
         if self._required:
@@ -152,7 +153,7 @@ class Scorer:
         return most >= self.least
 
     def _score_one(self, text: str, cuts: Sequence[int], words: Occurrences, start: int, stop: int) -> Scored | None:
-        """The passage [start, stop), if it has what it must have and lacks what it must not."""
+        """The passage [start, stop) if it has the required terms and none of the excluded ones, else None."""
         found = words.matches(start, stop)
         places = [(one.start, one.term) for one in found]
         if not places or not self._required <= {term for _, term in places}:
@@ -168,7 +169,7 @@ class Scorer:
         return Scored(start, end, score, places)
 
     def add_up(self, places: list[tuple[int, int]]) -> float:
-        """The score of a passage with terms at these places."""
+        """The score of a passage with terms at these characters."""
         counts = defaultdict[int, int](int)
         for _, term in places:
             counts[term] += 1

@@ -1,7 +1,7 @@
-"""Parse a query of words, phrases and exclusions into terms: how each is found in a text, and in search filters. Pure.
+"""Parse a query of words, phrases and exclusions into terms: how to find each in a text and in search filters.
 
-A word of English is found in its forms too (`rotate`: rotates, rotated, rotating), a letter with its diacritics
-(`resume`: résumé) and in any case. Text of scripts that set no spaces is found by pairs of its characters.
+An English word is found in its other forms (`rotate`: rotates, rotated, rotating), a letter with its diacritics
+(`resume`: résumé), and both in any case. Text of scripts without spaces is found by pairs of characters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DOUBLED = "(?:ed|er|ers|ing|ings)"
 _SPELLED = "e s es ed er ers ing ings ion ions or ors y ies ied ier ying"
 _LEAST_STEM = 4
 _MOST_BETWEEN = 100
-"""Characters of space in a phrase that search filters allow for where it lies across the end of a frame."""
+"""The most spaces in a phrase across the end of a frame for which search filters allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +41,25 @@ class Term:
 
     text: str
     plain: str
-    """A regular expression, for `re.IGNORECASE`, that finds it in ASCII."""
+    """A regular expression that finds the term in ASCII, with `re.IGNORECASE`."""
     pattern: str
-    """The same for any text."""
+    """A regular expression that finds it in any text."""
     query: Query
-    """The query of search filters for places that have it."""
+    """The query of search filters for places with the term."""
     beginnings: tuple[str, ...] = ()
-    """Lower case of what it may begin with, but for diacritics; empty: only the patterns tell."""
+    """The lower-case beginnings that the term may have, without diacritics; empty if only the patterns find it."""
 
     words: tuple[str, ...] = ()
-    """Folded words, each of which may stand for it, for search filters."""
+    """The folded words that may stand for the term in search filters."""
 
     @property
     def is_spaced(self) -> bool:
-        """Whether it is a word of a script that sets spaces."""
+        """Whether it is a word of a script with spaces."""
         return self.plain.startswith(r"\b")
 
     def may_go_on(self, tail: str) -> bool:
-        """Whether it may begin in the folded end of a text and end behind it, or only there turn out to be no word."""
+        """Whether a term may begin in the folded end of a text and end behind it, or prove there to be part of a longer
+        word."""
         if not self.is_spaced:
             return overlap(tail, fold(self.text)) > 0
         beginning = fold(self.beginnings[0] if self.beginnings else self.text)
@@ -71,13 +72,13 @@ class Terms:
     """A query."""
 
     words: tuple[Term, ...]
-    """Any of these gives score."""
+    """Each of these adds to the score."""
     phrases: tuple[Term, ...]
-    """A passage has all of these, and they give score."""
+    """A passage has all of these; each adds to the score."""
     without: tuple[Term, ...]
     """A passage has none of these."""
     documents: tuple[str, ...]
-    """Patterns of names of documents, any of which is looked into."""
+    """Patterns of document names; a document that matches any is searched."""
 
     @property
     def scoring(self) -> tuple[Term, ...]:
@@ -91,8 +92,8 @@ class Terms:
 
 
 def parse(query: str) -> Terms:
-    """Raises `ValueError`, in one line, for a query that finds nothing, empty or of stop words alone, and for one that
-    does not parse: an open quote, `doc:` without a name."""
+    """Raises `ValueError`, in one line, for a query that can find nothing (empty, or only stop words), and for one that
+    does not parse (an open quote, `doc:` without a name)."""
     words: dict[str, Term] = {}
     phrases, without, documents, ignored = list[Term](), list[Term](), list[str](), list[str]()
     for found in _PIECES.finditer(query):
@@ -122,7 +123,7 @@ def parse(query: str) -> Terms:
 
 
 def _terms_of(token: str) -> list[Term]:
-    """A token as a word; where its script sets no spaces as pairs of characters."""
+    """A token as a word; in a script without spaces, as pairs of characters."""
     found: list[Term] = []
     at = 0
     for run in _SPACELESS.finditer(token):
@@ -201,7 +202,7 @@ def _any(literals: list[Literal]) -> Query:
 
 
 def fold(text: str) -> str:
-    """Letters without case and diacritics, spaces as one each."""
+    """The text without case and diacritics, with each run of spaces as one space."""
     spaced = " ".join(text.split()) + " " * text[-1:].isspace()
     return _strip_marks(spaced).casefold().replace("ı", "i")
 
@@ -213,7 +214,8 @@ def _strip_marks(text: str) -> str:
 
 
 def _strip_latin(text: str) -> str:
-    """Letters of ASCII without diacritics. Others keep theirs: without them Cyrillic and Korean have other letters."""
+    """ASCII letters without diacritics. Other letters keep theirs: without them, Cyrillic and Korean letters become
+    other letters."""
     return "".join(bare if (bare := _strip_marks(one)).isascii() else one for one in text)
 
 
