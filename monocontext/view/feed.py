@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
@@ -22,6 +22,7 @@ from monocontext.text_tools import search_process
 from monocontext.text_tools.functions import check_query
 from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error, search_reply
 from monocontext.view.changes import document_changes
+from monocontext.view.recorded_runs import RecordedTurn
 from monocontext.view.session import ReadingSession
 from monocontext.writing.upkeep.versions import list_versions
 
@@ -47,9 +48,9 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 class ContextFeed:
     """The data of the page of one open text. Safe for many threads."""
 
-    def __init__(self, text: Monocontext) -> None:
+    def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
         self._text = text
-        self._session = ReadingSession(text)
+        self._session = ReadingSession(text, runs)
         assert isinstance(text._reader, Reader)
         self._reader = text._reader
 
@@ -288,5 +289,5 @@ class ContextFeed:
         return self._text._opened.store
 
     def read(self, query: Query) -> dict[str, Any]:
-        """What this page read so far: actions from number `first` on, and maps of the text (no GET)."""
+        """The reads of this page and of recorded runs from number `first` on, and maps of the text (no GET)."""
         return self._session.summary(query.known_count("first") or 0, LISTED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from monocontext.errors import MonocontextError
@@ -9,6 +10,7 @@ from monocontext.page.assembly import Page, load_page
 from monocontext.page.serving import PageServer
 from monocontext.text.monocontext import Monocontext
 from monocontext.view.feed import ContextFeed
+from monocontext.view.recorded_runs import RecordedTurn
 
 SCRIPTS = ("reader", "rows", "page")
 
@@ -22,9 +24,11 @@ def context_page() -> Page:
 class ContextServer(PageServer):
     """`GET /` the page; `/state`, `/documents`, `/text`, `/grep`, `/search`, `/history`, `/change`, `/read` data."""
 
-    def __init__(self, text: Monocontext, host: str = "127.0.0.1", port: int = 0) -> None:
-        """`text`: a whole one, which stays open while the server runs. Raises OSError where the address is taken."""
-        feed = ContextFeed(text)
+    def __init__(
+        self, text: Monocontext, host: str = "127.0.0.1", port: int = 0, *, runs: Sequence[RecordedTurn] = ()
+    ) -> None:
+        """`text`: a whole one, which stays open while the server runs. Raises OSError if the address is taken."""
+        feed = ContextFeed(text, runs)
         answers = (
             feed.state, feed.documents, feed.text, feed.grep, feed.search, feed.history, feed.change, feed.read,
         )  # fmt: skip

@@ -1,29 +1,34 @@
-"""Write down what a session of the page reads: which characters, for what, at which cost."""
+"""Record the reads of a session of the page, and show them with those of recorded runs."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
 from monocontext.engine.read_log import MOST_RANGES, merge
 from monocontext.page.coverage import shares_read
 from monocontext.text.monocontext import Monocontext
+from monocontext.view.recorded_runs import RecordedTurn
 
 Kind = Literal["opened", "searched"]
 KEPT_ACTIONS = 500
 _SHOWN_RANGES = 20
 """Ranges of an action that the page lists; the map has all."""
+_QUESTION_CHARACTERS = 300
 
 
 class ReadingSession:
     """The reads of one text since the page was served. Safe for many threads; actions at once share their counts."""
 
-    def __init__(self, text: Monocontext) -> None:
+    def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
+        """`runs`: turns of recorded runs, which follow the session's own reads."""
         self._text = text
+        self._runs = [_action_of(turn) for turn in runs]
+        self._read_by_runs = merge([pair for turn in runs for pair in turn.ranges], MOST_RANGES)
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._actions: deque[dict[str, Any]] = deque(maxlen=KEPT_ACTIONS)
@@ -56,19 +61,33 @@ class ReadingSession:
         """`most` actions from number `first` on, the newest first, and maps of the text (no GET)."""
         stats, size = self._text.stats, len(self._text)
         with self._lock:
-            actions = [*self._actions]
+            actions = [*self._actions, *self._runs]
             read = {kind: [*ranges] for kind, ranges in self._read.items()}
         whole = merge([pair for ranges in read.values() for pair in ranges], MOST_RANGES)
+        maps = [*read.items(), *([("runs", self._read_by_runs)] if self._runs else [])]
         return {
             "actions": actions[first : first + most],
             "next": first + most if len(actions) > first + most else None,
             "characters": _size(whole),
-            "map": {kind: shares_read(ranges, size) for kind, ranges in read.items()},
+            "map": {kind: shares_read(ranges, size) for kind, ranges in maps},
             "gets": stats.gets,
             "bytes": stats.bytes_fetched,
             "from_memory": stats.hits,
             "seconds": stats.wait_seconds,
         }
+
+
+def _action_of(turn: RecordedTurn) -> dict[str, Any]:
+    return {
+        "kind": "run",
+        "what": turn.question[:_QUESTION_CHARACTERS],
+        "turn": turn.number,
+        "when": turn.when,
+        "characters": _size(turn.ranges),
+        "ranges": (turn.received or turn.ranges)[:_SHOWN_RANGES],
+        "gets": turn.gets,
+        "bytes": turn.size_bytes,
+    }
 
 
 def _size(ranges: list[tuple[int, int]]) -> int:

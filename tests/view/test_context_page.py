@@ -11,7 +11,11 @@ import pytest
 from monocontext import Monocontext, documents, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore
+from monocontext.view.recorded_runs import recorded_turns
 from monocontext.view.server import ContextServer
+from rlm import RLM
+from rlm.models.scripted import ScriptedLM
+from tests.browser import served_by
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -232,3 +236,21 @@ def test_opening_and_moving_cost_few_gets(window: Any, place: str, serving: Serv
         shown(page, "beta.txt line 1")
         assert opened <= 3
         assert context.stats.gets <= opened + 2
+
+
+def test_see_what_a_recorded_run_read(window: Any, context: Monocontext, tmp_path: Path) -> None:
+    model = ScriptedLM(["FINAL(context[18000:18060])"])
+    RLM(lm=model, runner="local", trajectory=tmp_path / "run.jsonl").completion("Where is the needle?", context)
+    turns = recorded_turns([tmp_path / "run.jsonl"], context)
+    with served_by(lambda text: ContextServer(text, runs=turns)) as serve:
+        page = window.open(serve(context).url)
+        ready(page)
+        assert page.locator("#coverage-lanes span").all_inner_texts() == ["Opened", "Searched", "Recorded runs"]
+        page.keyboard.press("r")
+        page.locator(".row", has_text="Turn 1 of a run: Where is the needle?").wait_for()
+        page.keyboard.press("j")
+        place = page.locator("#detail .links button")
+        place.wait_for()
+        assert place.inner_text() == "characters 18,000 to 18,060"
+        place.press("Enter")
+        shown(page, str(context[18_000:18_060]).splitlines()[0])

@@ -172,10 +172,16 @@ $('go').querySelector('form').addEventListener('submit', async (event) => {
 
 // --- the map of what was read
 
-const TEXT_LANES = [['opened', 'Opened'], ['searched', 'Searched']];
+const TEXT_LANES = [['opened', 'Opened', 'run'], ['searched', 'Searched', 'think'], ['runs', 'Recorded runs', 'calls']];
+
+function lanes() {
+  return TEXT_LANES.filter(([name]) => !state.reads || state.reads.map[name]);
+}
 
 async function keepMap() {
   state.reads = await ask('read');
+  laneNames($('coverage-lanes'), lanes());
+  $('coverage').style.height = `${20 + LANE * lanes().length}px`;
   drawMap();
 }
 
@@ -186,12 +192,12 @@ function drawMap() {
   $('coverage-note').textContent = note;
   $('coverage').setAttribute('aria-label', `Read in this session: ${note}`);
   paint($('coverage'), JSON.stringify(reads.map), (pen, width, colour) => {
-    TEXT_LANES.forEach(([name], i) => {
+    lanes().forEach(([name, , tone], i) => {
       const lane = new Lane(i * LANE, width), shares = reads.map[name], one = width / shares.length;
       shares.forEach((share, at) => { if (share) lane.add(at * one, Math.max((at + 1) * one, at * one + 2), share / 1000); });
-      lane.draw(pen, i ? colour.think : colour.run, colour.track);
+      lane.draw(pen, colour[tone], colour.track);
     });
-    axis(pen, width, LANE * 2, ticks(0, text.characters || 1, width, 110), (at) => at * width / (text.characters || 1), short, colour);
+    axis(pen, width, LANE * lanes().length, ticks(0, text.characters || 1, width, 110), (at) => at * width / (text.characters || 1), short, colour);
   }, () => {});
 }
 
@@ -219,7 +225,6 @@ $('find').addEventListener('submit', (event) => { event.preventDefault(); doing(
 $('names').addEventListener('input', () => soon('names', () => doing('listing documents', () => listDocuments()), 200));
 $('go-to').addEventListener('click', goTo);
 for (const mode of Object.keys(LISTS)) $(`tab-${mode}`).addEventListener('click', () => turnTo(mode));
-laneNames($('coverage-lanes'), TEXT_LANES);
 theme.begin(drawMap);
 window.addEventListener('resize', drawMap);
 
