@@ -19,6 +19,16 @@ _CODE_LINE = re.compile(
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(.+\)")
 _BARE = re.compile(rf"\s*[`'\"*<\[]{{0,2}}({RUNS})[`'\"*>\]:]{{0,2}}\s*", re.IGNORECASE)
 
+_TOOL_CALL = re.compile(
+    r"<tool_call>|<function[=_ ]\S*|<\|python_(?:tag|start)\|>|\[TOOL_CALLS\]|<execute(?:_\w+)?>|<invoke \S*"
+    r"|<\|tool_calls?[\w|>]*|<｜tool▁calls?[\w▁｜>]*|<use_mcp_tool>"
+)
+"""Calls of tools as text, as models write them that were trained on tools."""
+_INSIDE_LINE = re.compile(
+    rf"^[^`\n]*[^`\s][^`\n]*`{{3,}}[ \t]*{RUNS}[ \t]*$|`{{3,}}[ \t]*{RUNS}[ \t]+[^`\n]+`{{3,}}",
+    re.MULTILINE | re.IGNORECASE,
+)
+
 
 def explain(reply: str, fences: Sequence[Fence]) -> str:
     """The reason why code or an answer of a reply did not count; empty if it has neither."""
@@ -36,6 +46,12 @@ def explain(reply: str, fences: Sequence[Fence]) -> str:
         if fence.block.code.strip():
             mistake = _mistake(fence.block.code) or "nothing in it calls or assigns anything"
             return _nothing(f"your block has no tag, and is no code ({mistake}). Mend that, and send it as ```repl.")
+    if call := _TOOL_CALL.search(reply):
+        return _nothing(
+            f"`{call[0][:30]}` calls a tool, and there are no tools. Write the code itself into a ```repl block."
+        )
+    if _INSIDE_LINE.search(reply):
+        return _nothing("```repl must begin a line, and the code must stand on the lines below. Send the same code so.")
     looks = [line for line in lines if _CODE_LINE.match(line)]
     if looks and 2 * len(looks) > sum(1 for line in lines if line.strip()):
         return _nothing(f"your code has no line ```repl before it and no ``` behind it. {_ask(code)}")

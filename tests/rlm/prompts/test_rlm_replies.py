@@ -254,6 +254,10 @@ def test_a_reply_that_repeats_itself_costs_little() -> None:
         ("x = context.find('a'\nprint(x)", "no line ```repl before it"),
         ("The answer: FINAL(42)", "at the start of a line only"),
         ("I think that it is so.", ""),
+        ('<tool_call>\n{"name": "python", "arguments": {"code": "print(1)"}}\n</tool_call>', "there are no tools"),
+        ("<|python_tag|>print(1)", "there are no tools"),
+        ("Let us look:```repl\nprint(1)\n```", "must begin a line"),
+        ("```repl print(1) ```", "must begin a line"),
     ],
 )
 def test_what_did_not_count_is_told(reply: str, fault: str) -> None:
