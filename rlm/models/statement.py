@@ -26,6 +26,15 @@ _STATUS_OF_CODE = {
     "authentication": 401, "unauthenticated": 401, "api_key": 401, "permission": 403, "not_found": 404,
     "billing": 402, "invalid": 400, "bad_request": 400, "unsupported": 400,
 }  # fmt: skip
+_STATUS_OF_WORDS = {
+    429: re.compile(r"rate[ -]?limit|too many (?:concurrent )?requests|\bthrottl|resource exhausted", re.IGNORECASE),
+    503: re.compile(
+        r"\boverloaded\b|over capacity|\bupstream (?:busy|error)|(?:temporarily|service) unavailable"
+        r"|(?:server|service|model|system) (?:is )?(?:currently |too )?busy|try again (?:later|in )",
+        re.IGNORECASE,
+    ),
+}
+"""Words of errors without a known code, such as `{"error": "rate limit exceeded"}` with status 200."""
 
 _DECLINED = (
     r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
@@ -220,4 +229,8 @@ def _number(value: object) -> int | None:
 
 
 def _guess_status(said: Statement) -> int | None:
-    return next((status for part, status in _STATUS_OF_CODE.items() if part in said.code), None)
+    """The status that the code stands for; without a known code, the one that the words name."""
+    by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in said.code), None)
+    if by_code is not None:
+        return by_code
+    return next((status for status, words in _STATUS_OF_WORDS.items() if words.search(said.message)), None)

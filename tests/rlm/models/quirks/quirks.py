@@ -405,7 +405,9 @@ error(
     fails("gone", again=True),
     {"choices": [{"index": 0, "error": {"code": 502, "message": "gone"}, "finish_reason": "error"}]},
 )
-error("an error that is a text", "huggingface_hub#2558", fails("Model is overloaded"), {"error": "Model is overloaded"})
+error("an error that is a text", "huggingface_hub#2558", fails("Model is overloaded", again=True), {"error": "Model is overloaded"})
+error("a rate limit that is a text", "huggingface_hub#2558", fails("Rate limit reached", RateLimited, again=True), {"error": "Rate limit reached"})
+error("a rate limit of MiniMax", "MiniMax: base_resp", fails("rate limit", RateLimited, again=True), {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}})
 error(
     "an error of Anthropic",
     "Anthropic: overloaded_error",
