@@ -167,7 +167,8 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     expected = 1 if patterns else 2
     if len(places) != expected:
         arguments = "only the URL with -e" if patterns else "PATTERN and URL"
-        raise click.BadParameter(f"expected {arguments}, got {len(places)} arguments")
+        several = "; a folder is one URL" if len(places) > expected else ""
+        raise click.BadParameter(f"expected {arguments}, got {len(places)} arguments{several}")
     if not patterns:
         check_order("grep", places, places[1], places[0], "last")
     return patterns or places[:1], places[-1]

@@ -28,7 +28,7 @@ def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
         rows = json.loads(data)
         segments = [DeepRecurseSegment(str(row["segment"]), row["start_line"], row["line_count"]) for row in rows]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise NotAContext(f"{name}: neither a context nor a DeepRecurse manifest: {error!r}") from None
+        raise NotAContext(f"{name}: neither a context nor a DeepRecurse manifest") from error
     for segment in segments:
         for count in (segment.start_line, segment.line_count):
             if type(count) is not int or not 0 <= count < MOST_LINES:

@@ -147,7 +147,7 @@ def _objects(
         segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
     except NotFound as error:
         if isinstance(error, NotAContext):
-            raise NotAContext(f"{store.url} holds a context, or another {ROOT_KEY}, already: {error}") from None
+            raise NotAContext(f"{store.url} holds a context, or another {ROOT_KEY}: index takes plain text") from None
         left_out: list[str] = []
         infos = list(list_telling(store, left_out))
         if named := name_left_out(left_out, markers=False):
