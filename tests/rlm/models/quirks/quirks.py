@@ -9,6 +9,7 @@ The source is a public report in which such bytes, or their kin, are described.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -56,15 +57,15 @@ class Out:
     """Further attributes of the error."""
 
     def describe(self) -> str:
-        """For the page."""
+        """For the page: what kind of thing it is."""
         if self.error:
-            kind = "error" if self.error is LLMError else f"`{self.error.__name__}`"
-            return kind + (f": {self.words}" if self.words else "") + (", asked again" if self.again else "")
-        parts = [] if self.notes else [f"text `{self.text}`" if self.text else "an empty reply"]
-        parts += [f"thinking `{self.thinking}`"] if self.thinking else []
+            return f"`{self.error.__name__}`" + (", asked again" if self.again else "")
+        if self.notes:
+            return "sent again without the field, or by its other name"
+        parts = ["a reply" if self.text else "an empty reply"]
+        parts += ["its thinking"] if self.thinking else []
         parts += ["cut"] if self.cut else []
-        parts += [f"the tool `{self.called}` called"] if self.called else []
-        parts += [f"a note: {note}" for note in self.notes]
+        parts += ["a tool called"] if self.called else []
         return ", ".join(parts)
 
 
@@ -926,32 +927,22 @@ def ROWS_PLAIN() -> Answer:
 
 # --- the page ------------------------------------------------------------------------------------------------------
 
-_TITLES = {"chat": "Chat completions", "responses": "The Responses API", "anthropic": "Anthropic's messages"}
-_LISTED = 3
+_WORD = re.compile(r"`|[A-Z]|\d{3}|\w\.\w")
+"""A name with one of these has a word to look for: a field, a reason, a maker, a status."""
 
 
 def table() -> str:
-    """The rows as Markdown: lists of what comes out alike, then a table of the rest."""
-    lines: list[str] = []
-    for api, title in _TITLES.items():
-        alike: dict[str, list[Row]] = {}
-        for row in ROWS:
-            if row.api == api:
-                alike.setdefault(row.out.describe(), []).append(row)
-        lines += [f"### {title}", ""]
-        for out, rows in alike.items():
-            if len(rows) >= _LISTED:
-                lines += [f"**{out}**", "", *(f"- {_seen(row)}" for row in rows), ""]
-        lines += ["| sent | comes out |", "|---|---|"]
-        lines += [f"| {_seen(row)} | {out} |" for out, rows in alike.items() if len(rows) < _LISTED for row in rows]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _seen(row: Row) -> str:
-    """What is sent, and the public report of it: a reader can look that up."""
-    name = row.name.removeprefix("too long a prompt: ")
-    return (f"{name} ({row.source})" if "#" in row.source and not row.source.startswith("kin") else name).replace("\n", " ")
+    """The rows as Markdown: what comes out, and the names of what is sent that have a word to look for."""
+    alike: dict[str, list[str]] = {}
+    for row in ROWS:
+        name = row.name.removeprefix("too long a prompt: ").removeprefix("the reason ").replace("\n", " ")
+        alike.setdefault(row.out.describe(), []).append(name)
+    lines = []
+    for out, names in alike.items():
+        shown = [] if out == Out().describe() else list(dict.fromkeys(filter(_WORD.search, names)))
+        if shown:
+            lines.append(f"- **{out}**: {'; '.join(shown)}")
+    return "\n".join(lines) + "\n"
 
 
 def page_with(text: str) -> str:
