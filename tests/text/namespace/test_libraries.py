@@ -44,11 +44,14 @@ def test_the_table_is_what_these_calls_give() -> None:
 
 
 def test_the_documents_sum_the_table_up() -> None:
-    """By how a call of a library ends above the limit."""
+    """Which libraries have calls that work above the limit, or say what to write; all others end in an error."""
     page = SEMANTICS.read_text(encoding="utf-8").partition("| above the limit | libraries |\n|---|---|\n")[2]
     documented = [line.strip("| ").split(" | ") for line in page.partition("\n\n")[0].splitlines()]
     cells = [re.split(r"(?<!\\) ?\| ?", row) for row in ROWS]
-    assert {(how, name) for how, names in documented for name in names.split(", ")} == {(it[-2], it[1]) for it in cells}
+    ways = {how for how, _ in documented}
+    assert ways == {"lazily", "`ContextTooLarge`"}
+    told = {(how, name) for how, names in documented for name in names.split(", ")}
+    assert told == {(it[-2], it[1]) for it in cells if it[-2] in ways}
 
 
 def test_the_table_is_as_large_as_was_asked_for() -> None:

@@ -78,7 +78,7 @@ class Row:
 def rows() -> list[Row]:
     table = PAGE[PAGE.index("| operation | class |") :].split("\n\n")[0]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
-    return [Row(label, kind, gets) for label, kind, _, gets in cells]
+    return [Row(*row) for row in cells]
 
 
 ROWS = rows()
