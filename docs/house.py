@@ -9,6 +9,7 @@ The contracts are in pyproject.toml; a test compares the page with them.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -28,12 +29,13 @@ def layers(container: str) -> list[list[str]]:
 
 
 def purpose(container: str, name: str) -> str:
-    """The first sentence of a module's docstring, without code marks."""
+    """The first clause of a module's docstring, up to a comma behind its fourth word or a later one."""
     folder = TOP.joinpath(*container.split("."))
     path = folder / name / "__init__.py"
     text = ast.get_docstring(ast.parse((path if path.exists() else folder / f"{name}.py").read_text("utf-8"))) or ""
-    line = " ".join(text.split("\n\n")[0].split())
-    return line.split(". ")[0].rstrip(".:")
+    clause = re.split(r"[.:;] ", " ".join(text.split("\n\n")[0].split()))[0].rstrip(".:")
+    first = clause.split(", ")[0]
+    return first if len(first.split()) > 3 else clause
 
 
 def picture() -> str:
@@ -46,7 +48,7 @@ def picture() -> str:
                 folder = TOP / container / name
                 shown = f"{name}/" if folder.is_dir() else f"{name}.py"
                 mark = "  " if number == 0 else ": "
-                lines.append(f"{mark}{shown:<15}{purpose(container, name)}"[:118])
+                lines.append(f"{mark}{shown:<15}{purpose(container, name)}")
     return "\n".join(lines)
 
 
