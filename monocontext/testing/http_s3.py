@@ -105,7 +105,7 @@ class S3StandIn:
             self.counts: Counter[str] = Counter()
             """Requests by verb; those of the bucket itself are `LIST`."""
             self.bytes_sent = 0
-            """Bytes of bodies sent."""
+            """Bytes of bodies sent, those of bodies that a client did not want to the end too."""
             self.most_in_flight = self.in_flight
             self.log: deque[HttpRequest] = deque(maxlen=_REMEMBERED)
             """The last requests, without their bodies, in the order in which they came."""
@@ -251,6 +251,7 @@ class S3StandIn:
             self._drip(sock, body, fault.bytes_per_second)
         elif self._link.is_free and len(body) <= _PIECE_BYTES:
             sock.sendall(head + body)  # in one segment where it fits
+            self._count(body)
         else:
             sock.sendall(head)
             for start in range(0, len(body), _PIECE_BYTES):
@@ -258,8 +259,11 @@ class S3StandIn:
                 begun = self._link.arrival(len(piece), begun)
                 self._wait_until(begun)
                 sock.sendall(piece)
+                self._count(piece)
+
+    def _count(self, piece: memoryview) -> None:
         with self._lock:
-            self.bytes_sent += len(body)
+            self.bytes_sent += len(piece)
 
     def _drip(self, sock: socket.socket, body: memoryview, bytes_per_second: float) -> None:
         drop = max(1, round(bytes_per_second / _DROPS_PER_SECOND))
@@ -267,6 +271,7 @@ class S3StandIn:
             if self._stopping.wait(drop / bytes_per_second):
                 return
             sock.sendall(body[start : start + drop])
+            self._count(body[start : start + drop])
 
     def _end(self, sock: socket.socket, fault: HttpFault) -> None:
         if fault.then == "reset":

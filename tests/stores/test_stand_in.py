@@ -79,6 +79,16 @@ def test_boto3_finds_a_bucket() -> None:
         assert server.most_in_flight == 1
 
 
+def test_bytes_count_that_went_out_before_a_client_hung_up() -> None:
+    with S3StandIn({"a": bytes(64 << 20)}) as server:
+        body = boto3_client(server).get_object(Bucket="bucket", Key="a")["Body"]
+        body.read(1 << 20)
+        body.close()
+        while server.in_flight:
+            time.sleep(0.001)
+        assert 1 << 20 <= server.bytes_sent + (256 << 10) < 64 << 20
+
+
 def test_boto3_writes_to_a_bucket() -> None:
     with S3StandIn() as server:
         client = boto3_client(server)
