@@ -17,6 +17,7 @@ CHECKOUT = Path(__file__).parents[2]
 ROOTS = ["monocontext", "rlm", "benchmarks", "tests", "docs", "examples"]
 PAGES = [
     "AGENTS.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "README.md",
     "rlm/README.md",
