@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -51,7 +52,18 @@ def test_both_packages_and_the_changelog_name_the_same_release() -> None:
     releases = re.findall(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", log, re.M)
     assert monocontext.__version__ == rlm.__version__ == releases[0]
     assert "0.1.0" in releases[1:]
-    assert set(re.findall(r"^## (.+?)(?: \(.*)?$", log, re.M)) - {"Unreleased"} == set(releases)
+    assert set(re.findall(r"^## (.+?)(?: \(.*)?$", log, re.M)) == set(releases)
+
+
+def test_each_fragment_of_news_is_a_line_that_stands_nowhere_else() -> None:
+    kinds = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["tool"]["towncrier"]["type"]
+    name = rf"\+?[\w-]+\.({'|'.join(kind['directory'] for kind in kinds)})\.md"
+    texts = {file.name: file.read_text("utf-8") for file in (CHECKOUT / "news").iterdir() if file.suffix == ".md"}
+    assert [each for each in texts if not re.fullmatch(name, each)] == []
+    assert [each for each, text in texts.items() if not re.fullmatch(r"(?!- )\S.*\n", text)] == []
+    log = (CHECKOUT / "CHANGELOG.md").read_text("utf-8").splitlines()
+    told = Counter([*log, *(f"- {text.strip()}" for text in texts.values())])
+    assert [line for line, times in told.items() if line.startswith("- ") and times > 1] == []
 
 
 @pytest.mark.parametrize(("project", "package"), [("pyproject.toml", "monocontext"), ("rlm/pyproject.toml", "rlm")])
