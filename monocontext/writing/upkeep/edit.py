@@ -68,9 +68,9 @@ def replace(
     """Replace the texts of documents in the context at `url`, found by name, and return the root that was committed.
 
     `documents` is a mapping of name to text, or an iterable of (name, text) and (name, text, metadata); a text is a
-    `str` or the path of a file. Without metadata those of the document stay. Of several documents with one name the
-    last is replaced, which a dict of the documents has. The result is the text that `publish` makes of the same
-    documents. The new texts are held in memory. `allow`: as for `Monocontext.open`.
+    `str` or the path of a file. Without metadata those of the document stay, but for what `sync` recorded of its file.
+    Of several documents with one name the last is replaced, which a dict of the documents has. The result is the text
+    that `publish` makes of the same documents. The new texts are held in memory. `allow`: as for `Monocontext.open`.
 
     Raises `NotFound`, and changes nothing, where a name is not there (`update` appends those). Earlier generations stay
     readable until `gc` removes them. Bytes written grow with what changed. Cost: 1 GET a page of 4096 documents, 1 for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
@@ -12,6 +13,7 @@ from monocontext.format.documents import (
     INLINE_BYTES,
     DocumentPage,
     DocumentRow,
+    encode_metadata,
     encode_names,
     encode_page,
     entries_of,
@@ -126,11 +128,21 @@ def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
         row = row._replace(metadata=change.metadata)
     if change.keeps_text:
         return row
+    if change.metadata is None and b'"file"' in row.metadata:
+        row = row._replace(metadata=_without_file(row.metadata))
     text = change.text or ""
     return row._replace(
         characters=len(text),
         text_bytes=len(text.encode()),
         newlines=text.count("\n"),
+    )
+
+
+def _without_file(metadata: bytes) -> bytes:
+    """Metadata without what `sync` recorded of a file: the text is another one, and `sync` has to look again."""
+    found = json.loads(metadata)
+    return encode_metadata(
+        {name: value for name, value in found.items() if name != "file" or type(value) is not dict}, 0
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from monocontext import Monocontext, append, publish
+from monocontext import Monocontext, append, publish, replace
 from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
@@ -70,6 +70,14 @@ def test_a_file_of_the_same_size_and_another_text_is_seen(store: MemoryStore, tr
     (tree / "a.txt").write_text("Z\n")
     os.utime(tree / "a.txt", ns=(1, 1))  # copied from elsewhere with its old time
     assert sync(tree, store).changed == ("a.txt",)
+
+
+def test_a_document_that_was_replaced_gets_the_text_of_its_file_again(store: MemoryStore, tree: Path) -> None:
+    sync(tree, store)
+    before = texts_in(store)
+    replace(store, {"a.txt": "by another way"})
+    assert sync(tree, store).changed == ("a.txt",)
+    assert texts_in(store) == before
 
 
 def test_a_context_of_an_upload_is_taken_on(store: MemoryStore, tree: Path) -> None:
