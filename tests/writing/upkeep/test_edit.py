@@ -20,14 +20,13 @@ from monocontext.format import inline
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
-from monocontext.writing.upkeep.add_filters import add_filters
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.leftovers import find_leftovers
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
 
-WORDS = ("alpha", "gamma ray", "délta", "ΐota", "kilo\n", "x", "\n", "\r\n", "日本語テキスト", "12:34:56")
+from .programs import Program, check
 
 
 @pytest.fixture
@@ -35,84 +34,6 @@ def store() -> Iterator[MemoryStore]:
     name = uuid.uuid4().hex
     yield MemoryStore(name)
     forget(name)
-
-
-def text_of(texts: dict[str, str]) -> str:
-    """What a publish of these documents stores."""
-    return "".join(text if not text or text.endswith("\n") else text + "\n" for text in texts.values())
-
-
-def check(store: Store, texts: dict[str, str], chance: random.Random) -> None:
-    """The text, its documents and what searches find in it are those of `texts`."""
-    whole = text_of(texts)
-    with Monocontext.open(store) as context:
-        assert str(context) == whole
-        assert {name: str(context.documents[name]) for name in context.documents} == texts
-        for name in context.documents:
-            record = context.documents.record(name)
-            lines = whole.count("\n", 0, record.start), texts[name].count("\n")
-            assert (record.first_line, record.newlines) == lines
-        for _ in range(4 if whole else 0):
-            at = chance.randrange(len(whole))
-            needle = whole[at : at + chance.choice((3, 8, 20, 40))]
-            assert (context.find(needle), context.count(needle)) == (whole.find(needle), whole.count(needle))
-            assert context.lower().find(needle.lower()) == whole.lower().find(needle.lower())
-    if texts:
-        with Monocontext.open(store, shape="dict") as lazy:
-            name = chance.choice(list(texts))
-            assert (lazy[name], list(lazy)) == (texts[name], list(texts))
-
-
-class Program:
-    """Random steps over a context and over a dict."""
-
-    def __init__(self, store: Store, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.store = store
-        self.texts = {f"d{number}": self.text(400) for number in range(self.chance.choice((1, 5, 30, 120)))}
-        self.count = len(self.texts)
-        publish(dict(self.texts), store, frame_bytes=self.chance.choice((64, 600, 600, 2048)))
-
-    def text(self, most: int) -> str:
-        words = (self.chance.choice((*WORDS, f"w{self.chance.randrange(3000):x}q")) for _ in range(most))
-        return "".join(word + self.chance.choice((" ", "\n")) for word in words)[: self.chance.randrange(4 * most)]
-
-    def some(self) -> list[str]:
-        names = list(self.texts)
-        return self.chance.sample(names, min(len(names), self.chance.choice((1, 1, 2, 5))))
-
-    def new(self) -> dict[str, str]:
-        found = {f"d{self.count + number}": self.text(60) for number in range(self.chance.randrange(4))}
-        self.count += len(found)
-        return found
-
-    def step(self) -> None:
-        match self.chance.choice(("replace", "replace", "delete", "append", "update", "compact", "filters", "gc")):
-            case "replace" if self.texts:
-                changed = {name: self.text(self.chance.choice((1, 60, 400))) for name in self.some()}
-                replace(self.store, changed)
-                self.texts |= changed
-            case "delete" if self.texts:
-                gone = self.some()
-                delete(self.store, gone)
-                self.texts = {name: text for name, text in self.texts.items() if name not in gone}
-            case "append":
-                added = self.new()
-                append(dict(added), self.store)
-                self.texts |= added
-            case "update" if self.texts:
-                changed = {name: self.text(60) for name in self.some()} | self.new()
-                update(self.store, changed)
-                self.texts |= changed
-            case "compact":
-                compact(self.store)
-            case "filters":
-                add_filters(self.store)
-            case "gc":
-                gc(self.store, older_than_seconds=0)
-            case _:
-                return
-        check(self.store, self.texts, self.chance)
 
 
 @pytest.fixture
@@ -125,15 +46,15 @@ def asks_filters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("asks_filters")
 @pytest.mark.parametrize("seed", range(examples(80)))
-def test_random_programs_give_what_a_dict_gives(store: MemoryStore, seed: int) -> None:
-    program = Program(store, seed)
+def test_random_programs_give_what_a_dict_gives(store: MemoryStore, seed: int, tmp_path: Path) -> None:
+    program = Program(store, seed, tmp_path)
     for _ in range(10):
         program.step()
     assert verify(store).ok
 
 
-def test_a_program_on_every_store(any_store: Store) -> None:
-    program = Program(any_store, 3)
+def test_a_program_on_every_store(any_store: Store, tmp_path: Path) -> None:
+    program = Program(any_store, 3, tmp_path)
     for _ in range(8):
         program.step()
     assert verify(any_store).ok

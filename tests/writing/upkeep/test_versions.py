@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,8 @@ from monocontext.writing.upkeep.verify import verify
 from monocontext.writing.upkeep.versions import list_versions, restore
 from tests.budget import examples
 
-from .test_edit import Program, asks_filters, check, store
+from .programs import Program, check
+from .test_edit import asks_filters, store
 
 __all__ = ["asks_filters", "store"]
 
@@ -34,8 +36,8 @@ def test_versions_are_listed(store: Store) -> None:
 
 @pytest.mark.usefixtures("asks_filters")
 @pytest.mark.parametrize("seed", range(examples(60)))
-def test_any_version_can_be_restored(store: Store, seed: int) -> None:
-    program, chance = Program(store, seed), random.Random(seed)
+def test_any_version_can_be_restored(store: Store, seed: int, tmp_path: Path) -> None:
+    program, chance = Program(store, seed, tmp_path), random.Random(seed)
     texts = {1: dict(program.texts)}
     for _ in range(6):
         before = list_versions(store)[-1].generation

@@ -1,0 +1,238 @@
+"""Random programs that change a context and a dict alike, and what must then hold of every way to read the context."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from monocontext import Monocontext, append, delete, publish, replace, update
+from monocontext.errors import AlreadyExists, MonocontextError, NotFound
+from monocontext.stores.protocol import Store
+from monocontext.text.search import ranked
+from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.sync import sync
+from monocontext.writing.upkeep.versions import restore
+
+from .upkept import Overtaken
+
+WORDS = ("alpha", "gamma ray", "délta", "ΐota", "kilo\n", "x", "\n", "\r\n", "日本語テキスト", "12:34:56")
+STEPS = (
+    *("replace", "replace", "delete", "append", "update", "sync", "meet", "meet"),
+    *("compact", "filters", "gc", "forget", "restore", "open"),
+)
+MET = ("replace", "delete", "append", "update", "compact", "filters", "gc")
+"""The steps that another writer may take right before a commit."""
+
+
+def text_of(texts: dict[str, str]) -> str:
+    """What a publish of these documents stores."""
+    return "".join(text if not text or text.endswith("\n") else text + "\n" for text in texts.values())
+
+
+def check(store: Store, texts: dict[str, str], chance: random.Random) -> None:
+    """The text, its documents and what searches find in it are those of `texts`."""
+    whole = text_of(texts)
+    with Monocontext.open(store) as context:
+        assert str(context) == whole
+        assert "".join(context.lines) == whole
+        assert len(context.lines) == whole.count("\n")
+        assert {name: str(context.documents[name]) for name in context.documents} == texts
+        for name in context.documents:
+            record = context.documents.record(name)
+            lines = whole.count("\n", 0, record.start), texts[name].count("\n")
+            assert (record.first_line, record.newlines) == lines
+    if not whole:
+        return
+    with Monocontext.open(store) as context:  # nothing of it is in memory
+        for _ in range(4):
+            at = chance.randrange(len(whole))
+            needle = whole[at : at + chance.choice((3, 8, 20, 40))]
+            assert (context.find(needle), context.count(needle)) == (whole.find(needle), whole.count(needle))
+            assert context.lower().find(needle.lower()) == whole.lower().find(needle.lower())
+        line = chance.choice(whole.split("\n")).strip("\r")
+        if word := line[:20].strip():
+            hits = [(hit.line_number, hit.line) for hit in context.grep(word, fixed=True)]
+            assert hits == [(number, each) for number, each in enumerate(whole.split("\n"), 1) if word in each]
+        if word := chance.choice(line.split() or [""])[:20]:
+            query = f'"{word}"' if chance.random() < 0.3 else word
+            assert passages(context, query) == passages(context, query, everything=True)
+    with Monocontext.open(store, shape="dict") as lazy:
+        name = chance.choice(list(texts))
+        assert (lazy[name], list(lazy)) == (texts[name], list(texts))
+
+
+def passages(context: Monocontext, query: str, *, everything: bool = False) -> list[tuple[int, int, float]] | None:
+    """The passages of a search, or of a look at every passage; None for a query without a word."""
+    try:
+        if everything:
+            some = ranked.scan(context.span, [query], 10)[0]
+        else:
+            some = ranked.search(context.span, query, 10, 1 << 40, None)
+    except ValueError:
+        return None
+    return [(one.start, one.stop, one.score) for one in some]
+
+
+class Program:
+    """Random steps over a context and over a dict. Files of `folder` are what `sync` sees."""
+
+    def __init__(self, store: Store, seed: int, folder: Path, most: int = 200) -> None:
+        self.chance = random.Random(seed)
+        self.store, self.folder, self.most = store, folder / "files", most
+        self.folder.mkdir()
+        self.texts = {f"d{number}": self.text(most) for number in range(self.chance.choice((1, 5, 30, 120)))}
+        self.count = len(self.texts)
+        self.files: dict[str, str] = {}
+        self.opened: list[tuple[Monocontext, str]] = []
+        """Readers of earlier generations, each with its text."""
+        publish(dict(self.texts), store, frame_bytes=self.chance.choice((64, 600, 600, 2048)))
+        self.versions = {1: dict(self.texts)}
+
+    def text(self, most: int) -> str:
+        words = (self.chance.choice((*WORDS, f"w{self.chance.randrange(3000):x}q")) for _ in range(most))
+        return "".join(word + self.chance.choice((" ", "\n")) for word in words)[: self.chance.randrange(4 * most)]
+
+    def some(self) -> list[str]:
+        names = list(self.texts)
+        return self.chance.sample(names, min(len(names), self.chance.choice((1, 1, 2, 5))))
+
+    def changed(self) -> dict[str, str]:
+        return {name: self.text(self.chance.choice((1, 60, self.most))) for name in self.some()}
+
+    def new(self) -> dict[str, str]:
+        found = {f"d{self.count + number}": self.text(60) for number in range(self.chance.randrange(4))}
+        self.count += len(found)
+        return found
+
+    def step(self, kind: str = "") -> str:
+        """Take a step, of a random kind unless given, and check what it left; returns its kind."""
+        kind = kind or self.chance.choice(STEPS)
+        if kind == "meet":
+            first, second = self.chance.choice((*MET, "restore", "sync")), self.chance.choice(MET)
+            if first == "sync":
+                second = self.chance.choice(("append", "delete"))
+            kind = f"{first} after {second}"
+            self._meet(first, second)
+        elif kind == "open":
+            self.opened.append((Monocontext.open(self.store, cache_bytes=0), text_of(self.texts)))
+        else:
+            self._act(kind, self.store)
+        check(self.store, self.texts, self.chance)
+        self._look_back(kind)
+        with Monocontext.open(self.store) as context:
+            self.versions[context.generation] = dict(self.texts)
+        return kind
+
+    def close(self) -> None:
+        while self.opened:
+            self.opened.pop()[0].close()
+
+    def _act(self, kind: str, store: Store) -> None:
+        getattr(self, f"_{kind}")(store)
+
+    def _meet(self, first: str, second: str) -> None:
+        """Another writer commits the second step right before the first one would commit."""
+        before = dict(self.texts)
+        try:
+            self._act(first, Overtaken(self.store, lambda: self._act(second, self.store)))
+        except NotFound:  # nothing was changed but by the other one
+            assert before.keys() - self.texts.keys() or (first, second) == ("restore", "gc")
+        except AlreadyExists:
+            assert first in ("compact", "filters")
+
+    def _look_back(self, kind: str) -> None:
+        """Earlier generations read as they were. Once they are removed, that or an error."""
+        is_removed = "gc" in kind or kind == "forget"
+        for context, whole in self.opened:
+            at = self.chance.randrange(len(whole) + 1)
+            piece = whole[at : at + 9]
+            read: tuple[Callable[[], bool], ...] = (
+                lambda text=context, at=at, piece=piece: text[at : at + 9] == piece,
+                lambda text=context, whole=whole, piece=piece: text.find(piece) == whole.find(piece),
+                lambda text=context, whole=whole: str(text) == whole,
+            )
+            try:
+                assert self.chance.choice(read)()
+            except MonocontextError:
+                assert is_removed
+        if is_removed or len(self.opened) > 3:
+            self.close()
+        if is_removed:
+            self.versions.clear()
+        elif self.versions:
+            number = self.chance.choice(list(self.versions))
+            with Monocontext.open(self.store, generation=number) as context:
+                assert str(context) == text_of(self.versions[number])
+
+    # -- steps: the texts are looked at again afterwards, since another writer may have changed them meanwhile
+
+    def _replace(self, store: Store) -> None:
+        changed = self.changed()
+        replace(store, changed)
+        self.texts |= changed
+
+    def _update(self, store: Store) -> None:
+        changed = self.changed() | self.new()
+        update(store, changed)
+        self.texts |= changed
+
+    def _append(self, store: Store) -> None:
+        added = self.new()
+        append(dict(added), store)
+        self.texts |= added
+
+    def _delete(self, store: Store, forget: bool = False) -> None:
+        gone = self.some()
+        delete(store, gone, forget=forget)
+        self.texts = {name: text for name, text in self.texts.items() if name not in gone}
+
+    def _forget(self, store: Store) -> None:
+        self._delete(store, forget=True)
+
+    def _compact(self, store: Store) -> None:
+        compact(store)
+
+    def _filters(self, store: Store) -> None:
+        add_filters(store)
+
+    def _gc(self, store: Store) -> None:
+        gc(store, older_than_seconds=0)
+
+    def _restore(self, store: Store) -> None:
+        if not self.versions:
+            return
+        number = self.chance.choice(list(self.versions))
+        texts = self.versions[number]
+        restore(store, number)
+        self.texts = dict(texts)
+
+    def _sync(self, store: Store) -> None:
+        """The folder gets what the context holds but for some changes. A file that stays is not written again, also
+        where its document was replaced meanwhile."""
+        before = dict(self.texts)
+        stays = {name: self.files[name] for name in self.some() if name in self.files}
+        wanted = before | self.changed() | stays | self.new()
+        for name in self.some():
+            del wanted[name]
+        for name in self.files.keys() - wanted.keys():
+            (self.folder / name).unlink()
+        for name, text in wanted.items():
+            if self.files.get(name) != text:
+                (self.folder / name).write_bytes(text.encode())
+                os.utime(self.folder / name, ns=(0, self.chance.randrange(1 << 60)))
+        self.files = wanted
+        if not wanted:
+            return
+        done = sync(self.folder, store, delete=True)
+        assert set(done.added) == wanted.keys() - before.keys()
+        assert set(done.changed) == {name for name in wanted if before.get(name, wanted[name]) != wanted[name]}
+        assert set(done.deleted) == before.keys() - wanted.keys()
+        self.texts = {
+            name: wanted[name] if name in done.changed else text
+            for name, text in self.texts.items()
+            if name not in done.deleted
+        } | {name: wanted[name] for name in done.added}
