@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata
@@ -40,7 +39,6 @@ from monocontext.writing.upkeep.edited_filters import keep_filters
 from monocontext.writing.upkeep.edited_text import (
     Change,
     group,
-    rewrite,
     spots_of,
     store_frames,
     with_neighbours,
@@ -49,7 +47,6 @@ from monocontext.writing.upkeep.edited_text import (
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.rewrite import Rewrite, commit_change, fill_filters, wants_filters, with_copies
 
-_REQUESTS = 8
 _READ_CACHE_BYTES = 64 << 20
 _LOOK_SECONDS = 0.1
 
@@ -203,11 +200,12 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
 
 def _split(given: Mapping[str, Change], names: Sequence[bytes]) -> tuple[dict[int, Change], dict[str, Change]]:
     """The changes of documents that are there, by number, and the others by name."""
-    last = {name: number for number, name in enumerate(names)}
+    wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
+    last = {wanted[name]: number for number, name in enumerate(names) if name in wanted}
     found: dict[int, Change] = {}
     missing: dict[str, Change] = {}
     for name, change in given.items():
-        number = last.get(name.encode("utf-8", "surrogatepass"))
+        number = last.get(name)
         if number is None:
             missing[name] = change
         else:
@@ -261,9 +259,8 @@ def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Ma
         stretches = group(text, spots)
         if forget:
             stretches = with_neighbours(text, stretches)
-        stretches = in_threads(lambda stretch: rewrite(text, stretch), stretches, _REQUESTS, "monocontext-edit")
         pieces = Pieces(work.context.store, SegmentLayout(base.frame_bytes, codec=base.codec))
-        new_runs, new_rows = store_frames(pieces, stretches)
+        new_runs, new_rows = store_frames(text, pieces, stretches)
         index, last_page, dropped_bytes = write_index(work, text, stretches, new_runs, new_rows)
         filters, is_lost = keep_filters(text, stretches)
         table = write_documents(work.context.store, base, pages, wanted, stretches)

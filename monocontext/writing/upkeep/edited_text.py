@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from monocontext.engine.fetch.threads import in_threads
+from monocontext.engine.malloc import give_back_memory
 from monocontext.engine.reader import Reader
 from monocontext.format.codec import encode
 from monocontext.format.documents import DocumentPage
@@ -15,9 +17,13 @@ from monocontext.writing.inputs import HEADER
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import cut_frames
 from monocontext.writing.tail import Pieces
-from monocontext.writing.upkeep.rewrite import Rewrite, first_character, records
+from monocontext.writing.upkeep.rewrite import Rewrite, first_byte, first_character, records
 
 _FRAMES_AT_ONCE = 32
+_AT_ONCE_BYTES = 4 << 20
+"""Frames side by side are one stretch up to so much text, or up to the end of a document."""
+_REQUESTS = 8
+"""Stretches at once."""
 
 
 class Change(NamedTuple):
@@ -78,8 +84,8 @@ class Stretch:
     first: int
     last: int
     spots: list[Spot]
-    frames: list[tuple[bytes, FrameRecord]]
-    """Stored form and record of each new frame."""
+    frames: list[FrameRecord]
+    """The new frames."""
 
     @property
     def stop(self) -> int:
@@ -120,9 +126,10 @@ def group(text: Reader, spots: Iterable[Spot]) -> list[Stretch]:
         first, last = max(first, 0), max(last, first)
         if end < 0:
             first, last = 0, -1  # a text of empty documents has no frames
-        if found and first <= found[-1].stop:
-            found[-1].last = max(found[-1].last, last)
-            found[-1].spots.append(spot)
+        near = found[-1] if found else None
+        if near and (first <= near.last or (first == near.stop and _bytes_of(text, near) < _AT_ONCE_BYTES)):
+            near.last = max(near.last, last)
+            near.spots.append(spot)
         else:
             found.append(Stretch(first, last, [spot], []))
     return found
@@ -147,29 +154,38 @@ def with_neighbours(text: Reader, stretches: Sequence[Stretch]) -> list[Stretch]
     return found
 
 
-def rewrite(text: Reader, stretch: Stretch) -> Stretch:
-    """Read the text of a stretch as far as it stays, and encode its new frames (1 GET a frame, or some at once)."""
-    frame_bytes, codec = text.manifest.frame_bytes, text.manifest.codec
-    at = first_character(text, stretch.first)
+def rewrite(text: Reader, stretch: Stretch) -> list[tuple[bytes, FrameRecord]]:
+    """Stored form and record of each frame in the place of a stretch. Its text is read at once, some 4 MiB; where one
+    document is larger only what stays of it."""
+    begin, stop = first_character(text, stretch.first), first_character(text, stretch.stop)
+    whole = text.read(begin, stop) if _bytes_of(text, stretch) < 2 * _AT_ONCE_BYTES else None
+
+    def read(start: int, stop: int) -> str:
+        return text.read(start, stop) if whole is None else whole[start - begin : stop - begin]
+
+    at = begin
     parts: list[str] = []
     for spot in stretch.spots:
-        _look_around(text, spot)
-        parts += [text.read(at, spot.start - spot.header), spot.new_text]
+        _look_around(read, spot)
+        parts += [read(at, spot.start - spot.header), spot.new_text]
         at = spot.stop + spot.newline
-    parts.append(text.read(at, first_character(text, stretch.stop)))
+    parts.append(read(at, stop))
     data = "".join(parts).encode()
-    for frame in _cut(data, frame_bytes):
-        stretch.frames.append(encode(frame, codec))
-    return stretch
+    return [encode(frame, text.manifest.codec) for frame in _cut(data, text.manifest.frame_bytes)]
 
 
-def _look_around(text: Reader, spot: Spot) -> None:
+def _bytes_of(text: Reader, stretch: Stretch) -> int:
+    """The text of a stretch, as it was."""
+    return first_byte(text, stretch.stop) - first_byte(text, stretch.first)
+
+
+def _look_around(read: Callable[[int, int], str], spot: Spot) -> None:
     """Find the newline behind a document, and its header line if it goes."""
     if spot.has_more and spot.stop > spot.start:
-        spot.newline = int(text.read(spot.stop - 1, spot.stop) != "\n" and text.read(spot.stop, spot.stop + 1) == "\n")
+        spot.newline = int(read(spot.stop - 1, spot.stop) != "\n" and read(spot.stop, spot.stop + 1) == "\n")
     if spot.low < spot.start:
         header = HEADER.replace("{path}", spot.name.decode())
-        if text.read(spot.low, spot.start).removeprefix("\n") == header:
+        if read(spot.low, spot.start).removeprefix("\n") == header:
             spot.header = len(header)
 
 
@@ -180,11 +196,19 @@ def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
     return cut_frames([data], limit) if data else iter(())
 
 
-def store_frames(pieces: Pieces, stretches: Sequence[Stretch]) -> tuple[list[FrameRun], list[FrameRecord]]:
-    """Store the new frames; returns one run for each, and their records."""
-    for stretch in stretches:
-        for stored, record in stretch.frames:
-            pieces.add(stored, record)
+def store_frames(
+    text: Reader, pieces: Pieces, stretches: Sequence[Stretch]
+) -> tuple[list[FrameRun], list[FrameRecord]]:
+    """Rewrite the stretches, a few at once, and store their frames; returns one run for each frame, and their
+    records."""
+    for at in range(0, len(stretches), _REQUESTS):
+        some = stretches[at : at + _REQUESTS]
+        rewritten = in_threads(lambda stretch: rewrite(text, stretch), some, _REQUESTS, "monocontext-edit")
+        for stretch, frames in zip(some, rewritten, strict=True):
+            stretch.frames = [record for _, record in frames]
+            for stored, record in frames:
+                pieces.add(stored, record)
+        give_back_memory()
     pieces.finish()
     return single_runs(pieces.runs, pieces.records), pieces.records
 

@@ -173,7 +173,7 @@ def _find_stretches(
             runs.extend(single_runs(new_runs, new_rows))
             rows.extend(new_rows)
         if first < stop or len(rows) > before:
-            stretches.append(Stretch(first, stop - 1, [], [(b"", row) for row in rows[before:]]))
+            stretches.append(Stretch(first, stop - 1, [], rows[before:]))
 
     at = 0
     waiting: list[int] = []

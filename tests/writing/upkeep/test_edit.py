@@ -20,13 +20,14 @@ from monocontext.format import inline
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from monocontext.writing.upkeep import edited_text
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.leftovers import find_leftovers
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
 
-from .programs import Program, check
+from .programs import Program, check, text_of
 
 
 @pytest.fixture
@@ -38,7 +39,8 @@ def store() -> Iterator[MemoryStore]:
 
 @pytest.fixture
 def asks_filters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches ask filters in texts of any size."""
+    """Searches ask filters in texts of any size, and edits of neighbouring frames are made apart."""
+    monkeypatch.setattr(edited_text, "_AT_ONCE_BYTES", 5_000)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
     monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)
@@ -78,6 +80,29 @@ def test_one_document_of_a_thousand(store: MemoryStore) -> None:
     with Monocontext.open(store) as context:
         assert context.documents["d500"] == "another line\n"
         assert context.documents["d501"] == texts["d501"]
+
+
+def test_a_document_in_each_frame(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames side by side are read together, but not all of them at once."""
+    monkeypatch.setattr(edited_text, "_AT_ONCE_BYTES", 128 << 10)
+    at_once: list[int] = []
+
+    def rewrite(text: Reader, stretch: edited_text.Stretch) -> Any:
+        at_once.append((stretch.stop - stretch.first) * text.manifest.frame_bytes)
+        return rewritten(text, stretch)
+
+    rewritten = edited_text.rewrite
+    monkeypatch.setattr(edited_text, "rewrite", rewrite)
+    texts = {f"d{number}": f"line {number}\n" * 100 for number in range(3_000)}
+    publish(texts, store, frame_bytes=16 << 10)
+    changed = {f"d{number}": "changed" for number in range(0, 3_000, 10)}
+    counted = CountingStore(store)
+    assert replace(counted, changed).frames > 150
+    assert counted.gets < 60
+    assert len(at_once) > 10
+    assert max(at_once) <= 256 << 10
+    with Monocontext.open(store) as context:
+        assert str(context) == text_of(texts | changed)
 
 
 def test_an_index_page_without_a_change_keeps_its_object(store: MemoryStore) -> None:
