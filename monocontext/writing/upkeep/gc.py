@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 
 from monocontext.errors import AlreadyExists, NotAContext, NotFound, StoreFailure
@@ -148,17 +149,28 @@ def _plan(
 ) -> _Removal:
     """The removal plan: the generations `superseded`, or those before the cutoff, and `old` objects without a name in
     another."""
-    roots = {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
-    current = _read_current(store)
-    if not current and not roots:
-        raise NotFound(f"no context at {store.url}: nothing to remove")
-    gone = _find_superseded(roots, cutoff) if superseded is None else superseded & roots.keys()
-    gone = gone - {root.generation for root, _ in current}
-    kept = list(threads.map(lambda number: _read_root(store, roots[number].key), sorted(roots.keys() - gone)))
-    named = _named_ids(store, [*current, *kept], threads)
+    while True:
+        roots = _list_roots(store)
+        try:
+            current = _read_current(store)
+            if not current and not roots:
+                raise NotFound(f"no context at {store.url}: nothing to remove")
+            gone = _find_superseded(roots, cutoff) if superseded is None else superseded & roots.keys()
+            gone = gone - {root.generation for root, _ in current}
+            keys = [roots[number].key for number in sorted(roots.keys() - gone)]
+            kept = list(threads.map(partial(_read_root, store), keys))
+            named = _named_ids(store, [*current, *kept], threads)
+            break
+        except NotFound:
+            if roots.keys() <= _list_roots(store).keys():
+                raise  # else another collector removed one, and what only that names
     unnamed = [info for info in old if _id_of(info) not in named]
     newest = max((root for root, _ in [*current, *kept]), key=lambda root: root.generation)
     return _Removal(roots, gone, unnamed, len(kept), newest.history.floor)
+
+
+def _list_roots(store: Store) -> dict[int, ObjectInfo]:
+    return {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
 
 
 def _commit_fence(store: Store) -> None:

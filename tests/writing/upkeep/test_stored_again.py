@@ -17,7 +17,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import AlreadyExists
-from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing import WrappedStore
 from monocontext.writing import documents
 from monocontext.writing.index_in_place import index
@@ -100,6 +100,25 @@ def race(store: Aging, point: str, grace: float, act: Callable[[], object]) -> N
 def is_text(store: Store, text: str) -> None:
     assert verify(store).problems == []
     assert text_of(store) == text
+
+
+def test_a_generation_that_another_collector_removes_meanwhile() -> None:
+    """It was to stay for the one, not for the other."""
+
+    class Late(WrappedStore):
+        def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+            if key.startswith("generations/") and others:
+                others.pop()()
+            return super().get(key, most_bytes=most_bytes)
+
+    store = Aging(memory())
+    publish("first\n", store)
+    append("second\n", store)
+    store.turn(60)
+    others = [lambda: gc(store, older_than_seconds=0)]
+    assert gc(Late(store), older_than_seconds=3600).generations == 0
+    assert not others
+    is_text(store, "first\nsecond\n")
 
 
 @pytest.mark.slow
