@@ -110,9 +110,10 @@ def write_documents(
     last_page = bodies[-1] if bodies[-1] is not None and len(bodies[-1]) <= INLINE_BYTES else None
     if bodies[-1] is None and refs[-1].id == ref.pages[-1].id:
         last_page = ref.last_page
-    for page_of, body in zip(refs, bodies, strict=True):
-        if body is not None and body is not last_page:
-            store.put(documents_key(page_of.id), body)
+    new = [(documents_key(page.id), body) for page, body in zip(refs, bodies, strict=True) if body is not None]
+    if new and new[-1][1] is last_page:
+        new.pop()
+    in_threads(lambda page: store.put(*page), new, _REQUESTS, "monocontext-edit")
     gone = {number for number, change in wanted.items() if change.deletes}
     if not gone:
         return DocumentsRef(tuple(refs), last_page, ref.names, ref.doubled)

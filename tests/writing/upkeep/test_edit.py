@@ -105,6 +105,24 @@ def test_a_document_in_each_frame(store: MemoryStore, monkeypatch: pytest.Monkey
         assert str(context) == text_of(texts | changed)
 
 
+def test_pages_of_documents_are_stored_at_once(store: MemoryStore) -> None:
+    """One after the other each of them is a round trip."""
+    met = threading.Barrier(2)
+
+    class Meeting(WrappedStore):
+        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+            if key.startswith("documents/"):
+                met.wait(60)
+            return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+    texts = {f"d{number}": f"{number}\n" for number in range(3 * 4096)}
+    publish(documents((name, text, None) for name, text in texts.items()), store)
+    changed = {"d0": "first\n", "d5000": "second\n"}
+    replace(Meeting(store), changed)
+    with Monocontext.open(store) as context:
+        assert str(context) == text_of(texts | changed)
+
+
 def test_an_index_page_without_a_change_keeps_its_object(store: MemoryStore) -> None:
     texts = {f"d{number}": "word " * 100 for number in range(5000)}
     publish(texts, store, frame_bytes=64)
