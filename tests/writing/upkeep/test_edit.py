@@ -17,6 +17,7 @@ from monocontext import Monocontext, append, delete, documents, publish, replace
 from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists, InvalidText, NotFound
 from monocontext.format import inline
+from monocontext.format.generations import read_newest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
@@ -24,6 +25,7 @@ from monocontext.writing.upkeep import edited_text
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.leftovers import find_leftovers
+from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
 
@@ -373,63 +375,103 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
 
 
 class Writer(threading.Thread):
-    """Changes documents of its own, as its dict; another collector or rewriter may make it begin again."""
+    """Changes documents of its own, as its dict, and is killed now and then: then all of a change is there, or nothing.
+    A collector or rewriter may make it begin again."""
 
-    def __init__(self, store: Store, name: str, steps: int) -> None:
+    def __init__(self, store: Store, seed: str, folder: Path, steps: int) -> None:
         super().__init__()
-        self.store, self.owner, self.steps = store, name, steps
+        self.store, self.seed, self.steps = store, seed, steps
+        self.chance = random.Random(seed)
+        self.folder = folder / seed
+        self.folder.mkdir()
         self.texts: dict[str, str] = {}
+        self.kills = 0
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        chance = random.Random(self.owner)
         try:
             for step in range(self.steps):
-                self._step(chance, step)
+                self._step(step)
         except BaseException as error:  # raised where the test waits
             self.error = error
 
-    def _step(self, chance: random.Random, step: int) -> None:
-        names = list(self.texts)
-        kind = chance.choice(("append", "replace", "delete", "update")) if names else "append"
-        some = chance.sample(names, min(len(names), 2))
+    def _step(self, step: int) -> None:
+        chance, there = self.chance, list(self.texts)
+        some = chance.sample(there, min(len(there), 2))
         changed = {name: f"{name} at {step}\n" * chance.randrange(1, 40) for name in some}
-        added = {f"{self.owner}.{step}": f"new at {step}\n" * chance.randrange(1, 40)}
-        match kind:
+        added = {f"{self.seed}.{step}": f"new at {step}\n" * chance.randrange(1, 40)}
+        left = {name: text for name, text in self.texts.items() if name not in some}
+        all_of_it = self.texts | changed | added
+        kinds = ("append", "replace", "delete", "forget", "update", "sync")
+        match chance.choice(kinds) if there else "append":
             case "append":
-                self._do(lambda: append(dict(added), self.store))
-                self.texts |= added
+                self._do(lambda store: append(dict(added), store), self.texts | added)
             case "replace":
-                self._do(lambda: replace(self.store, changed))
-                self.texts |= changed
+                self._do(lambda store: replace(store, changed), self.texts | changed)
             case "update":
-                self._do(lambda: update(self.store, changed | added))
-                self.texts |= changed | added
-            case _:
-                self._do(lambda: delete(self.store, some))
-                self.texts = {name: text for name, text in self.texts.items() if name not in some}
+                self._do(lambda store: update(store, changed | added), all_of_it, self.texts | changed)
+            case "sync":
+                for name, text in (changed | added).items():
+                    (self.folder / name).write_bytes(text.encode())
+                files = [self.folder / name for name in changed | added]
+                self._do(lambda store: sync(files, store), all_of_it, self.texts | changed)
+            case kind:
+                self._do(lambda store: delete(store, some, forget=kind == "forget"), left)
 
-    def _do(self, act: Callable[[], object]) -> None:
+    def _do(self, act: Callable[[Store], object], after: dict[str, str], halfway: dict[str, str] | None = None) -> None:
         while True:
             try:
-                act()
+                act(CrashingStore(self.store, self.chance.randrange(60), landed=self.chance.random() < 0.5))
+                self.texts = after
                 return
             except AlreadyExists:
                 continue  # nothing was changed
+            except Crash:
+                self.kills += 1
+                found = self._own()
+                assert found in (self.texts, halfway, after)
+                self.texts = found
+                return
+
+    def _own(self) -> dict[str, str]:
+        while True:
+            with suppress(NotFound), open_newest(self.store) as context:
+                names = [name for name in context.documents if name.startswith(f"{self.seed}.")]
+                return {name: str(context.documents[name]) for name in names}
+
+
+def open_newest(store: Store) -> Monocontext:
+    """The newest generation, which the next writer goes on from: `manifest.json` may name the one before where a writer
+    was killed."""
+    newest = read_newest(store)
+    assert newest is not None
+    return Monocontext.open(store, generation=newest.generation)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_storm_of_writers_collectors_and_rewriters(any_store: Store) -> None:
-    publish({"first": "first\n"}, any_store, frame_bytes=600)
-    writers = [Writer(any_store, f"w{number}", 12) for number in range(6)]
+def test_a_storm_of_writers_collectors_and_rewriters(any_store: Store, tmp_path: Path) -> None:
+    storm(any_store, tmp_path, 0)
+
+
+def storm(store: Store, folder: Path, seed: int) -> int:
+    """Eight writers of all kinds, a collector and a rewriter, all of them killed now and then: nothing is lost, twice
+    there or back. Returns how often they were killed."""
+    publish({"first": "first\n"}, store, frame_bytes=600)
+    writers = [Writer(store, f"{seed}-{number}", folder, 12) for number in range(8)]
     done = threading.Event()
+    killed = 0
 
     def sweep() -> None:
+        nonlocal killed
+        chance = random.Random(seed)
         while not done.is_set():
-            for work in (lambda: gc(any_store, older_than_seconds=0), lambda: compact(any_store)):
+            for work in (lambda store: gc(store, older_than_seconds=0), compact):
                 with suppress(AlreadyExists):
-                    work()
+                    try:
+                        work(CrashingStore(store, chance.randrange(20), landed=chance.random() < 0.5))
+                    except Crash:
+                        killed += 1
 
     sweeper = threading.Thread(target=sweep)
     for thread in (*writers, sweeper):
@@ -444,6 +486,9 @@ def test_a_storm_of_writers_collectors_and_rewriters(any_store: Store) -> None:
     expected = {"first": "first\n"}
     for writer in writers:
         expected |= writer.texts
-    with Monocontext.open(any_store, shape="dict") as found:
-        assert found == expected
-    assert verify(any_store).ok
+    with open_newest(store) as context:
+        assert {name: str(context.documents[name]) for name in context.documents} == expected
+        assert context.documents.count == len(expected)
+        assert sorted(str(context).splitlines()) == sorted(text_of(expected).splitlines())
+    assert verify(store).ok
+    return killed + sum(writer.kills for writer in writers)
