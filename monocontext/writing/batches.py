@@ -26,6 +26,8 @@ from monocontext.writing.segments import Progress, SegmentBuilder, SegmentLayout
 
 BATCH_BYTES = 32 << 20
 """Text in a batch: about two segments, a second of one core's time."""
+BORDER_BYTES = 8
+"""What `border_in` looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +167,11 @@ def pack(
             packed.gathered.add(frame, stored)
         seal()
     if reach:
-        packed.columns = list(_compute_columns(batch, reach))
+        packed.columns = list(compute_columns(batch, reach))
     return packed
 
 
-def _compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
+def compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
     import numpy as np
 
     for number, frame in enumerate(batch.frames):
@@ -182,6 +184,14 @@ def unpack_rows(rows: bytes) -> Any:
     import numpy as np
 
     return np.unpackbits(np.frombuffer(rows, np.uint8), count=HIGHEST, bitorder="little")
+
+
+def border_in(data: bytes) -> int:
+    """Where text may be cut: the first byte behind the first one that begins a character, and is no LF behind CR."""
+    near = 1
+    while near < len(data) - 1 and (data[near] & 0xC0 == 0x80 or data[near - 1 : near + 1] == b"\r\n"):
+        near += 1
+    return near
 
 
 def opened(url: str | Store, options: StoreOptions) -> AbstractContextManager[Store]:

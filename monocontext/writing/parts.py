@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import codecs
 import os
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from functools import partial
 from itertools import dropwhile, islice
 from pathlib import Path
 from typing import IO, Any
 
-from monocontext.errors import AccessDenied, InvalidText, NotFound
-from monocontext.format.filters.building import Column, fold_head
-from monocontext.format.refs import FilterRef, filter_key, fresh_id
+from monocontext.errors import InvalidText, NotFound
+from monocontext.format.filters.building import fold_head
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.stores.regular_file import open_file
-from monocontext.writing.batches import BATCH_BYTES, Batch, Gathering, Packed, opened, pack, unpack_rows
+from monocontext.writing.batches import (
+    BATCH_BYTES,
+    BORDER_BYTES,
+    Batch,
+    Gathering,
+    Packed,
+    border_in,
+    opened,
+    pack,
+)
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.folder import Folder
 from monocontext.writing.inputs import (
@@ -43,6 +49,7 @@ from monocontext.writing.inputs import (
     note_links,
     prefixes_of,
 )
+from monocontext.writing.left_columns import leave_columns, make_filters
 from monocontext.writing.reuse import Stored
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
 
@@ -203,47 +210,8 @@ def write_parts(
         note_binaries(folder, names, reading)
     written = gathering.finish()
     if keys:
-        make = partial(make_filters, keys, url=url, options=options, layout=layout)
-        written.filters = executor.submit(make).result()
-        if written.filters is None:
-            written.filters = make()
-        with opened(url, options) as store, suppress(AccessDenied):  # a writer may lack this right: `gc` removes them
-            for key in keys:
-                store.delete(key)
+        written.filters = make_filters(executor, keys, url, options, layout)
     return written
-
-
-def make_filters(
-    keys: Sequence[str], *, url: str | Store, options: StoreOptions, layout: SegmentLayout
-) -> tuple[FilterRef, ...]:
-    """Store search filters of the columns that workers left in the store (1 GET a batch)."""
-    columns = layout.columns()
-    assert columns is not None
-    with opened(url, options) as store:
-        for key in keys:
-            for rows, folded_bytes in _load_columns(store.get(key).data):
-                columns.add(Column(unpack_rows(rows), folded_bytes))
-        columns.finish()
-        refs: tuple[FilterRef, ...] = ()
-        if columns.frames >= columns.least_frames:
-            refs = columns.store(store.put, lambda key: store.get(key).data, None, lambda: iter(()))
-    return refs
-
-
-def _dump_columns(columns: Sequence[tuple[bytes, int]]) -> bytes:
-    """Their number, the folded length of each (4 bytes, big endian), and their rows, compressed."""
-    counts = b"".join(count.to_bytes(4, "big") for count in (len(columns), *(folded for _, folded in columns)))
-    return zlib.compress(counts + b"".join(rows for rows, _ in columns), 1)
-
-
-def _load_columns(data: bytes) -> Iterator[tuple[bytes, int]]:
-    data = zlib.decompress(data)
-    count = int.from_bytes(data[:4], "big")
-    begin = 4 * (count + 1)
-    size = (len(data) - begin) // count
-    for number in range(count):
-        folded = int.from_bytes(data[4 * number + 4 : 4 * number + 8], "big")
-        yield data[begin + number * size : begin + (number + 1) * size], folded
 
 
 def _no_note(text: str) -> None:
@@ -297,11 +265,7 @@ def _cut_file(origin: Origin, name: str, path: str) -> Iterator[Part]:
 def _border(opened: IO[bytes], at: int) -> int:
     """The first byte from `at` on that begins a character, and is no LF behind CR."""
     opened.seek(at - 1)
-    data = opened.read(8)
-    near = 1
-    while near < len(data) - 1 and (data[near] & 0xC0 == 0x80 or data[near - 1 : near + 1] == b"\r\n"):
-        near += 1
-    return at - 1 + near
+    return at - 1 + border_in(opened.read(BORDER_BYTES))
 
 
 def _cut_tasks(parts: Iterable[Part]) -> Iterator[Task]:
@@ -390,9 +354,8 @@ def read_and_pack(
         packed.gathered.stored = None  # a text of several batches does not ride in its root: do not send it there
     key = ""
     if packed.columns:
-        key = filter_key(fresh_id())
         with opened(url, options) as store:
-            store.put(key, _dump_columns(packed.columns))
+            key = leave_columns(store, packed.columns)
         packed.columns = []
     return Found(packed, counts, notes, key)
 

@@ -1,0 +1,83 @@
+"""Columns that workers leave in the store, until one worker makes search filters of all of them.
+
+A filter has as many rows as its fullest frames need, so no worker can make one of its own frames alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from functools import partial
+
+from monocontext.errors import AccessDenied
+from monocontext.format.filters.building import Column, Columns
+from monocontext.format.refs import FilterRef, filter_key, fresh_id
+from monocontext.options import StoreOptions
+from monocontext.stores.protocol import Store
+from monocontext.writing.batches import opened, unpack_rows
+from monocontext.writing.segments import SegmentLayout
+
+
+def leave_columns(store: Store, columns: Sequence[tuple[bytes, int]]) -> str:
+    """Store the rows and the folded length of some frames (1 PUT), and return the key."""
+    key = filter_key(fresh_id())
+    store.put(key, _dump(columns))
+    return key
+
+
+def collect_columns(store: Store, keys: Sequence[str], columns: Columns) -> None:
+    """Add what was left under these keys, in order, and finish (1 GET a key)."""
+    for key in keys:
+        for rows, folded_bytes in _load(store.get(key).data):
+            columns.add(Column(unpack_rows(rows), folded_bytes))
+    columns.finish()
+
+
+def remove_columns(store: Store, keys: Sequence[str]) -> None:
+    """Remove what was left; where a writer lacks this right, `gc` does it."""
+    with suppress(AccessDenied):
+        for key in keys:
+            store.delete(key)
+
+
+def make_filters(
+    executor: Executor, keys: Sequence[str], url: str | Store, options: StoreOptions, layout: SegmentLayout
+) -> tuple[FilterRef, ...]:
+    """Let a worker make the filters of a whole text, and remove the columns."""
+    make = partial(_make_filters, keys, url=url, options=options, layout=layout)
+    refs = executor.submit(make).result()
+    if refs is None:
+        refs = make()
+    with opened(url, options) as store:
+        remove_columns(store, keys)
+    return refs
+
+
+def _make_filters(
+    keys: Sequence[str], *, url: str | Store, options: StoreOptions, layout: SegmentLayout
+) -> tuple[FilterRef, ...]:
+    columns = layout.columns()
+    assert columns is not None
+    with opened(url, options) as store:
+        collect_columns(store, keys, columns)
+        if columns.frames < columns.least_frames:
+            return ()
+        return columns.store(store.put, lambda key: store.get(key).data, None, lambda: iter(()))
+
+
+def _dump(columns: Sequence[tuple[bytes, int]]) -> bytes:
+    """Their number, the folded length of each (4 bytes, big endian), and their rows, compressed."""
+    counts = b"".join(count.to_bytes(4, "big") for count in (len(columns), *(folded for _, folded in columns)))
+    return zlib.compress(counts + b"".join(rows for rows, _ in columns), 1)
+
+
+def _load(data: bytes) -> Iterator[tuple[bytes, int]]:
+    data = zlib.decompress(data)
+    count = int.from_bytes(data[:4], "big")
+    begin = 4 * (count + 1)
+    size = (len(data) - begin) // count
+    for number in range(count):
+        folded = int.from_bytes(data[4 * number + 4 : 4 * number + 8], "big")
+        yield data[begin + number * size : begin + (number + 1) * size], folded
