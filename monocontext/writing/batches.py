@@ -26,6 +26,8 @@ from monocontext.writing.segments import Progress, SegmentBuilder, SegmentLayout
 
 BATCH_BYTES = 32 << 20
 """Text in a batch: about two segments, a second of one core's time."""
+PARTS_AHEAD = 64
+"""Batches that workers have at once where they read the text themselves: only counts wait here for those before."""
 BORDER_BYTES = 8
 """What `border_in` looks at."""
 

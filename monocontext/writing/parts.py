@@ -27,6 +27,7 @@ from monocontext.stores.regular_file import open_file
 from monocontext.writing.batches import (
     BATCH_BYTES,
     BORDER_BYTES,
+    PARTS_AHEAD,
     Batch,
     Gathering,
     Packed,
@@ -194,7 +195,7 @@ def write_parts(
             yield task
 
     binaries: dict[Path, list[str]] = {}
-    for found in in_order(executor, work, noted()):
+    for found in in_order(executor, work, noted(), PARTS_AHEAD):
         task = tasks.popleft()
         done = found or _pack_here(task, work, paths, reading)
         gathering.add(done.packed)
