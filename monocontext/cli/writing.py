@@ -201,6 +201,7 @@ def index(
         bool, Option("--replace", help="Replace the text of a context; an index reads only objects that changed.")
     ] = False,
     allow: Allow = None,
+    dask: Dask = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -221,7 +222,7 @@ def index(
         print_root(manifest, places[0], as_json)
         return
     sources, url, options = _split(places, s3)
-    with progress_bar("index", total_bytes(sources)) as progress, usage_errors():
+    with progress_bar("index", total_bytes(sources)) as progress, usage_errors(), workers(dask) as executor:
         manifest = index_objects(
             sources,
             url,
@@ -231,6 +232,7 @@ def index(
             progress=progress,
             note=note,
             store_options=options,
+            executor=executor,
         )
     print_root(manifest, url, as_json)
 

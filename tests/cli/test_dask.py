@@ -1,4 +1,4 @@
-"""`--dask ADDRESS`: upload, append, grep and verify by a local cluster of real worker processes."""
+"""`--dask ADDRESS`: upload, append, index, grep and verify by a local cluster of real worker processes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from ran import Cli
 
 from monocontext import Monocontext
+from monocontext.format.generations import find_root
+from monocontext.stores.local import LocalStore
 
 distributed = pytest.importorskip("distributed")
 
@@ -38,6 +40,18 @@ def test_the_commands_do_the_same_by_a_cluster(cli: Cli, address: str, tmp_path:
     assert cli("grep", "request 0471[0-9]", context, "--dask", address).fine().out == here.out
     assert cli("grep", "--dask", address, "no-such-request", context).code == 1
     assert "all as recorded" in cli("verify", context, "--dask", address).fine().out
+
+
+@pytest.mark.slow
+def test_an_index_in_place_by_a_cluster(cli: Cli, address: str, tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    for number in range(3):
+        (tmp_path / "texts" / f"{number}.log").write_text(f"line of log {number}, straße\n" * 1_000_000)
+    roots = []
+    for name, options in (("alone", []), ("spread", ["--dask", address])):
+        cli("index", tmp_path / "texts", tmp_path / name, "--no-filters", *options).fine()
+        roots.append(find_root(LocalStore(tmp_path / name)).manifest)
+    assert (roots[0].pages[0].crc32c, roots[0].last_page) == (roots[1].pages[0].crc32c, roots[1].last_page)
 
 
 def test_no_scheduler_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture
 def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.writing.index_in_place.READ_BYTES", 7)
+    monkeypatch.setattr("monocontext.writing.object_text.READ_BYTES", 7)
 
 
 def read(url: str, **options: object) -> str:
@@ -93,7 +93,7 @@ def test_a_place_of_objects(place: Place, frame_bytes: int) -> None:
 
 @pytest.mark.parametrize("read_bytes", range(4, 12))
 def test_characters_across_reads(read_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.writing.index_in_place.READ_BYTES", read_bytes)
+    monkeypatch.setattr("monocontext.writing.object_text.READ_BYTES", read_bytes)
     text = "aé漢😀" * 20 + "\r\n" * 10
     name = uuid.uuid4().hex
     for shift in range(4):

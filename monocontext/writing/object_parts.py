@@ -1,0 +1,194 @@
+"""Index plain text objects by workers that read them: the driver lists names, and receives records of frames.
+
+A part is some neighbouring objects, or a range of a large one. Each begins a frame, as each object does; only the
+letters behind a part, which the columns of its last frames cover, are read twice. Workers leave columns in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from functools import cache, partial
+
+from monocontext.errors import ContextChanged, NotFound
+from monocontext.format.filters.building import fold_head
+from monocontext.format.index import FrameRecord, FrameRun
+from monocontext.options import StoreOptions
+from monocontext.records import dataclass, field, replace
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import Store
+from monocontext.writing import batches
+from monocontext.writing.batches import PARTS_AHEAD, Batch, compute_columns, opened
+from monocontext.writing.left_columns import leave_columns, make_filters
+from monocontext.writing.object_text import ObjectRange, read_objects
+from monocontext.writing.segments import SegmentLayout, Written
+
+_MOST = 256
+"""Objects in a part."""
+_FOLLOWING = 16
+"""Ranges behind a part that its worker is told of."""
+
+
+_HEAD_BYTES = 64 << 10
+"""Read of a range behind a part: columns cover some 4 KB of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Neighbouring ranges for one worker."""
+
+    ranges: Sequence[ObjectRange]
+    following: Sequence[ObjectRange]
+    """Ranges behind them."""
+    is_all: bool
+    """None follows `following`."""
+
+
+@dataclass(slots=True)
+class Found:
+    """The result of a task."""
+
+    runs: list[FrameRun] = field(default_factory=list)
+    records: list[FrameRecord] = field(default_factory=list)
+    final_newline: bool = False
+    end_byte: int = 0
+    """Where its last frame ends in its object."""
+    objects: int = 0
+    """Objects that end in it."""
+    notes: list[str] = field(default_factory=list)
+    columns_key: str = ""
+    """The object with the columns of its frames, until a worker has made filters of all columns."""
+
+
+def index_parts(
+    url: str | Store,
+    options: StoreOptions,
+    ranges: Sequence[ObjectRange],
+    layout: SegmentLayout,
+    executor: Executor,
+    add: Callable[[Found], None],
+) -> Written:
+    """Index objects like `index_in_place.index`, by the workers of an executor; `add` sees what each part gives.
+
+    Where a worker does not find a file as it was listed, the driver reads it.
+    """
+    written = Written()
+    columns = layout.columns()
+    reach = columns.reach if columns else 0
+    parts = [part for each in ranges for part in _cut(each)]
+    work = partial(_read_part, url=url, options=options, layout=layout, reach=reach)
+    tasks = list(_tasks(parts))
+    keys, end_byte = [], 0
+    for task, given in zip(tasks, in_order(executor, work, tasks, PARTS_AHEAD), strict=True):
+        found = given or _read_here(task, parts, work)
+        _join(written, end_byte, found)
+        end_byte = found.end_byte if found.runs else end_byte
+        keys += [found.columns_key] if found.columns_key else []
+        add(found)
+    if keys:
+        written.filters = make_filters(executor, keys, url, options, layout)
+    return written
+
+
+def _cut(whole: ObjectRange) -> Iterator[ObjectRange]:
+    rest = whole
+    while rest.stop - rest.start > 2 * batches.BATCH_BYTES:
+        border = rest.start + batches.BATCH_BYTES
+        yield replace(rest, stop=border)
+        rest = replace(rest, start=border)
+    yield rest
+
+
+def _tasks(parts: Sequence[ObjectRange]) -> Iterator[_Task]:
+    first = size = 0
+    for number, part in enumerate(parts):
+        length = part.stop - part.start
+        if number > first and (size + length > batches.BATCH_BYTES or number - first == _MOST):
+            yield _task(parts, first, number, _FOLLOWING)
+            first, size = number, 0
+        size += length
+    if parts:
+        yield _task(parts, first, len(parts), _FOLLOWING)
+
+
+def _task(parts: Sequence[ObjectRange], first: int, stop: int, following: int) -> _Task:
+    return _Task(parts[first:stop], parts[stop : stop + following], stop + following >= len(parts))
+
+
+def _read_here(task: _Task, parts: Sequence[ObjectRange], work: Callable[..., Found | None]) -> Found:
+    """The result of a task that a worker gave back: it found another file, or too little text behind its own."""
+    found = work(task, is_driver=True)
+    if found is None:
+        stop = parts.index(task.ranges[-1]) + 1
+        found = work(_task(parts, stop - len(task.ranges), stop, len(parts)), is_driver=True)
+    assert found is not None
+    return found
+
+
+def _join(written: Written, end_byte: int, found: Found) -> None:
+    """Add the frames of the next part; a run, which ends at `end_byte` so far, goes on where its object does."""
+    runs = found.runs
+    if written.runs and runs:
+        last, run = written.runs[-1], runs[0]
+        if (last.object, last.etag, end_byte) == (run.object, run.etag, run.offset):
+            written.runs[-1] = replace(last, frames=last.frames + run.frames)
+            runs = runs[1:]
+    written.runs += runs
+    written.records += found.records
+    if found.records:
+        written.final_newline = found.final_newline
+
+
+# -- a worker ----------------------------------------------------------------------------------------------------------
+
+
+def _read_part(
+    task: _Task, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, reach: int, is_driver: bool = False
+) -> Found | None:
+    """Cut the objects of a task into frames, and leave their columns in the store.
+
+    None: too little text is known behind them, or a worker does not find a file as it was listed.
+    """
+    found = Found()
+    frames: list[bytes] = []
+    with ExitStack() as stack:
+        store = cache(lambda place: stack.enter_context(opened(place, options if place.startswith("s3:") else {})))
+        try:
+            for text in read_objects(task.ranges, store, found.notes.append):
+                count = len(frames)
+                for frame, record in text.frames(layout.frame_bytes):
+                    frames.append(frame)
+                    found.records.append(record)
+                found.objects += text.source.is_last
+                if len(frames) > count:
+                    etag = text.source.info.etag
+                    found.runs.append(FrameRun(text.source.url, text.offset, len(frames) - count, "raw", etag))
+                    found.end_byte = text.offset + sum(map(len, frames[count:]))
+            behind = b""
+            for following in task.following if reach else ():  # one after the other: the first is nearly always enough
+                behind += _fold_head(following, store, reach - len(behind))
+                if len(behind) == reach:
+                    break
+        except (NotFound, ContextChanged):
+            if is_driver or not task.ranges[0].place.startswith("file:"):
+                raise
+            return None
+    if len(behind) < reach and not task.is_all:
+        return None
+    found.final_newline = bool(frames) and frames[-1].endswith(b"\n")
+    if reach and frames:
+        with opened(url, options) as own:
+            found.columns_key = leave_columns(own, list(compute_columns(Batch(frames, behind), reach)))
+    return found
+
+
+def _fold_head(source: ObjectRange, store_of: Callable[[str], Store], size: int) -> bytes:
+    """The first folded bytes of a range; fewer where it has no more."""
+    head = b""
+    for stop in (min(source.start + _HEAD_BYTES, source.stop), source.stop):
+        for text in read_objects([replace(source, stop=stop)], store_of):
+            head = fold_head((frame for frame, _ in text.frames(_HEAD_BYTES)), size)
+        if len(head) == size or stop == source.stop:  # else marks of which nothing is left fill the beginning
+            break
+    return head

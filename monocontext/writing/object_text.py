@@ -1,0 +1,151 @@
+"""Read plain text objects, whole or in ranges, as frames; every read is pinned to the ETag of the listing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice
+from urllib.parse import quote
+
+from monocontext.errors import InvalidText
+from monocontext.format.codec import encode
+from monocontext.format.index import FrameRecord
+from monocontext.records import dataclass
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.writing.batches import BORDER_BYTES, border_in
+from monocontext.writing.segments import cut_frames
+
+READ_BYTES = 8 << 20
+READS_AHEAD = 4
+
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"PK\x03\x04": "zip",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRange:
+    """Bytes [start, stop) of a text object; a border inside it moves on to where a character begins."""
+
+    place: str
+    """URL of the store that holds it."""
+    info: ObjectInfo
+    start: int
+    stop: int
+
+    @property
+    def url(self) -> str:
+        """Of the object."""
+        key = quote(self.info.key) if self.place.startswith("file:") else self.info.key
+        return f"{self.place.rstrip('/')}/{key}"
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the object ends with it."""
+        return self.stop == self.info.size_bytes
+
+    def reads(self) -> list[tuple[ObjectRange, int, int]]:
+        """The reads that it takes: itself, first byte and length of each. Both sides of a border look at the same
+        bytes around it."""
+        first = max(self.start - 1, 0)
+        stop = min(self.stop - 1 + BORDER_BYTES, self.info.size_bytes)
+        room = 0 if self.is_last else BORDER_BYTES  # these bytes are to be in one read
+        found = []
+        while first < stop:
+            size = stop - first if stop - first <= READ_BYTES + room else READ_BYTES
+            found.append((self, first, size))
+            first += size
+        return found
+
+
+class ObjectText:
+    """The text of one range."""
+
+    def __init__(self, source: ObjectRange, data: Iterator[bytes], note: Callable[[str], None]):
+        """`data` is what its reads give; `note` is told of a byte order mark that is skipped."""
+        self.source = source
+        self.offset = source.start
+        """First byte of the text in the object, once a frame is there."""
+        self._data = data
+        self._note = note
+
+    def frames(self, frame_bytes: int) -> Iterator[tuple[bytes, FrameRecord]]:
+        """Raises `InvalidText`, with the place in the object."""
+        read = 0
+        for frame in cut_frames(self._pieces(), frame_bytes):
+            try:
+                _, record = encode(frame, "raw")
+            except UnicodeDecodeError as error:
+                raise InvalidText(
+                    f"{self.source.url}: not UTF-8 at byte {self.offset + read + error.start}: {error.reason}; "
+                    f"`monocontext upload --encoding ...` stores it"
+                ) from None
+            read += record.bytes
+            yield frame, record
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Text that ends between characters; the last piece may not, and is no text then."""
+        rest = b""
+        for (source, first, size), data in zip(self.source.reads(), self._data, strict=True):
+            if first + size > source.stop:
+                border = source.stop - 1 - first
+                data = data[: border + border_in(data[border:])]
+            if first < source.start:
+                near = border_in(data[:BORDER_BYTES])
+                self.offset, data = first + near, data[near:]
+            elif first == 0:
+                _refuse_compressed(source, data)
+                if data.startswith(_BOM):
+                    self._note(f"{source.url}: skipped a byte order mark")
+                    self.offset, data = len(_BOM), data[len(_BOM) :]
+            data = rest + data
+            whole = _whole_characters(data)
+            rest = data[whole:]
+            yield data[:whole]
+        yield rest
+
+
+def read_objects(
+    ranges: Sequence[ObjectRange], store_of: Callable[[str], Store], note: Callable[[str], None] = lambda text: None
+) -> Iterator[ObjectText]:
+    """Yield the texts of ranges, each to be taken whole before the next (1 GET for 8 MiB, a few ahead).
+
+    `store_of` opens a place.
+    """
+
+    def read(one: tuple[ObjectRange, int, int]) -> bytes:
+        source, first, size = one
+        return store_of(source.place).get_range(source.info.key, first, size, etag=source.info.etag).data
+
+    with ThreadPoolExecutor(READS_AHEAD) as pool:
+        reads = (one for source in ranges for one in source.reads())
+        with closing(in_order(pool, read, reads, READS_AHEAD)) as data:
+            for source in ranges:
+                yield ObjectText(source, islice(data, len(source.reads())), note)
+
+
+def _refuse_compressed(source: ObjectRange, head: bytes) -> None:
+    for magic, name in _COMPRESSED.items():
+        if head.startswith(magic):
+            raise InvalidText(
+                f"{source.url} is compressed ({name}), its text has no addresses: unpack it into `monocontext upload -`"
+            )
+
+
+def _whole_characters(data: bytes) -> int:
+    """Length of the longest beginning that does not end inside a character."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        needed = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+        return len(data) - back if needed > back else len(data)
+    return len(data)
