@@ -217,8 +217,15 @@ def index(
         if replace:
             raise click.BadParameter("--filters without sources replaces nothing")
         options = options_of(places[0], s3)
-        with progress_bar("index --filters", None) as show:
-            manifest = add_filters(places[0], rebuild=rebuild, allow=allow or (), progress=show, store_options=options)
+        with progress_bar("index --filters", None) as show, workers(dask) as executor:
+            manifest = add_filters(
+                places[0],
+                rebuild=rebuild,
+                allow=allow or (),
+                progress=show,
+                store_options=options,
+                executor=executor,
+            )
         print_root(manifest, places[0], as_json)
         return
     sources, url, options = _split(places, s3)

@@ -106,7 +106,16 @@ def index(
         target = Target(objects, tuple(dict.fromkeys(_absolute_url(name) for name in names)), frame_bytes, filters)
         newest = read_newest(store) if replace else None
         if newest is not None and can_follow(newest, target):
-            return follow(store, newest, target, read_alone, allow=target.sources, store_options=options)
+            return follow(
+                store,
+                newest,
+                target,
+                read_alone,
+                allow=target.sources,
+                store_options=options,
+                executor=executor,
+                url=portable_place(url),
+            )
 
         def write(_: float) -> Written:
             written = read(found, layout)

@@ -50,8 +50,11 @@ def test_an_index_in_place_by_a_cluster(cli: Cli, address: str, tmp_path: Path) 
     roots = []
     for name, options in (("alone", []), ("spread", ["--dask", address])):
         cli("index", tmp_path / "texts", tmp_path / name, "--no-filters", *options).fine()
+        cli("index", "--filters", tmp_path / name, *options).fine()
         roots.append(find_root(LocalStore(tmp_path / name)).manifest)
     assert (roots[0].pages[0].crc32c, roots[0].last_page) == (roots[1].pages[0].crc32c, roots[1].last_page)
+    shapes = [[(ref.frames, ref.bits, ref.tail_frames) for ref in root.filters] for root in roots]
+    assert shapes[0] == shapes[1] != []
 
 
 def test_no_scheduler_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

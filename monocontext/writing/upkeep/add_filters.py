@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import NotFound
@@ -12,7 +13,7 @@ from monocontext.format.generations import read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
-from monocontext.writing.publish import Place, open_store_at
+from monocontext.writing.publish import Place, open_store_at, portable_place
 from monocontext.writing.upkeep.rewrite import Rewrite, beside_gc, commit_rewrite, fill_filters, gaps, wants_filters
 
 
@@ -23,12 +24,16 @@ def add_filters(
     allow: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int], None] | None = None,
     store_options: StoreOptions | None = None,
+    executor: Executor | None = None,
 ) -> Manifest:
     """Make search filters for those frames of the context at `url` that have none, as a new generation of the text.
 
     Where every frame has one, and for a text that is too short for filters (fewer than 9 frames, or frames below 512
     bytes), writes nothing and returns the newest root. `rebuild` makes all filters again, where one was lost or
     damaged. `progress` takes the bytes of text read so far.
+
+    `executor`: any `concurrent.futures.Executor`, whose workers then read the text, some 32 MiB at a time, and make the
+    filters.
 
     Reads the text of these frames once, in bounded memory: 1 GET for some 8 MiB stored and for each index page, 1 PUT
     for each 16 MiB of filter, about 6 requests for the commit. `allow`: places outside the context in which text may be
@@ -46,7 +51,7 @@ def add_filters(
                 return newest
             context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
             try:
-                work = Rewrite(context, progress)
+                work = Rewrite(context, progress, executor, portable_place(url))
                 return commit_rewrite(work, base, fill_filters(work, bare), filters=True)
             finally:
                 context.close()

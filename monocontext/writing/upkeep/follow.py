@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from datetime import UTC, datetime
 
 from monocontext.engine.open import ContextHandle
@@ -64,15 +65,18 @@ def follow(
     *,
     allow: Iterable[str | os.PathLike[str]],
     store_options: StoreOptions | None,
+    executor: Executor | None,
+    url: str | Store,
 ) -> Manifest:
     """Commit the text of the target on `newest`, and return the root; without a change that is the newest one.
 
     `read` gives the frames of an object that is new or has changed, by its number. Cost: 1 GET an index page, what
     `read` takes, and where there are filters the text of new objects once more; 1 PUT a page that changes, and those of
-    a commit. Raises `AlreadyExists` where another writer replaced the text meanwhile.
+    a commit. `executor`: its workers, which find the context at `url`, make the filters. Raises `AlreadyExists` where
+    another writer replaced the text meanwhile.
     """
     context = ContextHandle(store, cache_bytes=_CACHE_BYTES, allow=allow, store_options=store_options, owns_store=False)
-    work = Rewrite(context)
+    work = Rewrite(context, None, executor, url)
     frames: dict[int, Frames] = {}
 
     def read_once(number: int) -> Frames:

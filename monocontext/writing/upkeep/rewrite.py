@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
@@ -22,18 +23,28 @@ from monocontext.format.generations import check_fence, commit, fence_seconds, r
 from monocontext.format.history import History
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import FilterRef, PageRef
+from monocontext.format.refs import FilterRef
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import SegmentLayout, write_segments
+from monocontext.writing.upkeep.filter_parts import Place, fill_gap, frames_before, head_root
 
 
 class Rewrite:
-    """One rewrite: its context and its progress."""
+    """One rewrite: its context, its progress, and the workers that read for it."""
 
-    def __init__(self, context: ContextHandle, progress: Callable[[int], None] | None = None):
+    def __init__(
+        self,
+        context: ContextHandle,
+        progress: Callable[[int], None] | None = None,
+        executor: Executor | None = None,
+        url: str | Store = "",
+    ):
+        """`url`: where the workers of the executor find the context."""
         self.context = context
+        self.executor = executor
+        self.place = Place(url, context.store_options, context.allow)
         self._progress = progress
         self._read_bytes = 0
 
@@ -50,10 +61,14 @@ class Rewrite:
     def pieces(self, text: Reader, start: int, stop: int) -> Iterator[bytes]:
         """Yield the text of frames [start, stop) by frame, read at most some 32 MiB ahead; reports progress."""
         for piece in text.frames(first_character(text, start), first_character(text, stop)):
-            self._read_bytes += len(piece.data)
-            if self._progress:
-                self._progress(self._read_bytes)
+            self.tell(len(piece.data))
             yield piece.data
+
+    def tell(self, read_bytes: int) -> None:
+        """So many more bytes of text were read."""
+        self._read_bytes += read_bytes
+        if self._progress:
+            self._progress(self._read_bytes)
 
 
 @contextmanager
@@ -133,6 +148,9 @@ def fill_filters(work: Rewrite, root: Manifest, start: int = 0) -> Manifest:
     with work.text(root) as text:
         for first, stop in gaps(root.filters, start, root.frames):
             found += tuple(ref for ref in root.filters if _covered_stop(found) <= ref.first_frame < first)
+            if work.executor:
+                found = fill_gap(work.executor, work.place, root, first, stop, found, work.tell)
+                continue
             columns = Columns(overlap_for(root.frame_bytes), 1)
             for piece in work.pieces(text, first, stop):
                 columns.feed(piece)
@@ -140,8 +158,8 @@ def fill_filters(work: Rewrite, root: Manifest, start: int = 0) -> Manifest:
             found = columns.store(
                 work.put,
                 work.get,
-                _head_root(root, first, found),
-                lambda at=first: _frames_backwards(text, at),  # type: ignore[misc]
+                head_root(root, first, found),
+                lambda at=first: frames_before(text, at),  # type: ignore[misc]
             )
     found += tuple(ref for ref in root.filters if _covered_stop(found) <= ref.first_frame)
     return replace(root, filters=found)
@@ -149,16 +167,6 @@ def fill_filters(work: Rewrite, root: Manifest, start: int = 0) -> Manifest:
 
 def _covered_stop(filters: Sequence[FilterRef]) -> int:
     return filters[-1].stop_frame if filters else 0
-
-
-def _head_root(root: Manifest, frames: int, filters: tuple[FilterRef, ...]) -> Manifest:
-    """A root of the first frames of a text, with the fields that making filters reads."""
-    return replace(root, pages=(PageRef("", 0, 0, frames, 0, 0, 0),) if frames else (), filters=filters)
-
-
-def _frames_backwards(text: Reader, frame: int) -> Iterator[bytes]:
-    """Yield the frames before one, from the last (1 GET each): a border takes one or two."""
-    return (text.load(text.frame(number)).data for number in range(frame - 1, -1, -1))
 
 
 # -- commit ------------------------------------------------------------------------------------------------------------

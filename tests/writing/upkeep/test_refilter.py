@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import AlreadyExists, ForeignObject, NotFound
+from monocontext.format.filters.layout import FilterLayout
 from monocontext.records import replace
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.testing import CountingStore, Crash, CrashingStore
+from monocontext.writing import batches
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep import filter_parts
 from monocontext.writing.upkeep.add_filters import add_filters
 from monocontext.writing.upkeep.verify import verify
+from tests.budget import examples
 
 from .upkept import FRAME_BYTES, Overtaken, check, memory, root, words
 
@@ -69,6 +74,32 @@ def test_holes_are_filled(random: Random, monkeypatch: pytest.MonkeyPatch) -> No
             assert sum(ref.frames for ref in after.filters) == (after.frames if after.frames >= 9 else 0)
             check(store, "".join(pieces), random)
             assert add_filters(store) == after
+
+
+@pytest.mark.parametrize("group_frames", [1 << 16, 8])
+@pytest.mark.parametrize("seed", range(examples(20)))
+def test_workers_make_the_same(seed: int, group_frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a whole text and of holes in it; where pages are short, too, so that little text is known behind a part."""
+    monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", group_frames)
+    monkeypatch.setattr("monocontext.writing.pages.FRAMES_PER_PAGE", 4)
+    monkeypatch.setattr(filter_parts, "_BEHIND_BYTES", seed % 2)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 3 * FRAME_BYTES)
+    made = []
+    for executor in (None, ThreadPoolExecutor(2)):
+        random, store = Random(seed), memory()
+        pieces = [words(random, random.choice([1, 10, 150])) for _ in range(6)]
+        publish(pieces[0], store, frame_bytes=FRAME_BYTES, filters=random.random() < 0.5)
+        for piece in pieces[1:]:
+            append(piece, store, filters=random.random() < 0.5)
+        seen = [0]
+        after = add_filters(store, rebuild=seed % 3 == 0, executor=executor, progress=seen.append)
+        parts = [(key, part, ref) for ref in after.filters for part, key in enumerate(ref.keys)]
+        rows = [FilterLayout(ref).decode(part, store.get(key).data).tobytes() for key, part, ref in parts]
+        made.append(([replace(ref, parts=(), seed=0) for ref in after.filters], rows, seen[-1]))
+        check(store, "".join(pieces), random)
+        if executor:
+            executor.shutdown()
+    assert made[0] == made[1]
 
 
 def test_what_gets_none(random: Random) -> None:
