@@ -7,6 +7,7 @@ bits are no damage: where two filters were merged, the frames at the border hold
 from __future__ import annotations
 
 import hashlib
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -32,9 +33,15 @@ _IN_MEMORY_BYTES = 16 << 20
 class Checker:
     """Checks the filters of a text. Feed it the frames in order, then `finish`; both give problems, a line each."""
 
-    def __init__(self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes]):
-        """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped)."""
+    def __init__(
+        self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes], first: int = 0, stop: int = sys.maxsize
+    ):
+        """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped). Of frames before
+        `first` and from `stop` on no column is checked: they are the text around the others."""
         self._refs = deque(refs)
+        self._first, self._stop = first, stop
+        self.lacking: dict[str, list[int]] = {}
+        """Of each filter that does not hold its text, the frames whose columns lack a gram or a word."""
         self._get = get
         self._reach = max((ref.reach_bytes for ref in refs), default=0)
         self._waiting: deque[tuple[int, bytes]] = deque()
@@ -47,21 +54,31 @@ class Checker:
         if not self._refs:
             return
         if self._waiting and self._waiting[-1][0] + 1 != number:
-            while self._waiting:
+            while self.waits:
                 yield from self._check_first()
+            self._waiting.clear()
+            self._waiting_bytes = 0
             self._before = _TextBefore(self._reach)
         self._waiting.append((number, frame))
         self._waiting_bytes += len(frame)
-        while self._waiting_bytes - len(self._waiting[0][1]) >= self._reach:
+        while self.waits and self._waiting_bytes - len(self._waiting[0][1]) >= self._reach:
             if len(self._text_after(None, self._reach)) < self._reach:
                 return  # some marks fold to nothing: wait for more text
             yield from self._check_first()
 
     def finish(self) -> Iterator[str]:
-        """Check the frames that still wait, and the rest of the filters: no frame follows."""
-        while self._waiting:
+        """Check the frames that still wait, and the rest of the filters that begin before `stop`: no frame follows.
+
+        What they lack is in `lacking`.
+        """
+        while self.waits:
             yield from self._check_first()
         yield from self._advance(None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a frame waits for the text that follows it."""
+        return bool(self._waiting) and self._waiting[0][0] < self._stop
 
     def _text_after(self, stop: int | None, size: int) -> bytes:
         """The first `size` folded bytes after the first waiting frame, at most up to frame `stop`."""
@@ -72,7 +89,7 @@ class Checker:
         number, frame = self._waiting[0]
         yield from self._advance(number)
         folded = fold_bytes(frame)
-        if self._filter and self._filter.ref.first_frame <= number:
+        if self._filter and max(self._filter.ref.first_frame, self._first) <= number:
             ref = self._filter.ref
             reach = ref.reach_bytes
             within = self._text_after(ref.stop_frame, reach)
@@ -101,13 +118,23 @@ class Checker:
 
     def _advance(self, number: int | None) -> Iterator[str]:
         """Close the filters that end before a frame and load the one that covers it; None: close all."""
-        while self._refs and (number is None or self._refs[0].stop_frame <= number):
+        while self._refs and (
+            self._refs[0].first_frame < self._stop if number is None else self._refs[0].stop_frame <= number
+        ):
             self._filter = self._filter or _Filter(self._refs[0], self._get)
             yield from self._filter.close()
+            if self._filter.lacking:
+                self.lacking[self._filter.name] = self._filter.lacking
             self._filter = None
             self._refs.popleft()
         if self._refs and self._filter is None and number is not None and self._refs[0].first_frame <= number:
             self._filter = _Filter(self._refs[0], self._get)
+
+
+def describe_lacking(lacking: dict[str, list[int]]) -> Iterator[str]:
+    """A line for each filter."""
+    for name, frames in lacking.items():
+        yield f"{name}: lacks grams or words of {len(frames)} frames, the first of them frame {frames[0]}"
 
 
 class _TextBefore:
@@ -150,13 +177,13 @@ class _Filter:
         self._computed: list[NDArray[np.uint8] | None] = [None] * _TILE_BYTES
         self._frames: dict[int, int] = {}
         """The frame of each column of the tile that was computed."""
-        self._lacking: list[int] = []
-        """Frames whose columns lack a gram."""
+        self.lacking: list[int] = []
+        """Frames whose columns lack a gram or a word."""
 
     def _load(self, get: Callable[[str], bytes]) -> None:
         ref, layout = self.ref, self._layout
         if len(ref.parts) != layout.parts:
-            self._problems.append(f"{self._name}: expected {layout.parts} objects, found {len(ref.parts)}")
+            self._problems.append(f"{self.name}: expected {layout.parts} objects, found {len(ref.parts)}")
             return
         for part, (key, (first_row, _)) in enumerate(zip(ref.keys, layout.row_ranges(), strict=True)):
             try:
@@ -178,7 +205,7 @@ class _Filter:
         return ((start // _TILE_BYTES, min(width - start, _TILE_BYTES)) for start in range(0, width, _TILE_BYTES))
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
         return f"filter of frames {self.ref.first_frame} to {self.ref.stop_frame} ({self.ref.keys[0]})"
 
     def check(self, number: int, folded: bytes, following: bytes) -> None:
@@ -203,7 +230,7 @@ class _Filter:
         """Check the border column: the text across the beginning of the filter's text."""
         if self.ref.border_frames < before.frames(reach):
             self._problems.append(
-                f"{self._name}: its border stands for {self.ref.border_frames} frames, expected {before.frames(reach)}"
+                f"{self.name}: its border stands for {self.ref.border_frames} frames, expected {before.frames(reach)}"
             )
         if self._comparable:
             import numpy as np
@@ -214,21 +241,16 @@ class _Filter:
             set_rows(column, Signs(before.folded[-reach:], head), self.ref.kind)
             expected = self._shrink(column)
             if (expected & ~stored).any():
-                self._problems.append(f"{self._name}: its border lacks grams of the text")
+                self._problems.append(f"{self.name}: its border lacks grams of the text")
 
     def _shrink(self, column: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return shrink_rows(column[: height(MAX_BITS, self.ref.has_words)], self._layout.rows, 0)
 
     def close(self) -> list[str]:
-        """Compare the last tile and return the problems."""
+        """Compare the last tile and return the problems other than `lacking`."""
         if self._comparable:
             self._compare()
         self._file.close()
-        if self._lacking:
-            self._problems.append(
-                f"{self._name}: lacks grams or words of {len(self._lacking)} frames, the first of them "
-                f"frame {self._lacking[0]}"
-            )
         return self._problems
 
     def _read_tile(self, tile: int) -> NDArray[np.uint8]:
@@ -245,6 +267,6 @@ class _Filter:
         for place, computed in enumerate(self._computed):
             if computed is not None:
                 missing = computed & ~stored[:, place]
-                self._lacking += [self._frames[8 * place + bit] for bit in range(8) if (missing & (1 << bit)).any()]
+                self.lacking += [self._frames[8 * place + bit] for bit in range(8) if (missing & (1 << bit)).any()]
         self._computed = [None] * _TILE_BYTES
         self._frames.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from monocontext.errors import MonocontextError
@@ -15,25 +16,57 @@ from monocontext.format.documents import (
     last_of_each_name,
     name_hash,
 )
+from monocontext.records import dataclass
+
+
+@dataclass(slots=True)
+class Counted:
+    """A document, and what was counted of its text so far."""
+
+    document: Document
+    characters: int = 0
+    bytes: int = 0
+    newlines: int = 0
+
+    def add(self, other: Counted) -> None:
+        """Add what was counted of another part of it."""
+        self.characters += other.characters
+        self.bytes += other.bytes
+        self.newlines += other.newlines
+
+    def problems(self) -> Iterator[str]:
+        """A line where the whole was counted, and is not as recorded."""
+        now = self.document
+        found, expected = (self.bytes, self.newlines), (now.bytes, now.newlines)
+        if self.characters == len(now) and found != expected:
+            yield f"document {now.number} ({now.name!r}): counts differ: expected {expected}, found {found}"
 
 
 class DocumentCheck:
     """Takes the text frame by frame, in order; frames may be left out, and so are the documents that lie in them."""
 
-    def __init__(self, ref: DocumentsRef | None, get: Callable[[str], bytes]):
+    def __init__(self, ref: DocumentsRef | None, get: Callable[[str], bytes], first: int = 0):
+        """`first`: the character from which on the text is given."""
         self._ref = ref
         self._get = get
         self._problems: list[str] = []
         self._hashes = bytearray()
-        self._records = self._read()
-        self._now = next(self._records, None)
-        self._seen = self._bytes = self._newlines = 0
+        self._cut: list[Counted] = []
+        self._records = self._read(bisect_left(ref.pages, first, key=lambda page: page.characters) if ref else 0)
+        self._now = self._next()
+        while self._now and self._now.document.start < first and self._now.document.stop <= first:
+            self._now = self._next()
 
-    def _read(self) -> Iterator[Document]:
-        """All records, as far as pages can be read."""
+    def _next(self) -> Counted | None:
+        document = next(self._records, None)
+        return None if document is None else Counted(document)  # an empty one is false
+
+    def _read(self, first_page: int) -> Iterator[Document]:
+        """The records from a page on, as far as pages can be read."""
         ref = self._ref
-        for number, page_ref in enumerate(ref.pages if ref else ()):
+        for number in range(first_page, len(ref.pages) if ref else 0):
             assert ref is not None
+            page_ref = ref.pages[number]
             held = ref.last_page if number == len(ref.pages) - 1 else None
             try:
                 before = ref.pages[number - 1] if number else None
@@ -53,18 +86,20 @@ class DocumentCheck:
             return
         text = data.decode()
         stop = start + len(text)
-        while now is not None and now.start < stop:
-            part = text[max(now.start - start, 0) : max(now.stop - start, 0)]
-            self._seen += len(part)
-            self._bytes += len(part.encode())
-            self._newlines += part.count("\n")
-            if now.stop > stop:
+        while now is not None and now.document.start < stop:
+            document = now.document
+            part = text[max(document.start - start, 0) : max(document.stop - start, 0)]
+            now.add(Counted(document, len(part), len(part.encode()), part.count("\n")))
+            if document.stop > stop:
                 return
-            found, expected = (self._bytes, self._newlines), (now.bytes, now.newlines)
-            if self._seen == len(now) and found != expected:
-                yield f"document {now.number} ({now.name!r}): counts differ: expected {expected}, found {found}"
-            now = self._now = next(self._records, None)
-            self._seen = self._bytes = self._newlines = 0
+            yield from now.problems()
+            if now.characters < len(document):
+                self._cut.append(now)
+            now = self._now = self._next()
+
+    def finish_part(self) -> list[Counted]:
+        """The text goes on elsewhere: documents of which a part was given."""
+        return self._cut + ([self._now] if self._now and self._now.characters else [])
 
     def finish(self) -> list[str]:
         """All text has passed: what is wrong with pages and names."""

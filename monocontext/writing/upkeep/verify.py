@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from functools import partial
@@ -12,24 +14,30 @@ from itertools import groupby
 from typing import Any
 
 from monocontext.engine.open import ContextHandle
+from monocontext.engine.reader import Reader
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.format import codec, inline
-from monocontext.format.filters.checking import Checker
+from monocontext.format.filters.case_folding import fold_bytes
+from monocontext.format.filters.checking import Checker, describe_lacking
 from monocontext.format.folding import opened
 from monocontext.format.generations import find_root, read_generation
 from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame, FrameRecord, Page
 from monocontext.format.manifest import Manifest
+from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
+from monocontext.writing.batches import PARTS_AHEAD
 from monocontext.writing.pages import load_page
 from monocontext.writing.publish import Place, open_store_at, portable_place
 from monocontext.writing.reuse import segment_key
-from monocontext.writing.upkeep.document_check import DocumentCheck
+from monocontext.writing.upkeep.document_check import Counted, DocumentCheck
 
 READ_BYTES = 8 << 20
 PART_BYTES = 64 << 20
+PARTS_OF_FILTER = 8
+"""Workers that check one filter read it as a whole each."""
 
 
 @dataclass(slots=True)
@@ -73,6 +81,7 @@ class _Checks:
 
     filters: Checker
     documents: DocumentCheck
+    filter_problems: list[str]
 
 
 def verify(
@@ -87,11 +96,11 @@ def verify(
     """Check every checksum, length and count of a context: root, pages, segments, frames (reads everything once).
 
     Also checks that no gram of the text is missing from its search filters, so that no search misses a match. Filters
-    with other folding tables (`case_folding.TABLES`) are checked by their names and checksums alone; so are all filters
-    with an `executor` (any `concurrent.futures.Executor`), whose workers check some segments each.
+    with other folding tables (`case_folding.TABLES`) are checked by their names and checksums alone. Of documents it
+    checks that their names are found, and that their counts are those of the text.
 
-    Of documents it checks that their names are found, and, without an `executor`, that their counts are those of the
-    text.
+    `executor`: any `concurrent.futures.Executor`, whose workers then read the segments, 64 MiB stored or more each, and
+    the filter of these: each filter is read some 8 to 16 times.
 
     The report lists all damage. Raises only where nothing can be checked: `NotFound`, `NotAContext`, `AccessDenied`,
     or a root that cannot be read.
@@ -108,7 +117,7 @@ def verify(
             context.close()
             return report
         filters = Checker(manifest.filters, lambda key: store.get(key).data)
-        checks = _Checks(filters, DocumentCheck(manifest.documents, lambda key: store.get(key).data))
+        checks = _Checks(filters, DocumentCheck(manifest.documents, lambda key: store.get(key).data), [])
         _check_copies(store, manifest, context, report)
         pages = _load_pages(store, manifest, report)
         if executor is None:
@@ -124,15 +133,26 @@ def verify(
                 tuple(os.fspath(each) for each in allow),
                 manifest.generation,
             )
-            for part in in_order(executor, partial(_check_part, place), _parts(pages)):
-                report.add(part)
+            gathered = _Gathered(report)
+            parts: list[_Part] = []
+
+            def cut() -> Iterator[_Part]:
+                for part in _parts(pages, manifest.filters):
+                    parts.append(part)
+                    yield part
+
+            for part in in_order(executor, partial(_check_part, place), cut(), PARTS_AHEAD):
+                gathered.add(part)
                 if progress:
                     progress(report)
+            gathered.finish()
+            filters = Checker(_unseen(manifest.filters, parts), lambda key: store.get(key).data)
         if manifest.flags & ~report.flags:
             report.problems.append(
                 f"{store.url}: flags differ: expected {manifest.flags} of all frames, found {report.flags}"
             )
-        report.problems += filters.finish()
+        report.problems += [*checks.filter_problems, *filters.finish()]
+        report.problems += describe_lacking(filters.lacking)
         report.problems += checks.documents.finish()
         report.documents = manifest.documents.documents if manifest.documents else 0
         report.filters = len(manifest.filters)
@@ -183,34 +203,137 @@ def _load_pages(store: Store, manifest: Manifest, report: Report) -> Iterator[tu
             report.problems.append(str(error))
 
 
-def _parts(pages: Iterable[tuple[int, Page]]) -> Iterator[tuple[int, int, int]]:
-    """Yield parts of some 64 MiB stored, of neighbouring segments: number of a page, and its frames [start, stop)."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some frames of one page, for one worker."""
+
+    page: int
+    start: int
+    """Of the page's frames."""
+    stop: int
+    first_frame: int
+    """Of the text."""
+
+    @property
+    def stop_frame(self) -> int:
+        return self.first_frame + self.stop - self.start
+
+
+@dataclass(slots=True)
+class _Checked:
+    """The result of a part."""
+
+    report: Report
+    filter_problems: list[str] = field(default_factory=list)
+    lacking: dict[str, list[int]] = field(default_factory=dict)
+    cut: list[Counted] = field(default_factory=list)
+    """Documents that reach into other parts."""
+
+
+class _Gathered:
+    """Puts the results of parts together."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._filter_problems: dict[str, None] = {}
+        """Of objects that several parts have read, each line once."""
+        self._lacking: dict[str, list[int]] = {}
+        self._cut: dict[int, Counted] = {}
+
+    def add(self, part: _Checked) -> None:
+        self._report.add(part.report)
+        self._filter_problems |= dict.fromkeys(part.filter_problems)
+        for name, frames in part.lacking.items():
+            self._lacking.setdefault(name, []).extend(frames)
+        for counted in part.cut:
+            self._cut.setdefault(counted.document.number, Counted(counted.document)).add(counted)
+
+    def finish(self) -> None:
+        """All parts are here."""
+        self._report.problems += self._filter_problems
+        self._report.problems += describe_lacking(self._lacking)
+        for counted in self._cut.values():
+            self._report.problems += counted.problems()
+
+
+def _parts(pages: Iterable[tuple[int, Page]], filters: Sequence[FilterRef]) -> Iterator[_Part]:
+    """Yield parts of neighbouring segments of one page: some 64 MiB stored, and an eighth of the frames of a filter."""
     for number, page in pages:
         start = stop = size = 0
         for frames in _by_object(page):
             stop += len(frames)
             size += sum(frame.stored_bytes for frame in frames)
-            if size >= PART_BYTES:
-                yield number, start, stop
+            first = page.first_frame + start
+            at = bisect_right(filters, first, key=lambda ref: ref.stop_frame)
+            covered = filters[at].frames if at < len(filters) and filters[at].first_frame <= first else 0
+            if size >= PART_BYTES and stop - start >= covered // PARTS_OF_FILTER:
+                yield _Part(number, start, stop, first)
                 start, size = stop, 0
         if stop > start:
-            yield number, start, stop
+            yield _Part(number, start, stop, page.first_frame + start)
 
 
-def _check_part(place: tuple[Any, ...], part: tuple[int, int, int]) -> Report:
-    """Open the context in a worker, and check some frames of one of its pages."""
+def _unseen(filters: Sequence[FilterRef], parts: Sequence[_Part]) -> tuple[FilterRef, ...]:
+    """The filters none of whose frames could be read."""
+
+    def is_seen(ref: FilterRef) -> bool:
+        at = bisect_right(parts, ref.first_frame, key=lambda part: part.stop_frame)
+        return at < len(parts) and parts[at].first_frame < ref.stop_frame
+
+    return tuple(ref for ref in filters if not is_seen(ref))
+
+
+def _check_part(place: tuple[Any, ...], part: _Part) -> _Checked:
+    """Open the context in a worker, and check some frames of one of its pages, with what filters and documents have of
+    them."""
     url, options, allow, generation = place
-    number, start, stop = part
     with open_store_at(url, options) as store:
         manifest = opened(read_generation(store, generation), lambda ref: store.get(ref.key).data)
         context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=options, owns_store=False)
         report = Report(store.url, generation)
-        page = load_page(store, manifest.pages, number)
-        for _, frames in groupby((page[i] for i in range(start, stop)), key=lambda frame: frame.object):
-            checks = _Checks(Checker((), lambda key: b""), DocumentCheck(None, lambda key: b""))
-            _check_object(store, context, manifest, list(frames), checks, report)
-        context.close()
-        return report
+        page = load_page(store, manifest.pages, part.page)
+        first, stop = part.first_frame, part.stop_frame
+        refs = _filters_of(manifest.filters, first, stop)
+        checker = Checker(refs, lambda key: store.get(key).data, first, stop)
+        documents = DocumentCheck(manifest.documents, lambda key: store.get(key).data, page[part.start].start)
+        result = _Checked(report)
+        with closing(context), closing(context.read(replace(manifest, text=b"", head="", tail=""))) as text:
+            if any(ref.first_frame >= first and ref.border_frames for ref in refs):
+                reach = max(ref.reach_bytes for ref in refs)
+                for number, data in reversed(list(_texts(text, range(first - 1, -1, -1), reach))):
+                    result.filter_problems += checker.feed(number, data)
+            checks = _Checks(checker, documents, result.filter_problems)
+            for _, frames in groupby((page[i] for i in range(part.start, part.stop)), key=lambda frame: frame.object):
+                _check_object(store, context, manifest, list(frames), checks, report)
+            for number, data in _texts(text, range(stop, manifest.frames), sys.maxsize):
+                if not checker.waits:
+                    break
+                result.filter_problems += checker.feed(number, data)
+        result.filter_problems += checker.finish()
+        result.lacking, result.cut = checker.lacking, documents.finish_part()
+        return result
+
+
+def _filters_of(filters: Sequence[FilterRef], first: int, stop: int) -> tuple[FilterRef, ...]:
+    """The filters of frames [first, stop), and the next one, whose border says how far columns before it reach."""
+    at = bisect_right(filters, first, key=lambda ref: ref.stop_frame)
+    end = bisect_left(filters, stop, key=lambda ref: ref.first_frame)
+    return tuple(filters[at : end + 1])
+
+
+def _texts(text: Reader, numbers: range, most_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield neighbouring frames with their numbers (1 GET each), up to one that cannot be read, until they have some
+    bytes when folded."""
+    folded = 0
+    for number in numbers:
+        try:
+            data = text.load(text.frame(number)).data
+        except MonocontextError:
+            return  # its own part says so
+        yield number, data
+        folded += len(fold_bytes(data))
+        if folded >= most_bytes:
+            return
 
 
 def _by_object(page: Page) -> Iterator[list[Frame]]:
@@ -278,7 +401,7 @@ def _check_frame(frame: Frame, stored: bytes, checks: _Checks, report: Report) -
     report.text_bytes += len(data)
     report.final_newline = data.endswith(b"\n")
     report.flags &= found.flags
-    report.problems += checks.filters.feed(frame.number, data)
+    checks.filter_problems.extend(checks.filters.feed(frame.number, data))
     report.problems += checks.documents.feed(frame.start, data)
     expected = FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
     if not expected.flags & ENDS_LINE:  # older writers do not set it

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import numpy as np
@@ -18,9 +19,21 @@ from monocontext.format.refs import FilterRef, filter_key
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep.verify import verify
+from monocontext.writing.upkeep import verify as verify_module
+from monocontext.writing.upkeep.verify import Report
 
 from .upkept import FRAME_BYTES, append_as_before, memory, root, words
+
+
+def verify(store: Store) -> Report:
+    """The report, which is the same where workers check parts of the text."""
+    here = verify_module.verify(store)
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        patch.setattr(verify_module, "PART_BYTES", 1)  # so that it has PARTS_OF_FILTER parts
+        spread = verify_module.verify(store, executor=pool)
+    assert sorted(spread.problems) == sorted(here.problems)
+    assert dataclasses.replace(spread, problems=[]) == dataclasses.replace(here, problems=[])
+    return here
 
 
 @pytest.fixture
@@ -67,7 +80,7 @@ def test_each_part_is_read_once() -> None:
     store = CountingStore(memory())
     publish(words(Random(1), 3000), store, frame_bytes=FRAME_BYTES)
     store.reset()
-    report = verify(store)
+    report = verify_module.verify(store)
     assert (report.ok, report.filters) == (True, 1)
     assert sum(request.key.startswith("filters/") for request in store.log) == 1
 
