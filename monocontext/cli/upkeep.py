@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
+from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import (
     S3,
     Allow,
@@ -32,6 +33,7 @@ def compact(
     frame_bytes: FrameBytes = None,
     no_filters: NoFilters = False,
     allow: Allow = None,
+    dask: Dask = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -41,7 +43,7 @@ def compact(
 
     options = options_of(url, s3)
     check_stored(url)
-    with progress_bar("compact", None) as show, usage_errors():
+    with progress_bar("compact", None) as show, usage_errors(), workers(dask) as executor:
         manifest = compact_context(
             url,
             segment_bytes=segment_bytes,
@@ -50,6 +52,7 @@ def compact(
             allow=allow or (),
             progress=show,
             store_options=options,
+            executor=executor,
         )
     print_root(manifest, url, as_json)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from functools import partial
 from itertools import groupby
 
 from monocontext.engine.open import ContextHandle
@@ -24,9 +26,13 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
+from monocontext.stores.parallel import in_order
+from monocontext.writing.batches import PARTS_AHEAD
 from monocontext.writing.pages import as_runs, follows, write_pages
-from monocontext.writing.publish import Place, open_store_at
+from monocontext.writing.publish import Place, open_store_at, portable_place
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
+from monocontext.writing.upkeep.filter_parts import Part, cut_part
+from monocontext.writing.upkeep.filter_parts import Place as WorkersPlace
 from monocontext.writing.upkeep.rewrite import (
     Rewrite,
     beside_gc,
@@ -39,6 +45,8 @@ from monocontext.writing.upkeep.rewrite import (
     wants_filters,
 )
 
+_SEGMENTS_OF_WORKER = 8
+
 
 def compact(
     url: Place,
@@ -49,6 +57,7 @@ def compact(
     allow: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int], None] | None = None,
     store_options: StoreOptions | None = None,
+    executor: Executor | None = None,
 ) -> Manifest:
     """Store the text of the context at `url` in few full objects, as a new generation, and return its root.
 
@@ -58,6 +67,9 @@ def compact(
     packed text stays, with all that it covers, while it covers at least as much text as follows it; after the last such
     filter, filters are made again. Text up to the last virtual frame that may not be read (`allow`, as for
     `Monocontext.open`) keeps its filters. Without `filters` none is made, and those that still fit stay.
+
+    `executor`: any `concurrent.futures.Executor`, whose workers then read the text and store it, 8 segments each, and
+    make the filters. What each stores begins a frame and a segment.
 
     With nothing to do it writes nothing and returns the newest root. `progress` takes the bytes of text read so far, in
     both passes. Memory as for `publish`, and some 400 bytes for each frame from the first rewritten one.
@@ -78,7 +90,7 @@ def compact(
             layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
             context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
             try:
-                work = Rewrite(context, progress)
+                work = Rewrite(context, progress, executor, portable_place(url))
                 root = _compact(work, base, layout, filters)
                 return newest if root is base else commit_rewrite(work, base, root, filters=filters)
             finally:
@@ -182,9 +194,9 @@ def _repack(work: Rewrite, old: Reader, loose: list[tuple[int, int]], layout: Se
 
     for first, stop in loose:
         add(*as_runs(records(old, at, first)))
-        written = write_segments(work.context.store, work.pieces(old, first, stop), layout)
-        add(written.runs, written.records)
-        stored_bytes += sum(row.stored_bytes for row in written.records)
+        for new_runs, new_rows in _store(work, old, first, stop, layout):
+            add(new_runs, new_rows)
+            stored_bytes += sum(row.stored_bytes for row in new_rows)
         stored_bytes -= sum(frame.stored_bytes for frame in records(old, first, stop))
         at = stop
     add(*as_runs(records(old, at, base.frames)))
@@ -198,6 +210,41 @@ def _repack(work: Rewrite, old: Reader, loose: list[tuple[int, int]], layout: Se
         frame_bytes=layout.frame_bytes,
         filters=(),
     )
+
+
+_Stored = tuple[list[FrameRun], list[FrameRecord]]
+
+
+def _store(work: Rewrite, old: Reader, first: int, stop: int, layout: SegmentLayout) -> Iterator[_Stored]:
+    """Store the text of frames [first, stop), here or by workers."""
+    if not work.executor:
+        written = write_segments(work.context.store, work.pieces(old, first, stop), layout)
+        yield written.runs, written.records
+        return
+    parts = (cut_part(old.manifest, *bounds) for bounds in _bounds(records(old, first, stop), layout))
+    store = partial(_store_part, place=work.place, layout=layout)
+    for runs, rows in in_order(work.executor, store, parts, PARTS_AHEAD):
+        work.tell(sum(row.bytes for row in rows))
+        yield runs, rows
+
+
+def _bounds(frames: Iterable[Frame], layout: SegmentLayout) -> Iterator[tuple[int, int]]:
+    """Cut neighbouring frames into parts of some segments, so that few are less than half full."""
+    first = stop = size = 0
+    for frame in frames:
+        first = first if size else frame.number
+        stop, size = frame.number + 1, size + frame.stored_bytes
+        if size >= _SEGMENTS_OF_WORKER * layout.segment_bytes:
+            yield first, stop
+            size = 0
+    if size:
+        yield first, stop
+
+
+def _store_part(part: Part, *, place: WorkersPlace, layout: SegmentLayout) -> _Stored:
+    with place.open(part.root) as (store, text):
+        written = write_segments(store, (piece.data for piece in part.frames(text)), layout)
+        return written.runs, written.records
 
 
 # -- which filters to keep ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from functools import partial
 
+from monocontext.engine.frame import FrameText
 from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.format.filters.building import Columns, fold_head, overlap_for
@@ -59,6 +60,11 @@ class Part:
     is_all: bool
     """No page follows those."""
 
+    def frames(self, text: Reader) -> Iterator[FrameText]:
+        """Yield its frames, read ahead by a reader of its root."""
+        start = text.frame(self.first).start
+        return text.frames(start, text.frame(self.stop).start if self.stop < self.root.frames else text.characters)
+
 
 def fill_gap(
     executor: Executor,
@@ -74,7 +80,7 @@ def fill_gap(
     leave = partial(_leave, place=place, overlap_bytes=overlap_for(root.frame_bytes))
     step = max(batches.BATCH_BYTES // root.frame_bytes, 1)
     bounds = [(at, min(at + step, stop)) for at in range(first, stop, step)]
-    parts = (_cut(bare, *each) for each in bounds)
+    parts = (cut_part(bare, *each) for each in bounds)
     keys = []
     for (begin, end), found in zip(bounds, in_order(executor, leave, parts, PARTS_AHEAD), strict=True):
         key, read_bytes = found or _some(leave(Part(bare, begin, end, True)))
@@ -97,8 +103,9 @@ def frames_before(text: Reader, frame: int) -> Iterator[bytes]:
     return (text.load(text.frame(number)).data for number in range(frame - 1, -1, -1))
 
 
-def _cut(root: Manifest, first: int, stop: int) -> Part:
+def cut_part(root: Manifest, first: int, stop: int) -> Part:
     """The part of frames [first, stop)."""
+    root = replace(root, text=b"", head="", tail="", filters=(), documents=None)
     pages = root.pages
     begin = bisect_right(pages, first, key=lambda page: page.frames)
     last = bisect_left(pages, stop, key=lambda page: page.frames)
@@ -131,9 +138,7 @@ def _leave(part: Part, *, place: Place, overlap_bytes: int) -> tuple[str, int] |
     it."""
     reach = Columns(overlap_bytes, 1).reach
     with place.open(part.root) as (store, text):
-        start = text.frame(part.first).start
-        stop = text.frame(part.stop).start if part.stop < part.root.frames else text.characters
-        frames = [piece.data for piece in text.frames(start, stop)]
+        frames = [piece.data for piece in part.frames(text)]
         behind = fold_head(_frames_from(text, part.stop), reach)
         if len(behind) < reach and not part.is_all:
             return None

@@ -86,6 +86,25 @@ def test_three_hundred_appends(lines: int, random: Random, monkeypatch: pytest.M
     assert compact(store, segment_bytes=SEGMENT_BYTES).generation == 302
 
 
+@pytest.mark.parametrize("seed", range(examples(10)))
+def test_workers_store_the_same_text(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they leave one process finds well packed."""
+    small_pages(monkeypatch, 20)
+    append_as_before(monkeypatch)
+    monkeypatch.setattr("monocontext.writing.upkeep.compact._SEGMENTS_OF_WORKER", 3 + seed % 3)
+    monkeypatch.setattr("monocontext.writing.batches.BATCH_BYTES", 3 * FRAME_BYTES)
+    random, store, seen = Random(seed), memory(), [0]
+    text = grow_context(store, random, random.choice([0, 40, 400]), 150)
+    segments = len(segments_of(store))
+    with ThreadPoolExecutor(2) as pool:
+        after = compact(store, segment_bytes=SEGMENT_BYTES, executor=pool, progress=seen.append)
+    assert len(segments_of(store)) < segments / 4
+    assert sum(ref.frames for ref in after.filters) == after.frames
+    assert seen[-1] >= after.text_bytes
+    check(store, text, random)
+    assert compact(store, segment_bytes=SEGMENT_BYTES) == after
+
+
 def test_nothing_to_do_costs_two_requests_and_the_pages(random: Random) -> None:
     for lines in (0, 3, 2000):
         store = CountingStore(memory())
