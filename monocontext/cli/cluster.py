@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,4 +39,12 @@ def workers(address: str | None) -> Iterator[Executor | None]:
         raise MonocontextError(f"no Dask scheduler at {address}: {error}") from None
     with client, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about large batches of text, which are intended
-        yield client.get_executor(pure=False, retries=2)
+        try:
+            yield client.get_executor(pure=False, retries=2)
+        except distributed.KilledWorker as error:
+            raise MonocontextError(
+                f"workers of the Dask scheduler at {address} died at the same work: their logs say more, or they have "
+                f"too little memory ({error.task})"
+            ) from None
+        except CancelledError:
+            raise MonocontextError(f"the Dask scheduler at {address} went away") from None

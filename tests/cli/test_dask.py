@@ -1,18 +1,22 @@
-"""`--dask ADDRESS`: upload, append, index, grep and verify by a local cluster of real worker processes."""
+"""`--dask ADDRESS`: upload, append, index, compact, grep and verify by a local cluster of real worker processes."""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from ran import Cli
 
 from monocontext import Monocontext
+from monocontext.cli.cluster import workers
+from monocontext.errors import MonocontextError
 from monocontext.format.generations import find_root
 from monocontext.stores.local import LocalStore
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
@@ -20,6 +24,7 @@ distributed = pytest.importorskip("distributed")
 def address() -> Iterator[str]:
     with (
         warnings.catch_warnings(),
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster,
@@ -33,6 +38,9 @@ def test_the_commands_do_the_same_by_a_cluster(cli: Cli, address: str, tmp_path:
     source.write_text("".join(f"{i:08d} request {i * 7919 % 99991:05d} straße\n" for i in range(60_000)))
     cli("upload", source, context, "--frame-bytes", "16K", "--dask", address).fine()
     cli("append", source, context, "--dask", address).fine()
+    with Monocontext.open(context) as text:
+        assert text == 2 * source.read_text()
+    cli("compact", context, "--frame-bytes", "32K", "--dask", address).fine()
     with Monocontext.open(context) as text:
         assert text == 2 * source.read_text()
     here = cli("grep", "request 0471[0-9]", context).fine()
@@ -55,6 +63,28 @@ def test_an_index_in_place_by_a_cluster(cli: Cli, address: str, tmp_path: Path) 
     assert (roots[0].pages[0].crc32c, roots[0].last_page) == (roots[1].pages[0].crc32c, roots[1].last_page)
     shapes = [[(ref.frames, ref.bits, ref.tail_frames) for ref in root.filters] for root in roots]
     assert shapes[0] == shapes[1] != []
+
+
+@pytest.mark.slow
+def test_what_a_dead_worker_had_in_hand_is_done_again(address: str, tmp_path: Path) -> None:
+    """Work that kills each worker is given up, in one line."""
+
+    def submit(work: Callable[..., str], *given: object) -> str:
+        with workers(address) as executor:
+            assert executor is not None
+            return executor.submit(work, *given).result()
+
+    assert submit(die_once, str(tmp_path / "mark")) == "done"
+    with pytest.raises(MonocontextError, match=r"^workers of the Dask scheduler at \S+ died at the same work: [^\n]*$"):
+        submit(os._exit, 1)
+
+
+def die_once(mark: str) -> str:
+    try:
+        os.mkdir(mark)
+    except FileExistsError:
+        return "done"
+    os._exit(1)
 
 
 def test_no_scheduler_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
