@@ -299,6 +299,7 @@ def sync(
         str | None, Option("--files-from", metavar="FILE", help="Take more SRC from the lines of a file; - is stdin.")
     ] = None,
     watch: Annotated[bool, Option("--watch", help="Go on until Ctrl-C: sync again whenever a file changes.")] = False,
+    dask: Dask = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -316,7 +317,7 @@ def sync(
     sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in given]
 
     def sync_once() -> None:
-        with usage_errors():
+        with usage_errors(), workers(dask) as executor:
             found = sync_files(
                 sources,
                 url,
@@ -331,6 +332,7 @@ def sync(
                 exclude=tuple(exclude or ()),
                 follow_links=follow_links,
                 note=note,
+                executor=executor,
             )
         _print_synced(found, url, dry_run, as_json)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from typing import Any, Unpack
 
@@ -59,6 +60,7 @@ def sync(
     ignored: bool = False,
     commit: str | None = None,
     store_options: StoreOptions | None = None,
+    executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Synced:
     """Make the context at `url` hold the files of `sources`: paths of files and folders, URLs of places in a store, all
@@ -68,7 +70,8 @@ def sync(
     lines; where no context is one is made. `delete`: documents without a file go; refused where no file is left.
     `dry_run`: change nothing, and tell what would. In a folder with a git repository files that git ignores are left
     out, unless `ignored`; with `commit` the repository's files are taken as they were at that commit, branch or tag.
-    `reading`: as for `publish`; a page is decoded by the charset that its server tells.
+    `executor`: any `concurrent.futures.Executor`, whose workers then encode and store new documents; all files are read
+    here. `reading`: as for `publish`; a page is decoded by the charset that its server tells.
 
     Reads each file that is new, or whose size or time differ from those recorded, and for the latter the text of its
     document. Changed texts are held in memory, new ones are not. Replaced and deleted documents are one generation, new
@@ -106,12 +109,13 @@ def sync(
             added = [file.name for file in new if file.is_text(options)]
         else:
             inputs = documents(_inputs(new, options, added))
+            place = store if executor is None else url  # workers open it themselves
             if base is None:
-                root = publish(inputs, store)
+                root = publish(inputs, place, store_options=store_options, executor=executor)
             else:
                 if changes:
                     root = edit(store, lambda names: _numbered(changes, names), (), store_options)
-                root = append(inputs, store) if new else root
+                root = append(inputs, place, store_options=store_options, executor=executor) if new else root
         unchanged = len(files) - len(new) - len(changed) - len(binary)
         return Synced(tuple(added), tuple(changed), tuple(gone), unchanged, touched, root)
 

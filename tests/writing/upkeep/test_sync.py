@@ -7,15 +7,18 @@ import random
 import subprocess
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from monocontext import Monocontext, append, publish, replace
 from monocontext.errors import InvalidText, NotFound
+from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
+from monocontext.writing import batches
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
@@ -151,6 +154,26 @@ def test_random_changes_of_a_tree(store: MemoryStore, tmp_path: Path, seed: int)
         sync(tree, store, delete=True)
         assert texts_in(store) == files
     assert verify(store).ok
+
+
+def test_workers_store_new_documents(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a first sync, and of a later one that changes others."""
+    packed: list[int] = []
+    real = batches.pack
+    monkeypatch.setattr(
+        batches, "pack", lambda batch, **given: packed.append(len(batch.frames)) or real(batch, **given)
+    )
+    with ThreadPoolExecutor(2) as pool:
+        sync(tree, tmp_path / "context", executor=pool)
+        assert packed == [1]
+        (tree / "a.txt").write_text("A longer\n")
+        (tree / "large.txt").write_text("line\n" * 1_000_000)
+        found = sync(tree, tmp_path / "context", executor=pool)
+    assert (found.added, found.changed, found.unchanged) == (("large.txt",), ("a.txt",), 2)
+    assert sum(packed[1:]) == 20
+    texts = texts_in(LocalStore(tmp_path / "context"))
+    assert texts == {"a.txt": "A longer\n", "sub/b.txt": "B", "sub/c.txt": "", "large.txt": "line\n" * 1_000_000}
+    assert verify(tmp_path / "context").ok
 
 
 def test_an_empty_folder_deletes_nothing(store: MemoryStore, tree: Path, tmp_path: Path) -> None:
