@@ -21,14 +21,14 @@ from rlm import ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.runners.local import LocalRunner
-from tests.engine.hints.model_blocks import DEPENDENT, EXACT
+from tests.engine.hints.model_blocks import DEPENDENT, EXACT, NOT_FOLLOWED
 from tests.slow.big_text import BigText
 from tests.slow.weak_idioms import IDIOMS
 
 pytestmark = pytest.mark.slow
 
 CELLS = {
-    **{f"block: {name}": dedent(source) for name, source in EXACT.items()},
+    **{f"block: {name}": dedent(source) for name, source in (EXACT | NOT_FOLLOWED).items()},
     **{f"block: {name}": dedent(source) for name, (source, _) in DEPENDENT.items()},
     **{f"idiom: {source}": source for source in IDIOMS},
 }

@@ -9,13 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from monocontext.engine.hints.blocks import read_block
-    from monocontext.engine.hints.code_hints import CodeHints
+    from monocontext.engine.hints.code_hints import CodeHints, read_block
     from monocontext.engine.hints.hint import Hint, Lines, Needle, Pattern, Ranges, Reach, Whole
 
 __all__ = ["CodeHints", "Hint", "Lines", "Needle", "Pattern", "Ranges", "Reach", "Whole", "read_block"]
 
-_HOMES = {"CodeHints": "code_hints", "read_block": "blocks"}
+_HOMES = {"CodeHints": "code_hints", "read_block": "code_hints"}
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Make hints from a reply as it streams in."""
+"""Make hints from code: of a reply as it streams in, or of a block that is complete."""
 
 from __future__ import annotations
 
@@ -6,26 +6,48 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 
-from monocontext.engine.hints.abstract_interpreter import AbstractInterpreter
-from monocontext.engine.hints.blocks import MOST_HINTS, WORK, identity, parse
-from monocontext.engine.hints.bounded import is_plain, plain
-from monocontext.engine.hints.fences import Fences
-from monocontext.engine.hints.hint import Hint
-from monocontext.engine.hints.state import Names
-from monocontext.engine.hints.statements import BlockSource
-from monocontext.engine.hints.trace import Trace, Unready
-from monocontext.engine.hints.values import UNKNOWN, LineList, TextValue
+from monocontext.engine.hints.expressions import Names, Unready
+from monocontext.engine.hints.hint import Hint, Needle, Pattern, Ranges
+from monocontext.engine.hints.interpreter import Interpreter
+from monocontext.engine.hints.reads import Trace
+from monocontext.engine.hints.reply import BlockSource, Fences, parse
+from monocontext.engine.hints.values import UNKNOWN, LineList, TextValue, is_plain, plain
 
+MOST_HINTS = 256
+"""Most hints from one reply, or from one block read on its own."""
+WORK = 10_000
+"""Nodes of a program that are looked at, again in each round of a loop: some 20 ms."""
 _REPLY_WORK = 5 * WORK
 """Nodes that the blocks of a reply may look at together; one of them as many as `read_block`."""
 _DRAFT_WORK = 2_000
 """Nodes that one draft may look at."""
-_SUBSCRIPT_WORK = 100
-"""Nodes of one subscript, had also when the work of a reply is used up."""
 _MOST_NAMES = 500
 """Names that are kept from reply to reply."""
 
 _NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*")
+
+
+def read_block(
+    source: str | ast.Module,
+    characters: int,
+    *,
+    lines: int | None = None,
+    names: Iterable[str] = ("context",),
+    known: Mapping[str, object] | None = None,
+) -> list[Hint]:
+    """The reads of a complete block, in the order of execution, each once, at most 256. Never raises.
+
+    `characters` and `lines` are those of the context, which the block knows by `names`; `known` are plain values of
+    its namespace: numbers, strings, tuples and lists of them. Of source that is no Python nothing is said.
+    """
+    tree = parse(source) if isinstance(source, str) else source
+    if tree is None:
+        return []
+    trace = Trace(characters, lines, WORK)
+    scope: Names = {name: made for name, value in (known or {}).items() if (made := plain(value)) is not UNKNOWN}
+    scope |= {name: TextValue(0, characters) for name in names}
+    Interpreter(trace, scope).follow(tree)
+    return _New().of(trace.hints)
 
 
 class CodeHints:
@@ -58,7 +80,7 @@ class CodeHints:
     def know(self, values: Mapping[str, object]) -> None:
         """Take the real values of names after code ran: `at = context.find(...)` is known from then on.
 
-        Numbers, strings, tuples, lists and dictionaries of them are taken over; others are passed over.
+        Numbers, strings, tuples and lists of them are taken over; others are passed over.
         """
         self._follower.know(values)
 
@@ -73,32 +95,54 @@ class CodeHints:
         return self._follower.take()
 
 
+class _New:
+    """Which hints were not told before."""
+
+    def __init__(self) -> None:
+        self._seen: set[object] = set()
+
+    def of(self, hints: Iterable[Hint]) -> list[Hint]:
+        found = []
+        for hint in hints:
+            mark = _identity(hint)
+            if mark not in self._seen and len(self._seen) < MOST_HINTS:
+                self._seen.add(mark)
+                found.append(hint)
+        return found
+
+
+def _identity(hint: Hint) -> object:
+    """What makes two hints the same: where they point, not how sure they are; but that a search goes to the end is
+    news."""
+    if isinstance(hint, Ranges):
+        return hint.start, hint.width, hint.step, hint.count
+    if isinstance(hint, Needle) and hint.hits:
+        return hint, hint.hits
+    return (hint, hint.reach) if isinstance(hint, Needle | Pattern) and hint.reach == "all" else hint
+
+
 class _Follower:
     """Follows the pieces of blocks with one interpreter, and collects what is new in this reply."""
 
     def __init__(self, characters: int, lines: int | None, names: Iterable[str]) -> None:
         self._trace = Trace(characters, lines, WORK)
-        self._names: Names = {name: TextValue(0, characters) for name in names}
-        self._contexts = dict(self._names)
-        self._interpreter = AbstractInterpreter(self._trace, self._names)
-        self._work_left = 0
+        self._contexts: Names = {name: TextValue(0, characters) for name in names}
+        self._names = dict(self._contexts)
+        self._interpreter = Interpreter(self._trace, self._names)
         self.begin()
 
     def begin(self) -> None:
-        if len(self._names) > _MOST_NAMES:
-            for name in list(self._names)[: len(self._names) - _MOST_NAMES]:
-                del self._names[name]
+        for name in list(self._names)[:-_MOST_NAMES]:
+            del self._names[name]
         self._work_left = _REPLY_WORK
-        self._seen: set[object] = set()
+        self._new = _New()
         self._found: list[Hint] = []
 
     def know(self, values: Mapping[str, object]) -> None:
         for name, value in values.items():
             made = plain(value)
-            if made is not UNKNOWN:
+            if made is not UNKNOWN or is_plain(self._names.get(name, UNKNOWN)):  # of which we thought otherwise
                 self._names[name] = made
-            elif is_plain(self._names.get(name, UNKNOWN)):  # of which we thought otherwise
-                self._names[name] = UNKNOWN
 
     def take(self) -> list[Hint]:
         found, self._found = self._found, []
@@ -109,40 +153,24 @@ class _Follower:
         self._trace.work = min(WORK, self._work_left)
         self._work_left -= self._trace.work
 
+    def end_block(self) -> None:
+        self._work_left += max(self._trace.work, 0)
+
     def read_statement(self, source: str) -> None:
         tree = parse(source)
         if tree is not None:
             self._interpreter.follow(tree)
-            self._collect()
+            self._found += self._new.of(self._trace.take(0))
 
     def read_draft(self, source: str, latest: str) -> None:
         if not any(isinstance(self._names.get(name), TextValue | LineList) for name in set(_NAME.findall(latest))):
             return
         tree = parse(source)
-        if tree is not None:
-            self._try(tree, _DRAFT_WORK)
-
-    def read_subscript(self, name: str, inside: str, *, in_compound: bool) -> None:
-        """Only what has a value by itself: a name in lower case may be bound by a loop around it."""
-        if not isinstance(self._names.get(name.removesuffix(".lines")), TextValue | LineList):
+        if tree is None:
             return
-        for other in _NAME.findall(inside):
-            if other != "len" and not other.isupper() and not isinstance(self._names.get(other), TextValue):
-                return
-        source = f"{name}[{inside}]"
-        tree = parse(f"if _: {source}" if in_compound else source)
-        if tree is not None:
-            work = self._trace.work
-            self._try(tree, _SUBSCRIPT_WORK)
-            self._trace.work = work
-
-    def end_block(self) -> None:
-        self._work_left += max(self._trace.work, 0)
-
-    def _try(self, tree: ast.Module, most_work: int) -> None:
         left = self._trace.work
-        self._trace.work = work = most_work if most_work < _DRAFT_WORK else min(most_work, left)
-        self._interpreter.is_draft = most_work == _DRAFT_WORK
+        self._trace.work = work = min(_DRAFT_WORK, left)
+        self._interpreter.is_draft = True
         try:
             with self._interpreter.try_out():
                 self._interpreter.follow(tree)
@@ -150,11 +178,4 @@ class _Follower:
             self._trace.take(0)
         self._interpreter.is_draft = False
         self._trace.work = left - (work - max(self._trace.work, 0))
-        self._collect()
-
-    def _collect(self) -> None:
-        for hint in self._trace.take(0):
-            mark = identity(hint)
-            if mark not in self._seen and len(self._seen) < MOST_HINTS:
-                self._seen.add(mark)
-                self._found.append(hint)
+        self._found += self._new.of(self._trace.take(0))

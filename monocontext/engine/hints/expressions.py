@@ -1,168 +1,170 @@
-"""Evaluate expressions as far as their values are known, and record the reads that evaluating them takes."""
+"""Evaluate expressions as far as their values are known; reads are recorded in the order in which Python makes them."""
 
 from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from monocontext.engine.hints import bounded, reads
-from monocontext.engine.hints.bounded import MOST_BITS, MOST_ITEMS, is_plain, plain, truth
-from monocontext.engine.hints.builtin_calls import BUILTINS
-from monocontext.engine.hints.state import Machine
-from monocontext.engine.hints.trace import Spent, Unready
+from monocontext.engine.hints import reads, values
+from monocontext.engine.hints.reads import Trace
 from monocontext.engine.hints.values import (
     UNKNOWN,
-    Function,
-    Items,
-    Iteration,
     LineList,
     Loaded,
     Module,
     PatternValue,
     Pieces,
-    Progression,
-    Table,
     TextValue,
     run_of,
+    truth,
 )
 
 MOST_DEPTH = 80
 """Deepest nesting of expressions that is followed."""
+_NAMES_A_NODE = 16
+"""Names that are copied in the time in which one node is looked at."""
 
-_TYPES = frozenset({"str", "int", "float", "list", "tuple", "dict", "bool", "set"})
-_MODULES = frozenset({"re", "math", "json", "io"})
-FLAGS = {"A": 256, "ASCII": 256, "I": 2, "IGNORECASE": 2, "L": 4, "M": 8, "MULTILINE": 8, "S": 16, "DOTALL": 16}
-FLAGS |= {"U": 32, "UNICODE": 32, "X": 64, "VERBOSE": 64, "NOFLAG": 0}
+_NAMED = values.BUILTINS | {"re", "math", "json"}
+_FLAGS = {"I": 2, "IGNORECASE": 2, "M": 8, "MULTILINE": 8, "S": 16, "DOTALL": 16, "X": 64, "VERBOSE": 64}
+_ASKS_NOTHING = frozenset(
+    {"len", "isinstance", "type", "callable", "hasattr", "id", "dir", "repr", "bool", "str", "reversed"}
+)
+"""Functions that take a text without reading it, or not in order."""
+_ENDS_EARLY = frozenset({"all", "any", "islice", "iter", "next", "read", "readline", "takewhile", "zip"})
+"""Functions and methods that may take a part of what they are given."""
+
+Names = dict[str, object]
 
 
-class Expressions(Machine):
-    """Works expressions out. Reads are recorded in the order in which Python would make them."""
+class Unready(Exception):
+    """A draft decides something in a loop, and what the loop goes on to change is not written yet: say nothing."""
 
-    _depth = 0
 
-    @abstractmethod
-    def call_function(self, function: Function, arguments: Sequence[object], keywords: dict[str, object]) -> object:
-        """Follow a function of the program."""
+class Expressions:
+    """Works expressions out."""
+
+    def __init__(self, trace: Trace, names: Names) -> None:
+        self.trace = trace
+        self.names = names
+        self.is_draft = False
+        """The program is not complete: all is in doubt."""
+        self._depth = 0
 
     @abstractmethod
     def comprehend(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> object:
         """Follow a comprehension."""
 
-    @abstractmethod
-    def repeat(self, run: Iteration, body: Callable[[object], object]) -> object:
-        """Follow a loop; gives what its rounds gave."""
+    def copy_names(self) -> Names:
+        """The names as they are now."""
+        self.trace.spend(1 + len(self.names) // _NAMES_A_NODE)
+        return dict(self.names)
 
-    @abstractmethod
-    def assign(self, target: ast.expr, value: object) -> None:
-        """Bind a target."""
+    def look_up(self, name: str) -> object:
+        """The value of a name."""
+        return self.names.get(name, Module(name) if name in _NAMED else UNKNOWN)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These may hold anything, except that a text stays the text."""
+        for name in names:
+            if not isinstance(self.names.get(name), TextValue):
+                self.names[name] = UNKNOWN
+
+    @contextmanager
+    def doubt(self) -> Iterator[None]:
+        """Inside, the program goes only if a condition holds that is not known."""
+        outer = self.trace.doubt
+        self.trace.doubt += 1
+        try:
+            yield
+        finally:
+            self.trace.doubt = outer
+
+    @contextmanager
+    def try_out(self) -> Iterator[None]:
+        """Inside, the program is followed for its hints or its outcome; no name is changed by it."""
+        doubt, names = self.trace.doubt, dict(self.names)
+        try:
+            yield
+        finally:
+            self.trace.doubt = doubt
+            restore(self.names, names)
 
     def value(self, node: ast.expr | None) -> object:
         """The value of an expression."""
         if node is None:
             return None
-        self.trace.work -= 1
-        if self.trace.work < 0:
-            raise Spent
+        self.trace.spend()
         if self._depth >= MOST_DEPTH:
             return UNKNOWN
-        method = getattr(self, "_" + type(node).__name__, None)
+        method = getattr(self, "_" + type(node).__name__, self._others)
         self._depth += 1
         try:
-            return method(node) if method is not None else self._others(node)
+            return method(node)
         finally:
             self._depth -= 1
 
-    def _others(self, node: ast.expr) -> object:
+    def _others(self, node: ast.AST) -> object:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child)
         return UNKNOWN
 
     def _Constant(self, node: ast.Constant) -> object:
-        value = node.value
-        return value if type(value) is int and value.bit_length() <= MOST_BITS else plain(value)
+        return values.plain(node.value)
 
     def _Name(self, node: ast.Name) -> object:
         return self.look_up(node.id)
 
-    def look_up(self, name: str) -> object:
-        """The value of a name."""
-        for scope in self.scopes:
-            if name in scope:
-                return scope[name]
-        return Module(name) if name in BUILTINS or name in _TYPES or name in _MODULES else UNKNOWN
-
-    def _Tuple(self, node: ast.Tuple) -> object:
+    def _Tuple(self, node: ast.Tuple | ast.List | ast.Set) -> object:
         items = self._items(node.elts)
         return UNKNOWN if items is None else tuple(items)
 
-    def _List(self, node: ast.List | ast.Set) -> object:
-        return Items(self._items(node.elts))
-
-    _Set = _List
+    _List = _Set = _Tuple
 
     def _items(self, nodes: Sequence[ast.expr]) -> list[object] | None:
         items: list[object] = []
-        known = len(nodes) <= MOST_ITEMS
+        known = len(nodes) <= values.MOST_ITEMS
         for node in nodes:
             if isinstance(node, ast.Starred):
-                run = run_of(self.value(node.value))
-                known = known and run is not None and run.count + len(items) <= MOST_ITEMS
-                items += [run.item(k) for k in range(run.count)] if run is not None and known else []
+                value = self.value(node.value)
+                self.consume(value)
+                run = run_of(value)
+                known = known and run is not None and len(run) + len(items) <= values.MOST_ITEMS
+                items += run if run is not None and known else ()
             else:
                 items.append(self.value(node))
         return items if known else None
-
-    def _Dict(self, node: ast.Dict) -> object:
-        table: dict[object, object] | None = {}
-        for key_node, value_node in zip(node.keys, node.values, strict=True):
-            key, value = self.value(key_node), self.value(value_node)
-            if key_node is None or not is_plain(key):
-                table = None
-            elif table is not None:
-                table[key] = value
-        return Table(table)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> object:
         value = self.value(node.operand)
         if isinstance(node.op, ast.Not):
             known = truth(value)
             return UNKNOWN if known is None else not known
-        if isinstance(value, int | float):
-            if isinstance(node.op, ast.USub):
-                return -value
-            return ~value if isinstance(node.op, ast.Invert) and isinstance(value, int) else +value
-        return UNKNOWN
+        return -value if isinstance(node.op, ast.USub) and isinstance(value, int | float) else UNKNOWN
 
     def _BinOp(self, node: ast.BinOp) -> object:
         left, right = self.value(node.left), self.value(node.right)
-        return self.operate(type(node.op), left, right)
-
-    def operate(self, kind: type[ast.operator], left: object, right: object) -> object:
-        """`left op right`; a text in it is read whole."""
-        for side in (left, right):
-            if isinstance(side, TextValue):
-                reads.whole(self.trace, side)
-        return bounded.binary(kind, left, right)
+        self.consume(left)
+        self.consume(right)
+        return values.binary(type(node.op), left, right)
 
     def _BoolOp(self, node: ast.BoolOp) -> object:
-        is_and = isinstance(node.op, ast.And)
+        is_and, known = isinstance(node.op, ast.And), True
         value: object = UNKNOWN
-        doubts = 0
-        try:
-            for operand in node.values:
-                value = self.value(operand)
-                known = truth(value)
-                if known is None:
-                    self.trace.doubt += 1
-                    doubts += 1
-                elif known != is_and:
-                    break
-            return UNKNOWN if doubts else value
-        finally:
-            self.trace.doubt -= doubts
+        outer = self.trace.doubt
+        for operand in node.values:
+            value = self.value(operand)
+            decided = truth(value)
+            if decided is None:
+                known = False
+                self.trace.doubt += 1
+            elif decided != is_and:
+                break
+        self.trace.doubt = outer
+        return value if known else UNKNOWN
 
     def _Compare(self, node: ast.Compare) -> object:
         left = self.value(node.left)
@@ -175,19 +177,15 @@ class Expressions(Machine):
                 self.consume(right)
                 results.append(UNKNOWN)
             else:
-                results.append(bounded.compare(type(kind), left, right))
+                results.append(values.compare(type(kind), left, right))
             left = right
-        if False in results:
-            return False
-        return UNKNOWN if UNKNOWN in results else True
+        return False if False in results else UNKNOWN if UNKNOWN in results else True
 
     def decide(self, test: ast.expr) -> bool | None:
         """Whether a condition holds; None if it is not known."""
         known = truth(self.value(test))
-        if known is not None:
-            self.decisions.append(known)
-            if self.is_draft and len(self.owed) > 1:
-                raise Unready
+        if known is not None and self.is_draft and self.trace.loops:
+            raise Unready
         return known
 
     def _IfExp(self, node: ast.IfExp) -> object:
@@ -196,79 +194,49 @@ class Expressions(Machine):
             return self.value(node.body if known else node.orelse)
         with self.doubt():
             one, other = self.value(node.body), self.value(node.orelse)
-        texts = [value for value in (one, other) if isinstance(value, TextValue)]
-        return texts[0] if texts else UNKNOWN
-
-    def _NamedExpr(self, node: ast.NamedExpr) -> object:
-        value = self.value(node.value)
-        self.assign(node.target, value)
-        return value
+        return next((value for value in (one, other) if isinstance(value, TextValue)), UNKNOWN)
 
     def _Lambda(self, node: ast.Lambda) -> object:
-        return Function(node, self.scopes)
+        return UNKNOWN
 
     def _ListComp(self, node: Any) -> object:
         return self.comprehend(node)
 
     _SetComp = _GeneratorExp = _DictComp = _ListComp
 
-    def _JoinedStr(self, node: ast.JoinedStr) -> object:
-        parts: list[object] = []
-        for part in node.values:
-            parts.append(self._field(part) if isinstance(part, ast.FormattedValue) else self.value(part))
-        return bounded.text_method("", "join", [tuple(parts)]) if all(isinstance(p, str) for p in parts) else Loaded()
-
-    def _field(self, node: ast.FormattedValue) -> object:
-        value = self.value(node.value)
-        spec = self.value(node.format_spec) if node.format_spec is not None else ""
-        if isinstance(value, TextValue):
-            reads.whole(self.trace, value)
-        return bounded.format_value(value, node.conversion, spec)
-
-    def _Starred(self, node: ast.Starred) -> object:
+    def _FormattedValue(self, node: ast.FormattedValue) -> object:
         self.consume(self.value(node.value))
         return UNKNOWN
 
-    def _Await(self, node: ast.Await) -> object:
-        return self.value(node.value)
-
     def _Subscript(self, node: ast.Subscript) -> object:
-        return self.subscript(self.value(node.value), self.value(node.slice))
+        return self._part(self.value(node.value), self.value(node.slice))
 
     def _Slice(self, node: ast.Slice) -> object:
         bounds = (self.value(node.lower), self.value(node.upper), self.value(node.step))
         usable = all(bound is None or isinstance(bound, int) for bound in bounds) and bounds[2] != 0
         return slice(*bounds) if usable else UNKNOWN
 
-    def subscript(self, value: object, key: object) -> object:
+    def _part(self, value: object, key: object) -> object:
         """`value[key]`."""
+        if isinstance(value, TextValue | LineList) and isinstance(key, int):
+            key = slice(key, key + 1 or None)
+            if isinstance(value, LineList):
+                reads.line_slice(self.trace, value, key)
+                return Loaded()
         match value, key:
             case TextValue(), slice():
                 return reads.text_slice(self.trace, value, key)
-            case TextValue(), int():
-                return reads.text_item(self.trace, value, key)
             case LineList(), slice():
                 return reads.line_slice(self.trace, value, key)
-            case LineList(), int():
-                return reads.line_item(self.trace, value, key)
             case Loaded(length=int() as length), slice():
                 return Loaded(len(range(*key.indices(length))))
             case Loaded(), _:
                 return Loaded()
-            case ((tuple() | str()), (int() | slice())):
-                return bounded.attempt(value.__getitem__, key) if is_plain(value) else _part(value, key)
-            case range(), (int() | slice()):
-                return _part(value, key)
-            case Items(items=list() as items), slice():
-                return Items(items[key])
-            case Items(items=list() as items), int():
-                return _part(items, key)
-            case Progression(), int() if -value.count <= key < value.count:
-                return value.item(key % value.count)
-            case Items(length=int() as length), slice():
-                return Items(None, len(range(*key.indices(length))))
-            case Table(items=dict() as table), _ if is_plain(key):
-                return table.get(key, UNKNOWN)
+            case ((tuple() | str() | range()), (int() | slice())):
+                try:
+                    return value[key]
+                except LookupError:
+                    return UNKNOWN
         return UNKNOWN
 
     def _Attribute(self, node: ast.Attribute) -> object:
@@ -276,27 +244,97 @@ class Expressions(Machine):
         match value:
             case TextValue() if node.attr == "lines":
                 return LineList(value, counted=True)
-            case Module(path="re") if node.attr in FLAGS:
-                return FLAGS[node.attr]
-            case Module(path="math") if node.attr == "inf":
-                return float("inf")
             case Module():
-                return Module(f"{value.path}.{node.attr}")
-            case PatternValue(pattern=pattern) if node.attr == "pattern":
-                return pattern
+                return module(f"{value.path}.{node.attr}")
         return UNKNOWN
 
     def consume(self, value: object) -> None:
         """The value is handed to something that reads it to its end."""
-        match value:
+        if isinstance(value, TextValue | LineList | Pieces):
+            reads.whole(self.trace, value if isinstance(value, TextValue) else value.text)
+
+    # -- calls
+
+    def _Call(self, node: ast.Call) -> object:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        with self.trace.taken_in_part(name in _ENDS_EARLY, self.trace.may_leave):
+            receiver = self.value(node.func.value if isinstance(node.func, ast.Attribute) else node.func)
+            arguments = self._items(node.args)
+            keywords = {keyword.arg: self.value(keyword.value) for keyword in node.keywords if keyword.arg is not None}
+            if arguments is None:
+                return UNKNOWN
+            if isinstance(receiver, Module):
+                if name == "len" and _counts_lines(node, arguments):
+                    return UNKNOWN if self.trace.lines is None else self.trace.lines
+                path = f"{receiver.path}.{name}" if isinstance(node.func, ast.Attribute) else receiver.path
+                return self._call_named(path, arguments, keywords)
+            if isinstance(node.func, ast.Attribute):
+                return self._call_method(node.func, receiver, name, arguments, keywords)
+            return UNKNOWN if name in self.names else self._call_named(name, arguments, keywords)
+
+    def _call_method(
+        self, func: ast.expr, receiver: object, name: str, arguments: list[object], keywords: Names
+    ) -> object:
+        """`receiver.name(...)`."""
+        match receiver:
             case TextValue():
-                reads.whole(self.trace, value)
+                return reads.text_method(self.trace, receiver, name, arguments or list(keywords.values())[:1])
+            case PatternValue() if name in reads.REGEX:
+                return reads.regex(self.trace, name, receiver, arguments, keywords)
+            case Loaded():
+                return receiver if name in ("lower", "upper") else UNKNOWN
             case LineList() | Pieces():
-                reads.whole(self.trace, value.text)
+                self.consume(receiver)
+                return UNKNOWN
+        for argument in arguments if name != "append" else ():
+            self.consume(argument)
+        if isinstance(receiver, tuple) and name not in values.KEEPING:
+            self.forget_holder(func)
+        return values.method(receiver, name, arguments)
+
+    def forget_holder(self, node: ast.expr) -> None:
+        """`holder.method(...)` or `holder[...] = ...` has changed what a name holds."""
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        if isinstance(node, ast.Name):
+            self.forget([node.id])
+
+    def _call_named(self, name: str, arguments: list[object], keywords: Names) -> object:
+        """A builtin, a function of a module, or one of the host."""
+        first = arguments[0] if arguments else None
+        owner, _, function = name.rpartition(".")
+        match name, first:
+            case "len", LineList():
+                return reads.line_count(self.trace, first)
+            case "len", Pieces():
+                self.consume(first)
+            case "str", TextValue():
+                return first
+            case "re.compile", str():
+                flags = arguments[1] if len(arguments) > 1 else keywords.get("flags", 0)
+                return PatternValue(first, flags if isinstance(flags, int) else 0)
+        if owner == "re" and function in reads.REGEX:
+            return reads.regex(self.trace, function, first, arguments[1:], keywords)
+        for argument in arguments if name not in _ASKS_NOTHING else ():
+            self.consume(argument)
+        return values.call(name, arguments) if not keywords else UNKNOWN
 
 
-def _part(items: Any, key: Any) -> object:
-    try:
-        return items[key]
-    except (LookupError, TypeError, ValueError):
-        return UNKNOWN
+def _counts_lines(node: ast.Call, arguments: list[object]) -> bool:
+    """Whether it is `len(context.split("\\n"))`, which reads nothing."""
+    match node.args, arguments:
+        case [ast.Call(func=ast.Attribute(attr="split"))], [LineList()]:
+            return True
+    return False
+
+
+def module(path: str) -> object:
+    """A module or something in it; flags of `re` are numbers."""
+    owner, _, name = path.rpartition(".")
+    return _FLAGS[name] if owner == "re" and name in _FLAGS else Module(path)
+
+
+def restore(names: Names, saved: Names) -> None:
+    """Make the names what they were."""
+    names.clear()
+    names.update(saved)

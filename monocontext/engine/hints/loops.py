@@ -1,173 +1,221 @@
-"""Extrapolate loops: from a few rounds that were followed, one hint for the rest. Pure.
+"""Follow a loop for some rounds; where they are alike, say the rest without following it.
 
 A round is the list of hints of one turn of a loop. Rounds are alike if they hold the same hints, or ranges of the same
-width at starts that grow evenly; then round k is known without following it.
+width at starts that grow evenly; then round k is known without following it. 1 TB costs what 1 MB costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 
-from monocontext.engine.hints.hint import Hint, Lines, Ranges
+from monocontext.engine.hints.expressions import Expressions, Names
+from monocontext.engine.hints.hint import Hint, Ranges
+from monocontext.engine.hints.reads import Spent
+from monocontext.engine.hints.values import UNKNOWN, Loaded, TextValue
 
 PROBES = 8
 """Rounds that are followed before the others are taken to be like them; `max(0, i - 50)` bends the first."""
 ALIKE = 4
 """Rounds at the end of those that must be alike."""
-DECIDED_PROBES = 64
-"""The same where the body decides something: `if i % 10 == 0` needs long to show. The later half must decide alike."""
 MOST_ROUNDS = 256
 """Rounds that are followed where they are not alike."""
-
-_LISTED = 16
-"""Hints of a loop that are left in the order of reading; more become one progression for each place in the body."""
+_ALL_FOLLOWED = 32
+"""Rounds up to which a loop over known items is followed to its end."""
+_ENDLESS = 1 << 45
+"""Rounds that no loop over a text makes."""
 _APART = 64
-"""Progressions that a loop within a loop may become; runs of lines, with gaps between them, that a loop may."""
+"""Progressions that a loop within a loop may become."""
 
-Round = Sequence[Hint]
+Turn = Callable[[int], bool | None]
+"""Follows round k: False if the loop ends with it, None if it is not known whether there is such a round."""
+Steps = dict[str, int | None]
+"""How far a name moves in a round; None if it changes in another way."""
 
 
-def distances(rounds: Sequence[Round]) -> list[int] | None:
+class Loops(Expressions):
+    """Follows loops."""
+
+    @contextmanager
+    def loop(self, rounds: int) -> Iterator[None]:
+        """Around a loop: doubt whether it was left early ends with it. `rounds`: as `Trace.rounds`."""
+        trace = self.trace
+        outer = trace.rounds, trace.doubt
+        trace.rounds = rounds
+        trace.loops += 1
+        try:
+            yield
+        finally:
+            trace.loops -= 1
+            trace.rounds, trace.doubt = outer
+
+    def once(self, names: Sequence[str], turn: Callable[[], object]) -> None:
+        """One round of a loop of which nothing is known, in doubt, and what it leaves behind."""
+        self.forget(names)
+        with self.doubt():
+            turn()
+        self.forget(names)
+
+    def repeat(self, turn: Turn, count: int | None, names: Sequence[str]) -> None:
+        """Follow a loop of `count` rounds, or one of which only `turn` knows the end; it binds these names."""
+        mark, number, has_jumped = len(self.trace.hints), 0, False
+        going: bool | None = True
+        lanes: defaultdict[int, list[Hint]] = defaultdict(list)  # the hints of each place in the body
+        rounds: list[list[Hint]] = []
+        states: list[Names] = []
+        try:
+            while going and number != count and len(rounds) < MOST_ROUNDS:
+                going = turn(number)
+                rounds.append(self.trace.take(mark))
+                for place, hint in enumerate(rounds[-1]):
+                    lanes[place].append(hint)
+                states = [*states[1 - ALIKE :], self.copy_names()]
+                number += 1
+                if not going or has_jumped or number < PROBES or (count is not None and count <= _ALL_FOLLOWED):
+                    continue
+                moves, steps = _distances(rounds), self._steps(states)
+                more = self._more(turn, number, count, steps) if moves is not None else 0
+                if moves is None or more is None:
+                    going = going if more is not None else None
+                    continue
+                for hint, move in zip(rounds[-1], moves, strict=True):
+                    more = min(more, _fitting(hint, move, self.trace.characters))
+                if more > 1 and self._goes_on(turn, number, more // 2, steps, rounds[-1], moves):
+                    for place, (hint, move) in enumerate(zip(rounds[-1], moves, strict=True)):
+                        lanes[place] += _onward(hint, move, more)
+                    self._shift(steps, more)
+                    number, has_jumped = number + more, True
+            if going is None or (going and number != count):
+                self.forget([*names, *self._steps(states)])
+        except Spent:
+            lanes[-1] = self.trace.take(mark)
+            raise
+        finally:
+            self.trace.hints += [hint for lane in lanes.values() for hint in _merge(lane)]
+
+    def _steps(self, states: Sequence[Names]) -> Steps:
+        steps: Steps = {}
+        for name in self.names:
+            held = [state.get(name, UNKNOWN) for state in states]
+            if all(value is held[0] for value in held) or all(isinstance(value, Loaded) for value in held):
+                continue
+            even = all(type(value) is int for value in held)
+            moves = {b - a for a, b in pairwise(held)} if even else set()  # type: ignore[operator]
+            steps[name] = moves.pop() if len(moves) == 1 else None
+        return steps
+
+    def _shift(self, steps: Steps, rounds: int) -> None:
+        """Names as they will be after so many more rounds like the last ones."""
+        for name, step in steps.items():
+            value = self.names.get(name, UNKNOWN)
+            if step is not None and type(value) is int:
+                self.names[name] = value + step * rounds
+            elif not isinstance(value, TextValue):
+                self.names[name] = UNKNOWN
+
+    def _tried(self, turn: Turn, number: int, ahead: int, steps: Steps) -> tuple[bool, list[Hint]]:
+        """One of the rounds to come: whether the loop goes on after it, and its hints."""
+        mark = len(self.trace.hints)
+        with self.try_out():
+            self._shift(steps, ahead)
+            going = turn(number + ahead) is True
+        return going, self.trace.take(mark)
+
+    def _more(self, turn: Turn, number: int, count: int | None, steps: Steps) -> int | None:
+        """How many more rounds are like these, without the last one; None if the loop does not end that way."""
+        most = _ENDLESS if count is None else count - number - 1
+        if count is None and not any(steps.values()):
+            return None
+        if self._tried(turn, number, most, steps)[0]:
+            return None if count is None else most
+        low, high = -1, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._tried(turn, number, middle, steps)[0] else (low, middle)
+        return low
+
+    def _goes_on(
+        self, turn: Turn, number: int, ahead: int, steps: Steps, last: Sequence[Hint], moves: Sequence[int]
+    ) -> bool:
+        """Whether a round half way holds what is said of it: ranges that enter the text later show there."""
+        found = self._tried(turn, number, ahead, steps)[1]
+        wanted = [move * (ahead + 1) for move in moves]
+        return len(found) == len(last) and all(
+            _distance(*three) == by for *three, by in zip(last, found, wanted, strict=True)
+        )
+
+
+def _distances(rounds: Sequence[Sequence[Hint]]) -> list[int] | None:
     """How far each hint of a round moves from one round to the next; None if the rounds are not alike."""
-    if len(rounds) < ALIKE or len({len(hints) for hints in rounds}) != 1:
+    if len({len(hints) for hints in rounds}) != 1:
         return None
     moves = []
-    for lane in zip(*rounds, strict=True):
+    for lane in zip(*rounds[-ALIKE:], strict=True):
         steps = {_distance(a, b) for a, b in pairwise(lane)}
-        if len(steps) != 1 or None in steps:
+        step = steps.pop()
+        if steps or step is None:
             return None
-        moves.append(steps.pop() or 0)
+        moves.append(step)
     return moves
-
-
-def is_moved(last: Round, moves: Sequence[int], rounds: int, found: Round) -> bool:
-    """Whether `found` is what the moves say of the round that comes `rounds` rounds after the last one."""
-    if len(found) != len(last):
-        return False
-    return all(_distance(a, b) == move * rounds for a, b, move in zip(last, found, moves, strict=True))
-
-
-def continue_rounds(last: Round, moves: Sequence[int], rounds: int, characters: int) -> list[list[Hint]]:
-    """For each hint of the last round, those of the `rounds` rounds after it, as the moves say, within the text."""
-    return [_onward(hint, move, rounds, characters) for hint, move in zip(last, moves, strict=True)]
-
-
-def _onward(hint: Hint, move: int, rounds: int, characters: int) -> list[Hint]:
-    match hint:
-        case _ if not move or rounds < 1:
-            return []
-        case Ranges(count=1):
-            return clip(hint.start + move, hint.width, move, rounds, characters)
-        case Ranges() if move == hint.step * hint.count:
-            return clip(hint.start + move, hint.width, hint.step, hint.count * rounds, characters)
-        case Ranges() if hint.count <= rounds:
-            starts = (hint.start + k * hint.step + move for k in range(min(hint.count, _APART)))
-            return [cut for start in starts for cut in clip(start, hint.width, move, rounds, characters)]
-        case Ranges():
-            starts = (hint.start + k * move for k in range(1, min(rounds, _APART) + 1))
-            return [cut for start in starts for cut in clip(start, hint.width, hint.step, hint.count, characters)]
-        case Lines(start, stop) if abs(move) > stop - start:
-            starts = (start + k * move for k in range(1, min(rounds, _APART) + 1))
-            return [Lines(low, low + stop - start) for low in starts if low >= 0]
-        case Lines():
-            moved = abs(move) * rounds
-            low = hint.start - moved if move < 0 else hint.stop
-            return [Lines(max(low, 0), max(low + moved, 0))]
-    return []
-
-
-def clip(start: int, width: int, step: int, count: int, characters: int) -> list[Hint]:
-    """Ranges within the text: those that fit whole as one hint, those that are cut by an end of it one by one."""
-    if step < 0:
-        start, step, backward = start + (count - 1) * step, -step, True
-    else:
-        backward = False
-    first = max(-(start // step), 0)  # the first that begins within the text
-    stop = min(max((characters - width - start) // step + 1, 0), count)  # after the last that ends within it
-    hints: list[Hint] = []
-    for k in chain(range(max(first - _APART, 0), first), range(max(stop, first), min(stop + _APART, count))):
-        low, high = max(start + k * step, 0), min(start + k * step + width, characters)
-        if low < high:
-            hints.append(Ranges(low, high - low, high - low, 1, is_literal=False))
-    if stop - first == 1:
-        hints.append(Ranges(start + first * step, width, width, 1, is_literal=False))
-    elif stop > first:
-        low, high = start + first * step, start + (stop - 1) * step
-        hints.append(Ranges(high if backward else low, width, -step if backward else step, stop - first, False))
-    hints.sort(key=lambda hint: hint.start if isinstance(hint, Ranges) else 0, reverse=backward)
-    return hints
-
-
-def compress(rounds: Sequence[Round], onward: Sequence[Round] = (), ending: Sequence[Round] = ()) -> list[Hint]:
-    """The hints of a loop: rounds at its beginning, what `continue_rounds` says, rounds at its end.
-
-    Progressions of three ranges and more become one hint. So do, in a long loop, the ranges of one place in its body,
-    though they are read by turns with those of other places.
-    """
-    followed = [hints for hints in (*rounds, *ending) if hints]
-    size = sum(map(len, followed))
-    if onward or (size > _LISTED and len({len(hints) for hints in followed}) == 1):
-        merged: list[Hint] = []
-        for lane in range(max(map(len, followed), default=0)):
-            hints = [hints[lane] for hints in rounds if lane < len(hints)]
-            hints += onward[lane] if lane < len(onward) else []
-            merged += _merge(chain(hints, (hints[lane] for hints in ending if lane < len(hints))))
-        return merged
-    return _merge(chain.from_iterable(followed))
 
 
 def _distance(a: Hint, b: Hint) -> int | None:
     match a, b:
         case Ranges(), Ranges() if (a.width, a.count) == (b.width, b.count) and (a.count == 1 or a.step == b.step):
             return b.start - a.start
-        case Lines(), Lines() if a.stop - a.start == b.stop - b.start:
-            return b.start - a.start
     return 0 if a == b else None
 
 
+def _fitting(hint: Hint, move: int, characters: int) -> int:
+    """After how many more rounds the ranges are still within the text; those that its ends cut are followed."""
+    if not move or not isinstance(hint, Ranges):
+        return characters
+    ends = hint.start, hint.start + hint.step * (hint.count - 1)
+    room = characters - max(ends) - hint.width if move > 0 else min(ends)
+    return room // abs(move)
+
+
+def _onward(hint: Hint, move: int, rounds: int) -> list[Hint]:
+    """What becomes of the hint in so many rounds after it."""
+    if not move or not isinstance(hint, Ranges):
+        return []
+    start = hint.start + move
+    if hint.count == 1:
+        return [replace(hint, start=start, step=move, count=rounds, is_literal=False)]
+    if move == hint.step * hint.count:
+        return [replace(hint, start=start, count=hint.count * rounds)]
+    if hint.count > rounds:
+        return [replace(hint, start=start + k * move) for k in range(min(rounds, _APART))]
+    each = replace(hint, step=move, count=rounds)
+    return [replace(each, start=start + k * hint.step) for k in range(min(hint.count, _APART))]
+
+
 def _merge(hints: Iterable[Hint]) -> list[Hint]:
+    """Progressions of three ranges and more become one hint."""
     merged: list[Hint] = []
     run: list[Ranges] = []  # a progression as far as it goes
     for hint in hints:
-        if not isinstance(hint, Ranges):
-            merged += [*_as_one(run), hint]
-            run = []
+        if isinstance(hint, Ranges) and run and (joined := _joined([*run, hint])):
+            run = joined
             continue
-        if len(run) == 2 and run[0].count == 1 and not _goes_on(run, hint):
-            merged.append(run.pop(0))  # the second may begin what goes on
-        if run and not _goes_on(run, hint):
-            merged += _as_one(run)
-            run = []
-        run.append(hint)
-    return merged + _as_one(run)
+        if len(run) == 2 and isinstance(hint, Ranges) and (joined := _joined([run[1], hint])):
+            merged.append(run[0])  # the second begins what goes on
+            run = joined
+            continue
+        merged += run
+        run = [hint] if isinstance(hint, Ranges) else []
+        merged += [] if run else [hint]
+    return merged + run
 
 
-def _goes_on(run: list[Ranges], hint: Ranges) -> bool:
-    """Whether the range is the next one of the run."""
-    move = hint.start - _last_start(run[-1])
-    return (
-        hint.width == run[-1].width
-        and move != 0
-        and _step(run) in (None, move)
-        and (hint.count == 1 or hint.step == move)
-    )
-
-
-def _step(run: list[Ranges]) -> int | None:
-    if len(run) > 1:
-        return run[1].start - _last_start(run[0])
-    return run[0].step if run[0].count > 1 else None
-
-
-def _last_start(ranges: Ranges) -> int:
-    return ranges.start + ranges.step * (ranges.count - 1)
-
-
-def _as_one(run: list[Ranges]) -> list[Hint]:
-    count = sum(ranges.count for ranges in run)
-    step = _step(run) if run else None
-    if count < 3 or len(run) == 1 or step is None:
-        return list(run)
-    return [replace(run[0], step=step, count=count, is_literal=False)]
+def _joined(run: Sequence[Ranges]) -> list[Ranges] | None:
+    """The ranges as one where they are three or more that go on evenly, or two that may; None if they do not."""
+    moves = {b.start - (a.start + a.step * (a.count - 1)) for a, b in pairwise(run)}
+    moves |= {part.step for part in run if part.count > 1}
+    if len(moves) != 1 or 0 in moves or len({part.width for part in run}) != 1:
+        return None
+    count = sum(part.count for part in run)
+    return [replace(run[0], step=moves.pop(), count=count, is_literal=False)] if count > 2 else list(run)

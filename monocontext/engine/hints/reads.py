@@ -1,13 +1,13 @@
-"""Evaluate operations on the context: slices, lines, searches, passes. Each gives the value and records its hints."""
+"""Record what operations on the context read: slices, lines, searches, passes. Each gives the operation's value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
-from monocontext.engine.hints.hint import Lines, Needle, Pattern, Reach, Whole
-from monocontext.engine.hints.loops import clip
-from monocontext.engine.hints.trace import Trace
-from monocontext.engine.hints.values import UNKNOWN, Items, LineList, Loaded, PatternValue, Pieces, TextValue
+from monocontext.engine.hints.hint import Hint, Lines, Needle, Pattern, Ranges, Reach, Whole
+from monocontext.engine.hints.values import UNKNOWN, LineList, Loaded, PatternValue, Pieces, TextValue
 
 LAZY_CHARACTERS = 64 << 20
 """A slice above this is a view, read only as far as it is used."""
@@ -17,16 +17,95 @@ _NEEDLE_CHARACTERS = 4096
 """A longer needle says no more than its beginning."""
 _CHUNK_CHARACTERS = 100_000
 """Default size of a chunk of `context.chunks()`, in characters."""
+_MOST_RECORDED = 4096
+"""Hints of one block before progressions are made of them."""
 _IGNORE_CASE = 2
 """`re.I`."""
 
-_FORWARD = frozenset({"find", "index", "count", "split", "partition", "replace", "removeprefix"})
-_TO_THE_FIRST = frozenset({"find", "index", "rfind", "rindex", "partition", "rpartition"})
-_BACKWARD = frozenset({"rfind", "rindex", "rsplit", "rpartition", "removesuffix"})
-_FOLDS = frozenset({"lower", "upper", "casefold", "swapcase", "title", "capitalize"})
-_NEAR = frozenset({"strip", "lstrip", "rstrip", "expandtabs", "translate", "removeprefix", "removesuffix", "replace"})
-_NUMBER_BEFORE_FLAGS = {"search": 0, "match": 0, "fullmatch": 0, "findall": 0, "finditer": 0, "split": 1, "sub": 2}
-_NUMBER_BEFORE_FLAGS["subn"] = 2
+_FINDS = frozenset({"find", "index", "rfind", "rindex"})
+_SEARCHES = _FINDS | {"count", "split"}
+_FOLDS = frozenset({"lower", "upper", "casefold"})
+_NEAR = frozenset({"strip", "lstrip", "rstrip", "replace"})
+REGEX = frozenset({"search", "match", "fullmatch", "findall", "finditer", "split", "sub"})
+
+
+class Spent(Exception):
+    """The work that a block may cost is used up. What was found until then counts."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """The hints of a program that is followed, in the order of execution, and how many more steps it may take."""
+
+    characters: int
+    """Length of the context, in characters."""
+    lines: int | None
+    """Lines of the context, where they are known."""
+    work: int
+    """Nodes of the program that may still be looked at."""
+    hints: list[Hint] = field(default_factory=list)
+    doubt: int = 0
+    """Conditions around the current place that are not known."""
+    loops: int = 0
+    """Loops around the current place: a search for the first place goes on from there in the next round."""
+    rounds: int = 0
+    """Rounds of the enclosing loop if only a failed search ends it early; else 0."""
+    ends_early: bool = False
+    """Whether what is evaluated is taken item by item by a loop that may be left, by `next` and their like."""
+    may_leave: bool = False
+    """The same of a loop whose end is not written yet."""
+
+    def spend(self, nodes: int = 1) -> None:
+        """Work, counted in nodes of the program."""
+        self.work -= nodes
+        if self.work < 0:
+            raise Spent
+
+    @contextmanager
+    def taken_in_part(self, ends_early: bool, may_leave: bool = False) -> Iterator[None]:
+        """Inside, what is evaluated may be taken only in part."""
+        outer = self.ends_early, self.may_leave
+        self.ends_early, self.may_leave = self.ends_early or ends_early, may_leave
+        try:
+            yield
+        finally:
+            self.ends_early, self.may_leave = outer
+
+    def record(self, hint: Hint) -> None:
+        if len(self.hints) >= _MOST_RECORDED:
+            raise Spent
+        if isinstance(hint, Ranges):
+            hint = replace(hint, is_literal=False) if self.doubt and hint.is_literal else hint
+        elif not isinstance(hint, Lines):
+            if (self.ends_early and hint.reach == "all") or (self.loops and hint.reach == "first"):
+                hint = replace(hint, reach="some")
+            if self.rounds and isinstance(hint, Needle) and hint.reach == "unplaced":  # on from where it was
+                hint = replace(hint, reach="some", hits=self.rounds)
+        self.hints.append(hint)
+
+    def record_range(self, start: int, stop: int, *, is_exact: bool = True) -> None:
+        """One slice, given in characters of the context; nothing if it is empty."""
+        start, stop = max(start, 0), min(stop, self.characters)
+        if start < stop:
+            self.record(Ranges(start, stop - start, stop - start, 1, is_literal=is_exact))
+
+    def take(self, mark: int) -> list[Hint]:
+        """The hints since there were `mark` of them, which are no longer part of the trace."""
+        taken = self.hints[mark:]
+        del self.hints[mark:]
+        return taken
+
+    def is_all(self, text: TextValue) -> bool:
+        """Whether it is the whole context, whose lines are counted."""
+        return text.start == 0 and text.stop == self.characters
+
+
+def whole(trace: Trace, text: TextValue, *, backward: bool = False) -> None:
+    """All of a text, in order."""
+    if trace.is_all(text):
+        trace.record(Whole(backward))
+    else:
+        trace.record_range(text.start, text.stop, is_exact=text.is_exact)
 
 
 def text_slice(trace: Trace, text: TextValue, bounds: slice) -> object:
@@ -45,191 +124,57 @@ def text_slice(trace: Trace, text: TextValue, bounds: slice) -> object:
     return Loaded(count)
 
 
-def text_item(trace: Trace, text: TextValue, index: int) -> object:
-    """`text[i]`."""
-    size = text.stop - text.start
-    if not -size <= index < size:
-        return UNKNOWN
-    start = text.start + index % size
-    trace.record_range(start, start + 1, is_exact=text.is_exact)
-    return Loaded(1)
-
-
 def text_method(trace: Trace, text: TextValue, name: str, arguments: Sequence[object]) -> object:
     """A method of a text."""
-    if name in _FORWARD or name in _BACKWARD:
+    if name in _SEARCHES and arguments and not (name == "split" and arguments[0] == "\n"):
         _search(trace, text, name, arguments)
-    elif name in ("startswith", "endswith"):
-        _edge(trace, text, name, arguments)
-    if name in ("split", "rsplit"):
-        is_lazy = text.stop - text.start > LAZY_CHARACTERS  # then the number of lines is known
-        return LineList(text, counted=is_lazy) if arguments[:1] == ["\n"] else Pieces(text)
-    if name == "splitlines":
-        return LineList(text, counted=False)
     if name in _FOLDS:
-        return TextValue(text.start, text.stop, True, text.is_exact)
+        return replace(text, folded=True)
     if name in _NEAR:
-        return TextValue(text.start, text.stop, text.folded, is_exact=False)
+        return replace(text, is_exact=False)
     match name, arguments:
-        case "view", [*bounds] if len(bounds) < 3 and all(bound is None or type(bound) is int for bound in bounds):
-            start, stop, _ = slice(*(*bounds, None, None)[:2]).indices(text.stop - text.start)
-            return TextValue(text.start + start, text.start + max(start, stop), text.folded, text.is_exact)
+        case "split", ["\n", *_]:  # of a long text, the index knows how many there are
+            return LineList(text, counted=text.stop - text.start > LAZY_CHARACTERS)
+        case "split", _:
+            return Pieces(text)
+        case "splitlines", _:
+            return LineList(text, counted=False)
         case "chunks", [] | [int()]:
-            return chunks(trace, text, arguments[0] if arguments else _CHUNK_CHARACTERS)
+            return _chunks(trace, text, arguments[0] if arguments else _CHUNK_CHARACTERS)
         case "grep", [str() as pattern, *_]:
             trace.record(Pattern(pattern, 0, text.start, text.stop))
         case "grep", [PatternValue() as compiled, *_]:
             trace.record(Pattern(compiled.pattern, compiled.flags, text.start, text.stop))
-        case (("encode" | "join" | "format" | "zfill" | "__str__"), _):
-            whole(trace, text)
     return UNKNOWN
 
 
-def chunks(trace: Trace, text: TextValue, size: object) -> object:
-    """`text.chunks(size)`."""
+def _chunks(trace: Trace, text: TextValue, size: object) -> object:
     if not isinstance(size, int) or size < 1:
         return UNKNOWN
-    count = -(-(text.stop - text.start) // size)
-    for hint in clip(text.start, size, size, count, text.stop) if count else []:
-        trace.record(hint)
-    return Items(None, count)
+    count, rest = divmod(text.stop - text.start, size)
+    if count:
+        trace.record(Ranges(text.start, size, size, count, is_literal=False))
+    if rest:
+        trace.record(Ranges(text.stop - rest, rest, rest, 1, is_literal=False))
+    return UNKNOWN
 
 
 def contains(trace: Trace, text: TextValue, needle: object) -> object:
     """`needle in text`."""
-    _look_for(trace, text, needle, backward=False, start=text.start, stop=text.stop)
+    _search(trace, text, "in", [needle])
     return UNKNOWN
 
 
-def whole(trace: Trace, text: TextValue, *, backward: bool = False) -> None:
-    """All of a text, in order."""
-    if text.stop - text.start >= trace.characters:
-        trace.record(Whole(backward))
-    else:
-        trace.record_range(text.start, text.stop, is_exact=text.is_exact)
-
-
-def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
-    """`lines[a:b]` with bounds that are known."""
-    total = trace.lines if is_all(trace, lines.text) else None
-    step = 1 if bounds.step is None else bounds.step
-    if bounds.start is None and bounds.stop is None:
-        whole(trace, lines.text, backward=step < 0)
-        return Items(None, total)
-    if total is None:
-        if any(bound is not None and bound < 0 for bound in (bounds.start, bounds.stop)) or bounds.stop is None:
-            return Items(None)
-        if not is_all(trace, lines.text) or step < 1:
-            return Items(None)
-        total = int(bounds.stop)
-    start, stop, step = bounds.indices(total)
-    count = len(range(start, stop, step))
-    if count:
-        low, high = sorted((start, start + (count - 1) * step))
-        trace.record(Lines(low, high + 1))
-    return Items(None, count if trace.lines is not None else None)
-
-
-def line_item(trace: Trace, lines: LineList, index: int) -> object:
-    """`lines[i]`."""
-    if is_all(trace, lines.text):
-        if index < 0 and trace.lines is not None:
-            index += trace.lines
-        if index >= 0 and (trace.lines is None or index < trace.lines):
-            trace.record(Lines(index, index + 1))
-    return Loaded()
-
-
-def line_count(trace: Trace, lines: LineList) -> object:
-    """`len(lines)`."""
-    if not lines.counted:
-        whole(trace, lines.text)
-    return trace.lines if is_all(trace, lines.text) and trace.lines is not None else UNKNOWN
-
-
-def regex(
-    trace: Trace, name: str, pattern: object, arguments: Sequence[object], keywords: Mapping[str, object]
-) -> object:
-    """`re.<name>(pattern, ...)` with the arguments after the pattern."""
-    place = 1 if name in ("sub", "subn") else 0
-    subject = arguments[place] if len(arguments) > place else keywords.get("string")
-    flags = keywords.get("flags", 0)
-    after = arguments[place + 1 :]
-    number = _NUMBER_BEFORE_FLAGS[name] - place
-    if len(after) > number:
-        flags = after[number]
-    if isinstance(pattern, str) and isinstance(flags, int):
-        pattern = PatternValue(pattern, flags)
-    if isinstance(subject, TextValue) and isinstance(pattern, PatternValue):
-        _apply(trace, name, pattern, subject, subject.start, subject.stop)
-    return _result(name, subject)
-
-
-def use_pattern(trace: Trace, name: str, pattern: PatternValue, arguments: Sequence[object]) -> object:
-    """`compiled.<name>(...)`."""
-    if name in ("sub", "subn"):
-        arguments = arguments[1:2]
-    elif name == "split":
-        arguments = arguments[:1]
-    if not arguments or not isinstance(arguments[0], TextValue):
-        return UNKNOWN
-    subject = arguments[0]
-    start, stop = _bounds(subject, arguments[1:])
-    _apply(trace, name, pattern, subject, start, stop)
-    return _result(name, subject)
-
-
-def _result(name: str, subject: object) -> object:
-    """A text, roughly, after `sub`; else what depends on data."""
-    return (
-        TextValue(subject.start, subject.stop, is_exact=False)
-        if name == "sub" and isinstance(subject, TextValue)
-        else UNKNOWN
-    )
-
-
-def _apply(trace: Trace, name: str, pattern: PatternValue, subject: TextValue, start: int, stop: int) -> None:
-    if name == "match":
-        stop = min(stop, start + _MATCH_CHARACTERS)
-    flags = int(pattern.flags) | (_IGNORE_CASE if subject.folded else 0)
-    reach: Reach = "first" if name in ("search", "match") else "all"
-    if name == "finditer" and trace.may_leave:
-        reach = "some"
-    trace.record(Pattern(pattern.pattern, flags, start, stop, reach))
-
-
 def _search(trace: Trace, text: TextValue, name: str, arguments: Sequence[object]) -> None:
-    if not arguments:
-        return
+    reach: Reach = "first" if name in _FINDS or name == "in" else "all"
+    needle, *bounds = arguments
     start, stop = text.start, text.stop
-    reach: Reach = "first" if name in _TO_THE_FIRST else "all"
-    if name in ("find", "index", "count", "rfind", "rindex"):
-        start, stop = _bounds(text, arguments[1:])
-        begins = arguments[2:3] if name in _BACKWARD else arguments[1:2]
-        if any(bound is not None and type(bound) is not int for bound in begins):
-            reach = "unplaced"
-    needle = arguments[0]
-    if name == "replace":  # a text of that is read where it is used, up to the limit at once
-        if text.stop - text.start <= LAZY_CHARACTERS:
-            trace.record(Whole(reach="some"))
-    elif name in ("removeprefix", "removesuffix"):
-        name = "startswith" if name == "removeprefix" else "endswith"
-        _edge(trace, text, name, arguments)
-    elif not (name in ("split", "rsplit") and needle == "\n"):
-        _look_for(trace, text, needle, backward=name in _BACKWARD, start=start, stop=stop, reach=reach)
-
-
-def _edge(trace: Trace, text: TextValue, name: str, arguments: Sequence[object]) -> None:
-    if not arguments:
-        return
-    start, stop = _bounds(text, arguments[1:])
-    for needle in arguments[0] if isinstance(arguments[0], tuple) else (arguments[0],):
-        if not isinstance(needle, str):
-            continue
-        if name == "startswith":
-            _look_for(trace, text, needle, backward=False, start=start, stop=min(start + len(needle), stop))
-        else:
-            _look_for(trace, text, needle, backward=True, start=max(stop - len(needle), start), stop=stop)
+    if name in _FINDS or name == "count":
+        start, stop = _bounds(text, bounds)
+        begins = bounds[1:2] if name[0] == "r" else bounds[:1]
+        reach = "unplaced" if any(bound is not None and type(bound) is not int for bound in begins) else reach
+    if isinstance(needle, str) and 0 < len(needle) <= stop - start:
+        trace.record(Needle(needle[:_NEEDLE_CHARACTERS], text.folded, name[0] == "r", start, stop, reach))
 
 
 def _bounds(text: TextValue, bounds: Sequence[object]) -> tuple[int, int]:
@@ -239,13 +184,45 @@ def _bounds(text: TextValue, bounds: Sequence[object]) -> tuple[int, int]:
     return text.start + low, text.start + max(low, high)
 
 
-def _look_for(
-    trace: Trace, text: TextValue, needle: object, *, backward: bool, start: int, stop: int, reach: Reach = "first"
-) -> None:
-    if isinstance(needle, str) and 0 < len(needle) <= stop - start:
-        trace.record(Needle(needle[:_NEEDLE_CHARACTERS], text.folded, backward, start, stop, reach))
+def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
+    """`lines[a:b]` with bounds that are known."""
+    total = trace.lines if trace.is_all(lines.text) else None
+    step = 1 if bounds.step is None else bounds.step
+    if bounds.start is None and bounds.stop is None:
+        whole(trace, lines.text, backward=step < 0)
+        return UNKNOWN
+    if total is None or step < 1:
+        return UNKNOWN
+    start, stop, step = bounds.indices(total)
+    if start < stop:
+        trace.record(Lines(start, stop))
+    return UNKNOWN
 
 
-def is_all(trace: Trace, text: TextValue) -> bool:
-    """Whether it is the whole context, whose lines are counted."""
-    return text.start == 0 and text.stop == trace.characters
+def line_count(trace: Trace, lines: LineList) -> object:
+    """`len(lines)`."""
+    if not lines.counted:
+        whole(trace, lines.text)
+    return trace.lines if trace.is_all(lines.text) and trace.lines is not None else UNKNOWN
+
+
+def regex(
+    trace: Trace, name: str, pattern: object, arguments: Sequence[object], keywords: Mapping[str, object]
+) -> object:
+    """`re.<name>(pattern, ...)` with the arguments after the pattern, or `compiled.<name>(...)`."""
+    subject, *rest = arguments[name == "sub" :] or [keywords.get("string")]
+    if not isinstance(subject, TextValue):
+        return UNKNOWN
+    start, stop = subject.start, subject.stop
+    if isinstance(pattern, PatternValue):
+        start, stop = _bounds(subject, rest if name not in ("split", "sub") else ())
+    elif isinstance(pattern, str):
+        flags = keywords.get("flags", rest[-1] if rest and name not in ("split", "sub") else 0)
+        pattern = PatternValue(pattern, flags if isinstance(flags, int) else 0)
+    if isinstance(pattern, PatternValue):
+        stop = min(stop, start + _MATCH_CHARACTERS) if name == "match" else stop
+        flags = int(pattern.flags) | (_IGNORE_CASE if subject.folded else 0)
+        reach: Reach = "first" if name in ("search", "match") else "all"
+        reach = "some" if name == "finditer" and trace.may_leave else reach
+        trace.record(Pattern(pattern.pattern, flags, start, stop, reach))
+    return replace(subject, is_exact=False) if name == "sub" else UNKNOWN

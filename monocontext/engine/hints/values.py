@@ -1,13 +1,28 @@
-"""Represent what is known about a value without running the code that makes it.
+"""Represent what is known of a value without running the code that makes it, and compute with it within bounds.
 
-Plain `int`, `float`, `str`, `bool`, `None`, `tuple` and `range` stand for themselves; the classes here for the rest.
+Plain `int`, `float`, `str`, `bool`, `None`, `tuple` and `range` stand for themselves, and a `tuple` for a list or a set
+as well: a list that code changes is `UNKNOWN` from then on, as is what would exceed the bounds. Nothing raises.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import math
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+MOST_BITS = 128
+"""Largest number computed, in bits: `9**9**9` is not evaluated."""
+MOST_CHARACTERS = 1 << 16
+"""Longest string computed, in characters: `"a" * 10**9` is not evaluated."""
+MOST_ITEMS = 4096
+"""Most items of a list, or of all tuples within a tuple."""
+_MOST_TOTAL = 1 << 20
+"""Characters of all strings within a value."""
+_MOST_NESTED = 4
+_SCALARS = frozenset({type(None), bool, int, float, str})
 
 
 class UnknownValue:
@@ -44,7 +59,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class LineList:
-    """The lines of a text: `text.lines`, `text.splitlines()`, `text.split("\\n")`, `io.StringIO(text)`."""
+    """The lines of a text: `text.lines`, `text.splitlines()`, `text.split("\\n")`."""
 
     text: TextValue
     counted: bool
@@ -58,43 +73,6 @@ class Pieces:
     text: TextValue
 
 
-@dataclass(eq=False, slots=True)
-class Items:
-    """A list or set of the program, which may change."""
-
-    items: list[object] | None
-    """Its items; None if they are not known."""
-    length: int | None = None
-    """How many there are, where only that is known."""
-
-    def __len__(self) -> int:
-        return len(self.items) if self.items is not None else self.length or 0
-
-    @property
-    def known_length(self) -> int | None:
-        return len(self.items) if self.items is not None else self.length
-
-
-@dataclass(eq=False, slots=True)
-class Table:
-    """A dictionary of the program."""
-
-    items: dict[object, object] | None
-    """Keys that are known, and their values; None if even the keys are not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progression:
-    """Tuples of numbers that grow evenly: `[(i, i + 500) for i in range(0, n, 500)]`, too many to be listed."""
-
-    first: tuple[int, ...]
-    delta: tuple[int, ...]
-    count: int
-
-    def item(self, k: int) -> tuple[int, ...]:
-        return tuple(first + k * delta for first, delta in zip(self.first, self.delta, strict=True))
-
-
 @dataclass(frozen=True, slots=True)
 class PatternValue:
     """`re.compile(pattern, flags)`."""
@@ -105,56 +83,150 @@ class PatternValue:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """An imported module, or something in it: `re`, `re.findall`, `math.ceil`."""
+    """A module, or something in it, or a builtin: `re`, `re.findall`, `len`."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
-    """Defined by the program; followed when it is called."""
-
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scopes: tuple[dict[str, object], ...]
-    """Names that it sees, innermost first, without its own."""
+def run_of(value: object) -> Sequence[object] | None:
+    """The items to iterate over, if they are known."""
+    return value if isinstance(value, tuple | range | str) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """Something to iterate over: how many items, and each by its number."""
-
-    count: int
-    item: Callable[[int], object]
+def plain(value: object) -> object:
+    """The value as far as it is plain and of bounded size; what is not, also within it, is `UNKNOWN`."""
+    return _plain(value, [MOST_ITEMS, _MOST_TOTAL], 0)
 
 
-def run_of(value: object) -> Iteration | None:
-    """The items of a value, if it has items and one knows how many."""
+def _plain(value: object, left: list[int], depth: int) -> object:
+    kind = type(value)
+    left[0] -= 1
+    left[1] -= len(value) if isinstance(value, str) else 0
+    if min(left) < -1 or depth > _MOST_NESTED:
+        return UNKNOWN
+    if isinstance(value, int | str):
+        size, most = (len(value), MOST_CHARACTERS) if isinstance(value, str) else (value.bit_length(), MOST_BITS)
+        return value if kind in _SCALARS and size <= most else UNKNOWN
+    if kind in _SCALARS:
+        return value
+    if kind not in (tuple, list, set, frozenset) or len(value) > MOST_ITEMS:  # type: ignore[arg-type]
+        return UNKNOWN
+    return tuple(_plain(item, left, depth + 1) for item in value)  # type: ignore[attr-defined]
+
+
+def is_plain(value: object) -> bool:
+    """Whether the value stands for itself, all through, and working with it is cheap."""
+    nodes, items, characters = [value], MOST_ITEMS + 1, _MOST_TOTAL
+    while nodes:  # tuples that hold the same tuple twice are small in memory and endless to walk through
+        node = nodes.pop()
+        items -= 1
+        characters -= len(node) if type(node) is str else 0
+        if items < 0 or characters < 0 or (type(node) is not tuple and type(node) not in _SCALARS):
+            return False
+        if type(node) is tuple:
+            nodes.extend(node)
+    return True
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> object:
+    """The result of the function for plain arguments; `UNKNOWN` where the program would meet an exception."""
+    try:
+        return plain(function(*arguments))
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return UNKNOWN
+
+
+def truth(value: object) -> bool | None:
+    """`bool(value)`; None if it is not known."""
     match value:
-        case tuple() | range() | str():
-            return Iteration(len(value), value.__getitem__)
-        case Items(items=list() as items):
-            return Iteration(len(items), items[:].__getitem__)
-        case Items(length=int() as length):
-            return Iteration(length, lambda k: UNKNOWN)
-        case Progression():
-            return Iteration(value.count, value.item)
-        case Table(items=dict() as table):
-            return Iteration(len(table), list(table).__getitem__)
+        case TextValue():
+            return value.stop > value.start
+        case Loaded(length=int() as length):
+            return length > 0
+        case None | bool() | int() | float() | str() | tuple() | range():
+            return bool(value)
     return None
 
 
-def progression(items: list[object], count: int) -> range | Progression | None:
-    """The evenly growing sequence of `count` items that begins with these, at least three of them."""
-    rows = [item if isinstance(item, tuple) else (item,) for item in items]
-    if len(rows) < 3 or len({len(row) for row in rows}) != 1 or not rows[0]:
-        return None
-    if not all(type(number) is int for row in rows for number in row):
-        return None
-    first: tuple[int, ...] = rows[0]
-    delta = tuple(b - a for a, b in zip(first, rows[1], strict=True))
-    even = Progression(first, delta, count)
-    if any(even.item(k) != row for k, row in enumerate(rows)):
-        return None
-    if isinstance(items[0], tuple):
-        return even
-    return range(first[0], first[0] + count * delta[0], delta[0]) if delta[0] else None
+# -- operators
+
+_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitOr: operator.or_,
+    ast.Pow: operator.pow,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, other: operator.contains(other, one),
+    ast.NotIn: lambda one, other: not operator.contains(other, one),
+}
+
+
+def binary(kind: type[ast.operator], left: object, right: object) -> object:
+    """`left op right`."""
+    match left, right:
+        case ((int() | float()), (int() | float())):
+            bits = int(left).bit_length() if isinstance(left, int) else 0
+            if kind is ast.Pow and isinstance(right, int) and (right < 0 or bits * right > MOST_BITS):
+                return UNKNOWN
+            return attempt(_NUMBERS[kind], left, right) if kind in _NUMBERS else UNKNOWN
+    return UNKNOWN
+
+
+def compare(kind: type[ast.cmpop], left: object, right: object) -> object:
+    """`left op right`, a bool or `UNKNOWN`."""
+    if kind in (ast.Is, ast.IsNot):
+        known = left is not UNKNOWN and right is not UNKNOWN and (left is None or right is None)
+        return (left is right) == (kind is ast.Is) if known else UNKNOWN
+    return attempt(_COMPARISONS[kind], left, right) if is_plain(left) and is_plain(right) else UNKNOWN
+
+
+# -- builtins and methods
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"int": int, "max": max, "min": min, "math.ceil": math.ceil}
+BUILTINS = frozenset({"int", "isinstance", "len", "list", "max", "min", "range", "str"})
+KEEPING = frozenset({"index", "count", "copy"})
+"""Methods that leave a list as it is."""
+_STRING_METHODS = frozenset({"lower", "upper", "title", "strip", "split", "splitlines", "join"})
+
+
+def call(name: str, arguments: Sequence[object]) -> object:
+    """The result of a builtin; `UNKNOWN` where that depends on data."""
+    match name, arguments:
+        case "len", [TextValue() as text]:
+            return text.stop - text.start
+        case "len", [Loaded(length=int() as length)]:
+            return length
+        case "len", [(tuple() | range() | str()) as run]:
+            return len(run)
+        case "list", [(tuple() | range()) as run]:
+            return run
+        case "isinstance", [value, Module(path="str")] if value is not UNKNOWN:
+            return isinstance(value, TextValue | Loaded | str)
+        case "range", [_, *_] if all(type(bound) is int for bound in arguments):
+            try:
+                made = range(*arguments)  # type: ignore[call-overload]
+                return made if len(made) else ()
+            except (ValueError, OverflowError, TypeError):
+                return UNKNOWN
+    known = name in _FUNCTIONS and all(map(is_plain, arguments))
+    return attempt(_FUNCTIONS[name], *arguments) if known else UNKNOWN
+
+
+def method(value: object, name: str, arguments: Sequence[object]) -> object:
+    """A method of a string or a list that changes nothing."""
+    parts = arguments[0] if arguments and isinstance(arguments[0], tuple) else ()
+    if name == "join" and sum(len(str(part)) for part in parts) + len(str(value)) * len(parts) > MOST_CHARACTERS:
+        return UNKNOWN
+    known = isinstance(value, str) and name in _STRING_METHODS and all(map(is_plain, arguments))
+    return attempt(getattr(value, name), *arguments) if known else UNKNOWN

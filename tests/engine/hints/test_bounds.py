@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monocontext.engine.hints import CodeHints, Ranges, blocks, read_block
-from monocontext.engine.hints.trace import Trace
+from monocontext.engine.hints import CodeHints, Ranges, code_hints, read_block
+from monocontext.engine.hints import reply as replies
+from monocontext.engine.hints.reads import Trace
 from tests.budget import examples
 
 N = 10**12
@@ -97,10 +98,10 @@ def test_known_values_are_taken_as_far_as_they_are_plain() -> None:
 
     own: list[object] = [5]
     own.append(own)
-    known = {"own": own, "odd": Odd(5), "text": "a" * 10**6, "at": 700, "spots": [(1, 2), (8, 9)], "where": {"x": 30}}
-    source = "context[odd:odd + 9]; context[own[0]:50]; context[at - 5:at]; context[where['x']:40]\n"
+    known = {"own": own, "odd": Odd(5), "text": "a" * 10**6, "at": 700, "spots": [(1, 2), (8, 9)]}
+    source = "context[odd:odd + 9]; context[own[0]:50]; context[at - 5:at]\n"
     source += "for a, b in spots:\n    context[a:b]"
-    wanted = [(5, 50), (695, 700), (30, 40), (1, 2), (8, 9)]
+    wanted = [(5, 50), (695, 700), (1, 2), (8, 9)]
     assert [next(iter(hint)) for hint in read_block(source, N, known=known) if isinstance(hint, Ranges)] == wanted
     stream = CodeHints(N, fenced=False)
     stream.feed("at = context.find('x')\n")
@@ -200,7 +201,7 @@ def test_work_grows_with_the_reply_not_with_its_square(kind: str, monkeypatch: p
         nodes += some
         spend(trace, some)
 
-    monkeypatch.setattr(blocks.ast, "parse", counted_parse)
+    monkeypatch.setattr(replies.ast, "parse", counted_parse)
     monkeypatch.setattr(Trace, "spend", counted_spend)
     work = []
     for size in (50_000, 100_000):
@@ -211,7 +212,7 @@ def test_work_grows_with_the_reply_not_with_its_square(kind: str, monkeypatch: p
             stream.feed(reply[i : i + 4])
         stream.end()
         assert parsed <= 4 * len(reply)
-        assert nodes <= 5 * blocks.WORK + len(reply)  # the latter: subscripts, told also when the work is used up
+        assert nodes <= 5 * code_hints.WORK + len(reply)  # the latter: subscripts, told also when the work is used up
         work.append((parsed, nodes))
     assert work[1][0] <= 2.2 * work[0][0] + 1000
 
@@ -249,5 +250,5 @@ def test_a_long_loop_costs_what_a_short_one_costs(name: str, monkeypatch: pytest
             80_000 if name == "overlapping" else 100_000
         )
         work.append(nodes)
-    assert work[1] < 2500
-    assert work[1] < 1.1 * work[0]
+    assert work[1] < 1000
+    assert work[1] < 1.25 * work[0]  # the end of a `while` is looked for by halving

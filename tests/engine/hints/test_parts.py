@@ -20,7 +20,6 @@ BLOCKS: dict[str, list[Hint]] = {
     "any('x' in line for line in context.lines)": [SOME],
     "for line in context.split('\\n'):\n    if 'x' in line:\n        break": [SOME],
     "for i, line in enumerate(context.lines):\n    if i > 3: break": [SOME],
-    "def f():\n    for line in context.lines:\n        return line\nf()": [SOME],
     "next(context.grep('x'))": [Pattern("x", 0, 0, LARGE, "some")],
     "context.replace('a', 'b')[:100]": [Ranges(0, 100, 100, 1, False)],
     "for line in context.split('\\n'):\n    print(line)": [ALL],

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from monocontext.engine.hints import CodeHints, blocks, code_hints, read_block
+from monocontext.engine.hints import CodeHints, code_hints, read_block
 from tests.budget import examples
 from tests.engine.hints.recording import make_text, reads_of, told
 
@@ -21,7 +21,6 @@ LINES = len(TEXT.splitlines())
 def plenty_of_work() -> Iterator[None]:
     """Equality is asked for here, not thrift: four loops in loops may use up what a block is given."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "WORK", 10**6)
         patch.setattr(code_hints, "WORK", 10**6)
         patch.setattr(code_hints, "_REPLY_WORK", 10**6)
         yield
@@ -47,7 +46,6 @@ def straight(draw: st.DrawFn) -> str:
                 f"text = context\nn = len(text)\ntext[n - {w}:n - {w // 2}]",
                 f"print(f'{{context[{start}:{stop}]}} {{len(context):,}}')",
                 f"if len(context) > {abs(a)}:\n    context[:{w}]\nelse:\n    context[-{w}:]",
-                f"def show(a, w={w}):\n    return context[a:a + w]\nshow({abs(a)})\nshow(w=5, a={abs(b)})",
                 f"context.lower().find({draw(word)!r}, {a})",
                 f"context.rfind({draw(word)!r}, {a}, {b})",
                 f"{draw(word)!r} in context",
@@ -69,12 +67,10 @@ def loop(draw: st.DrawFn) -> str:
                 f"context[i:i + {s}]",
                 f"context[max(0, i - {w}):i + {w}]",
                 f"context[i:min(i + {w}, len(context))]",
-                f"end = i + {w}\n    part = context[i:end]\n    parts.append(part)\n    total += len(part)",
+                f"end = i + {w}\n    part = context[i:end]\n    total += len(part)",
                 f"context[i:i + 5]\n    context[i + 10:i + {w}]",
                 f"if i % {2 * s} == 0:\n        context[i:i + {w}]",
                 f"for j in range(3):\n        context[i + j * {w}:i + j * {w} + 50]",
-                f"parts.append((i, i + {w}))",
-                f"where[i] = i + {w}",
             ]
         )
     )
@@ -86,7 +82,6 @@ def loop(draw: st.DrawFn) -> str:
                 f"for i in range({first}, {first} + {10 * small}, {small}):",
                 f"for i in range(len(context), 0, -{s}):",
                 f"for i in [{first}, {w}, {s}]:",
-                f"for k, i in enumerate(range(0, {3 * s}, {s})):",
                 f"for i in (k * {s} for k in range(5)):",
             ]
         )
@@ -94,14 +89,13 @@ def loop(draw: st.DrawFn) -> str:
     after = draw(
         st.sampled_from(
             [
-                "context[len(parts):len(parts) + 9]",
-                f"for part in parts:\n    pass\ncontext[total:total + {w}]",
+                f"context[total:total + {w}]",
                 f"context[i:i + {w}]",
                 "pass",
             ]
         )
     )
-    return f"parts, total, where = [], 0, {{}}\n{head}\n    {body}\n{after}"
+    return f"total = 0\n{head}\n    {body}\n{after}"
 
 
 @st.composite

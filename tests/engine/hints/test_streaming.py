@@ -76,19 +76,17 @@ def test_the_caller_may_say_whether_there_are_fences() -> None:
     assert _all("x = context[100:500]\n", CodeHints(N, fenced=True)) == []
 
 
-def test_a_slice_is_known_with_its_bracket() -> None:
-    hints = CodeHints(N)
-    assert hints.feed("```repl\nprint(context[100:5") == []
-    assert hints.feed("00") == []
-    assert hints.feed("]") == [FIRST]
-    assert hints.feed(", context[-2_000:]") == [Ranges(998_000, 2000, 2000, 1, is_literal=True)]
-    assert hints.feed(", context[:WIDTH], context.lines[3:9]") == [Lines(3, 9)]
-
-
-def test_constants_and_aliases_are_known_at_once() -> None:
+def test_a_slice_is_known_with_its_line() -> None:
     hints = CodeHints(N)
     assert hints.feed("```repl\nWIDTH = 400\ntext = context\n") == []
-    assert hints.feed("y = text[100:100 + WIDTH]") == [FIRST]
+    assert hints.feed("print(context[100:500], text[100:100 + WIDTH], context[-2_000:])") == []
+    assert hints.feed("\n") == [FIRST, Ranges(998_000, 2000, 2000, 1, is_literal=True)]
+
+
+def test_the_last_line_is_known_with_its_fence() -> None:
+    hints = CodeHints(N)
+    assert hints.feed(f"```repl\nfor i in [7]:\n    y = {'a' * 30!r}\n    context[i]\n``") == []
+    assert hints.feed("`") == [Ranges(7, 1, 1, 1, is_literal=True)]
 
 
 def test_a_loop_is_known_with_its_first_line() -> None:
@@ -116,9 +114,12 @@ def test_each_hint_comes_once_a_reply() -> None:
 
 def test_names_of_earlier_blocks_are_kept() -> None:
     hints = CodeHints(N)
-    _all("```repl\nCHUNK = 400\nt = context.lower()\ndef peek(a):\n    return context[a:a + CHUNK]\n```\n", hints)
+    _all("```repl\nCHUNK = 400\nt = context.lower()\n```\n", hints)
     hints.begin()
-    assert _all("```repl\npeek(100)\nt.find('error')\n```\n", hints) == [FIRST, Needle("error", True, False, 0, N)]
+    assert _all("```repl\ncontext[100:100 + CHUNK]\nt.find('error')\n```\n", hints) == [
+        FIRST,
+        Needle("error", True, False, 0, N),
+    ]
 
 
 def test_the_context_has_its_name_back_in_each_block() -> None:
@@ -139,7 +140,7 @@ def test_a_reply_that_was_cut_does_not_reach_into_the_next() -> None:
 def test_hints_of_a_reply_are_bounded() -> None:
     reply = "```repl\n" + "".join(f"context[{i * 10}:{i * 10 + 5}]\n" for i in range(1000)) + "```\n"
     assert len(_all(reply)) == 256
-    reply = "```repl\nfor i in range(300):\n    context.find(str(i))\n```\n"
+    reply = "```repl\nfor i in range(300):\n    context[i * i:i * i + 5]\n```\n"
     assert len(_all(reply)) == 256
 
 
@@ -148,7 +149,7 @@ def test_all_kinds_stream() -> None:
         "```repl\nimport re\nprint(context.splitlines()[2:4])\nprint(re.findall('a+', context, re.S))\n"
         "print(context.rfind('x', 10, 20))\nfor line in context.split('\\n'): pass\n```"
     )
-    assert _all(reply) == [
+    assert _all(reply, CodeHints(N, lines=1000)) == [
         Lines(2, 4),
         Pattern("a+", 16, 0, N),
         Needle("x", False, True, 10, 20),

@@ -13,7 +13,7 @@ import pytest
 from engine.counted import wait_until_idle
 from monocontext import Monocontext, publish
 from monocontext.engine.hints import CodeHints, Needle, Pattern
-from monocontext.engine.hints.abstract_interpreter import ENDLESS
+from monocontext.engine.hints.interpreter import ENDLESS
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.engine.hints.fences import Fences
-from monocontext.engine.hints.statements import BlockSource
+from monocontext.engine.hints.reply import BlockSource, Fences
 from rlm.prompts.replies import parse_reply
 
 TAGS = [
@@ -28,7 +27,6 @@ class Heard:
     def begin_block(self) -> None: ...
     def read_statement(self, source: str) -> None: ...
     def read_draft(self, source: str, latest: str) -> None: ...
-    def read_subscript(self, name: str, inside: str, *, in_compound: bool) -> None: ...
     def end_block(self) -> None: ...
 
 

@@ -1,0 +1,250 @@
+"""Follow a program statement by statement without running it: names, conditions, loops.
+
+A condition that is not known lets both of its arms be followed, in doubt. Nothing here raises, whatever the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+
+from monocontext.engine.hints import values
+from monocontext.engine.hints.expressions import Names, module, restore
+from monocontext.engine.hints.loops import Loops
+from monocontext.engine.hints.reads import Spent
+from monocontext.engine.hints.values import (
+    UNKNOWN,
+    LineList,
+    Loaded,
+    Pieces,
+    TextValue,
+    is_plain,
+    run_of,
+    truth,
+)
+
+ENDLESS = 1 << 30
+"""Rounds of a loop that goes on as long as there is something to find."""
+_MADE = "<made>"
+"""The name of the list that a comprehension makes."""
+_FOUND = re.compile(r"True|\w+ (?:>= 0|!= -1|> -1)")
+_NOT_FOUND = re.compile(r"\w+ (?:< 0|== -1)")
+
+
+class Flow(Enum):
+    """How a statement is left, other than by its end."""
+
+    BREAK = auto()
+    CONTINUE = auto()
+
+
+class Interpreter(Loops):
+    """Follows statements."""
+
+    def follow(self, tree: ast.Module) -> None:
+        """A block, or as much of it as its work allows."""
+        for statement in tree.body:
+            self.trace.doubt, self.trace.loops, self._depth = int(self.is_draft), 0, 0
+            try:
+                self.block([statement])
+            except Spent:
+                return
+            except RecursionError:  # the caller's stack was nearly full: the next statement may be flatter
+                continue
+
+    def block(self, statements: Sequence[ast.stmt]) -> Flow | None:
+        for statement in statements:
+            self.trace.spend()
+            method: Callable[[ast.stmt], Flow | None] = getattr(
+                self, "_" + type(statement).__name__, self._other_statement
+            )
+            flow = method(statement)
+            if flow is not None:
+                return flow
+        return None
+
+    def _other_statement(self, node: ast.stmt) -> None:
+        self._others(node)
+        self.forget(assigned_names([node]))
+
+    def _Assign(self, node: ast.Assign) -> None:
+        value = self.value(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def _AugAssign(self, node: ast.AugAssign) -> None:
+        value = self.value(node.value)
+        if isinstance(node.target, ast.Name):
+            old = self.look_up(node.target.id)
+            run = run_of(value) if isinstance(old, tuple) else None
+            self.names[node.target.id] = values.binary(type(node.op), old, value if run is None else tuple(run))
+        else:
+            self.assign(node.target, UNKNOWN)
+
+    def assign(self, target: ast.expr, value: object) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.names[name] = value
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self.consume(value)
+                run = run_of(value)
+                known = (
+                    run is not None
+                    and len(run) == len(targets)
+                    and not any(isinstance(t, ast.Starred) for t in targets)
+                )
+                for number, one in enumerate(targets):
+                    self.assign(one, run[number] if run is not None and known else UNKNOWN)
+            case ast.Starred(value=inner):
+                self.assign(inner, value)
+            case ast.Subscript():
+                self.value(target.slice)
+                self.forget_holder(target)
+
+    def _Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        owner = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            name, path = alias.name.partition(".")[0], owner + alias.name
+            path = "re" if path in ("regex", "monocontext.regex") else path
+            self.names[alias.asname or name] = module(path if alias.asname or owner else path.partition(".")[0])
+
+    _ImportFrom = _Import
+
+    def _FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        self.names[node.name] = UNKNOWN
+
+    _AsyncFunctionDef = _ClassDef = _FunctionDef
+
+    def _Break(self, _: ast.Break) -> Flow:
+        return Flow.BREAK
+
+    def _Continue(self, _: ast.Continue) -> Flow:
+        return Flow.CONTINUE
+
+    def _If(self, node: ast.If) -> Flow | None:
+        known = self.decide(node.test)
+        if known is not None:
+            return self.block(node.body if known else node.orelse)
+        return self._arms([node.body, node.orelse])
+
+    def _arms(self, arms: Sequence[Sequence[ast.stmt]]) -> Flow | None:
+        """One of these is gone through; which one is not known."""
+        before, outer, leaves = self.copy_names(), self.trace.doubt, False
+        after: Names | None = None
+        flow: Flow | None = None
+        for statements in arms:
+            restore(self.names, before)
+            self.trace.doubt = outer + 1
+            left = self.block(statements)
+            leaves = leaves or left is not None or self.trace.doubt > outer + 1
+            if left is None:
+                after = self.copy_names() if after is None else _joined(after, self.names)
+            flow = flow or left
+        self.trace.doubt = outer + leaves  # what follows is only reached if that arm was not taken
+        if after is None:
+            return flow
+        restore(self.names, after)
+        return None
+
+    def _With(self, node: ast.With) -> Flow | None:
+        for item in node.items:
+            value = self.value(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value)
+        return self.block(node.body)
+
+    def _Try(self, node: ast.Try) -> Flow | None:
+        flow, doubt = self.block([*node.body, *node.orelse]), self.trace.doubt
+        self._arms([*(handler.body for handler in node.handlers), []])
+        self.trace.doubt = doubt
+        return self.block(node.finalbody) or flow
+
+    def _For(self, node: ast.For) -> Flow | None:
+        may_leave = any(isinstance(inner, ast.Break) for body in node.body for inner in ast.walk(body))
+        with self.trace.taken_in_part(may_leave, self.is_draft or may_leave):
+            items = self.value(node.iter)
+            self.consume(items)
+        run = run_of(items)
+        item = Loaded() if isinstance(items, TextValue | LineList | Pieces) else UNKNOWN
+
+        def turn(number: int) -> bool:
+            self.assign(node.target, run[number] if run is not None else item)
+            return self.block(node.body) is not Flow.BREAK
+
+        ends_empty = run is not None and not self.is_draft and _ends_empty(node.body)
+        with self.loop(min(len(run), ENDLESS) if run is not None and ends_empty else 0):
+            if run is None:
+                self.once(assigned_names([node]), lambda: turn(0))
+            else:
+                self.repeat(turn, len(run), assigned_names([node]))
+        return self._arms([node.orelse, []])
+
+    def _While(self, node: ast.While) -> Flow | None:
+        names = assigned_names(node.body)
+
+        def turn(number: int) -> bool | None:
+            going = truth(self.value(node.test))
+            if going is None:
+                self.once(names, lambda: self.block(node.body))
+            return self.block(node.body) is not Flow.BREAK if going else going
+
+        ends_empty = not self.is_draft and _ends_empty(node.body) and _FOUND.fullmatch(ast.unparse(node.test))
+        with self.loop(ENDLESS if ends_empty else 0):
+            self.repeat(turn, None, names)
+        return self._arms([node.orelse, []])
+
+    def comprehend(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> object:
+        """As the loops that it stands for."""
+        made = ast.Tuple([node.key, node.value], ast.Load()) if isinstance(node, ast.DictComp) else node.elt
+        body: ast.stmt = ast.Expr(ast.Yield(made))
+        for generator in reversed(node.generators):
+            for test in reversed(generator.ifs):
+                body = ast.If(test, [body], [])
+            body = ast.For(generator.target, generator.iter, [body], [])
+        outer = self.copy_names()
+        self.names[_MADE] = ()
+        self.trace.loops -= len(node.generators)  # no round of these goes on from where another has found something
+        try:
+            self.block([body])
+            return UNKNOWN if isinstance(node, ast.DictComp) else self.names[_MADE]
+        finally:
+            self.trace.loops += len(node.generators)
+            restore(self.names, outer)
+
+    def _Yield(self, node: ast.Yield) -> object:
+        made, value = self.names.get(_MADE), self.value(node.value)
+        self.names[_MADE] = (*made, value) if isinstance(made, tuple) else UNKNOWN
+        return UNKNOWN
+
+
+def _joined(one: Names, other: Names) -> Names:
+    """The names after a condition whose outcome is not known."""
+    names = dict(one)
+    for name, value in other.items():
+        mine = names.setdefault(name, value)
+        if mine is not value and not (is_plain(mine) and is_plain(value) and mine == value):
+            texts = (held for held in (mine, value) if isinstance(held, TextValue | LineList | Pieces))
+            names[name] = next(texts, UNKNOWN)
+    return names
+
+
+def _ends_empty(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop is left early only where a search has found nothing: `if at < 0`, `if at == -1`."""
+    for statement in body:
+        if isinstance(statement, ast.If) and _NOT_FOUND.fullmatch(ast.unparse(statement.test)):
+            continue
+        if any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(statement)):
+            return False
+    return True
+
+
+def assigned_names(statements: Sequence[ast.stmt]) -> list[str]:
+    """Names that the statements bind."""
+    return [
+        node.id
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ]
