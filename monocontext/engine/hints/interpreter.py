@@ -6,7 +6,6 @@ A condition that is not known lets both of its arms be followed, in doubt. Nothi
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
@@ -29,8 +28,10 @@ ENDLESS = 1 << 30
 """Rounds of a loop that goes on as long as there is something to find."""
 _MADE = "<made>"
 """The name of the list that a comprehension makes."""
-_FOUND = re.compile(r"True|\w+ (?:>= 0|!= -1|> -1)")
-_NOT_FOUND = re.compile(r"\w+ (?:< 0|== -1)")
+_NODES_A_WORK = 8
+"""Nodes that are walked over in the time in which one is evaluated."""
+_FOUND = {(ast.GtE, 0), (ast.NotEq, -1), (ast.Gt, -1)}
+_NOT_FOUND = {(ast.Lt, 0), (ast.Eq, -1)}
 
 
 class Flow(Enum):
@@ -67,7 +68,20 @@ class Interpreter(Loops):
 
     def _other_statement(self, node: ast.stmt) -> None:
         self._others(node)
-        self.forget(assigned_names([node]))
+        self.forget(self._assigned(node))
+
+    def _assigned(self, node: ast.stmt) -> list[str]:
+        """The names that the statement binds."""
+        return [
+            inner.id
+            for inner in self._walk([node])
+            if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)
+        ]
+
+    def _walk(self, statements: Sequence[ast.stmt]) -> list[ast.AST]:
+        nodes = [inner for statement in statements for inner in ast.walk(statement)]
+        self.trace.spend(len(nodes) // _NODES_A_WORK)
+        return nodes
 
     def _Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
@@ -162,7 +176,7 @@ class Interpreter(Loops):
         return self.block(node.finalbody) or flow
 
     def _For(self, node: ast.For) -> Flow | None:
-        may_leave = any(isinstance(inner, ast.Break) for body in node.body for inner in ast.walk(body))
+        may_leave = any(isinstance(inner, ast.Break) for inner in self._walk(node.body))
         with self.trace.taken_in_part(may_leave, self.is_draft or may_leave):
             items = self.value(node.iter)
             self.consume(items)
@@ -173,16 +187,16 @@ class Interpreter(Loops):
             self.assign(node.target, run[number] if run is not None else item)
             return self.block(node.body) is not Flow.BREAK
 
-        ends_empty = run is not None and not self.is_draft and _ends_empty(node.body)
+        ends_empty = run is not None and not self.is_draft and self._ends_empty(node.body)
         with self.loop(min(len(run), ENDLESS) if run is not None and ends_empty else 0):
             if run is None:
-                self.once(assigned_names([node]), lambda: turn(0))
+                self.once(self._assigned(node), lambda: turn(0))
             else:
-                self.repeat(turn, len(run), assigned_names([node]))
+                self.repeat(turn, len(run), self._assigned(node))
         return self._arms([node.orelse, []])
 
     def _While(self, node: ast.While) -> Flow | None:
-        names = assigned_names(node.body)
+        names = self._assigned(node)
 
         def turn(number: int) -> bool | None:
             going = truth(self.value(node.test))
@@ -190,7 +204,8 @@ class Interpreter(Loops):
                 self.once(names, lambda: self.block(node.body))
             return self.block(node.body) is not Flow.BREAK if going else going
 
-        ends_empty = not self.is_draft and _ends_empty(node.body) and _FOUND.fullmatch(ast.unparse(node.test))
+        is_endless = isinstance(node.test, ast.Constant) or _compared(node.test) in _FOUND
+        ends_empty = is_endless and not self.is_draft and self._ends_empty(node.body)
         with self.loop(ENDLESS if ends_empty else 0):
             self.repeat(turn, None, names)
         return self._arms([node.orelse, []])
@@ -218,6 +233,15 @@ class Interpreter(Loops):
         self.names[_MADE] = (*made, value) if isinstance(made, tuple) else UNKNOWN
         return UNKNOWN
 
+    def _ends_empty(self, body: Sequence[ast.stmt]) -> bool:
+        """Whether a loop is left early only where a search has found nothing: `if at < 0`, `if at == -1`."""
+        others = [
+            statement
+            for statement in body
+            if not isinstance(statement, ast.If) or _compared(statement.test) not in _NOT_FOUND
+        ]
+        return not any(isinstance(inner, ast.Break | ast.Raise) for inner in self._walk(others))
+
 
 def _joined(one: Names, other: Names) -> Names:
     """The names after a condition whose outcome is not known."""
@@ -230,21 +254,11 @@ def _joined(one: Names, other: Names) -> Names:
     return names
 
 
-def _ends_empty(body: Sequence[ast.stmt]) -> bool:
-    """Whether a loop is left early only where a search has found nothing: `if at < 0`, `if at == -1`."""
-    for statement in body:
-        if isinstance(statement, ast.If) and _NOT_FOUND.fullmatch(ast.unparse(statement.test)):
-            continue
-        if any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(statement)):
-            return False
-    return True
-
-
-def assigned_names(statements: Sequence[ast.stmt]) -> list[str]:
-    """Names that the statements bind."""
-    return [
-        node.id
-        for statement in statements
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    ]
+def _compared(test: ast.expr) -> tuple[type[ast.cmpop], int] | None:
+    """`at < 0` as (Lt, 0), `at == -1` as (Eq, -1)."""
+    match test:
+        case ast.Compare(ops=[kind], comparators=[ast.Constant(value=0)]):
+            return type(kind), 0
+        case ast.Compare(ops=[kind], comparators=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))]):
+            return type(kind), -1
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -215,6 +216,23 @@ def test_work_grows_with_the_reply_not_with_its_square(kind: str, monkeypatch: p
         assert nodes <= 5 * code_hints.WORK + len(reply)  # the latter: subscripts, told also when the work is used up
         work.append((parsed, nodes))
     assert work[1][0] <= 2.2 * work[0][0] + 1000
+
+
+def test_loops_around_a_large_body_that_is_never_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a loop binds is looked up at each visit: that is work too."""
+    walked = 0
+    walk = ast.walk
+
+    def counted(node: ast.AST) -> Iterator[ast.AST]:
+        nonlocal walked
+        for inner in walk(node):
+            walked += 1
+            yield inner
+
+    monkeypatch.setattr(ast, "walk", counted)
+    large = "            x = a + b + c + d\n" * 1000
+    read_block(f"for i in range(99):\n    for j in [1]:\n        if i < 0:\n{large}", N)
+    assert walked < 20 * code_hints.WORK
 
 
 LOOPS = {
