@@ -184,7 +184,7 @@ class Expressions:
     def decide(self, test: ast.expr) -> bool | None:
         """Whether a condition holds; None if it is not known."""
         known = truth(self.value(test))
-        if known is not None and self.is_draft and self.trace.loops:
+        if known is not None and self.is_draft and self.trace.loops > 0:
             raise Unready
         return known
 

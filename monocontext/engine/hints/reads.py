@@ -77,7 +77,7 @@ class Trace:
         if isinstance(hint, Ranges):
             hint = replace(hint, is_literal=False) if self.doubt and hint.is_literal else hint
         elif not isinstance(hint, Lines):
-            if (self.ends_early and hint.reach == "all") or (self.loops and hint.reach == "first"):
+            if (self.ends_early and hint.reach == "all") or (self.loops > 0 and hint.reach == "first"):
                 hint = replace(hint, reach="some")
             if self.rounds and isinstance(hint, Needle) and hint.reach == "unplaced":  # on from where it was
                 hint = replace(hint, reach="some", hits=self.rounds)

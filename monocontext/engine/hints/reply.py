@@ -34,7 +34,6 @@ _TOKEN = re.compile(r"""#|'''|\"""|'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[(\[{]|
 """What tells where a line of code is: comments, strings, brackets, fences."""
 _COMPOUND = re.compile(r"(?:for|while|if|with|def|class|try|async)\b|@|match\b[^=]*:\s*$")
 _GOES_ON = re.compile(r"(?:else|elif|except|finally|case)\b")
-_TRY = re.compile(r"(\s*)(try|except|finally)\b")
 _NOISY = re.compile(r"\\|\d[A-Za-z]")
 """Warnings of the parser: unknown escapes, and words right behind a number."""
 
@@ -233,7 +232,7 @@ class BlockSource:
         self._latest.append(line)
         if self._draft_at <= self._compound_size <= _MOST_DRAFT and not line.endswith(":"):
             self._draft_at = self._compound_size * 3 // 2
-            self._reader.read_draft("\n".join([*self._compound, *_endings(self._compound)]), "\n".join(self._latest))
+            self._reader.read_draft("\n".join(self._compound), "\n".join(self._latest))
             self._latest.clear()
 
     def _end_compound(self) -> None:
@@ -242,22 +241,6 @@ class BlockSource:
         self._compound_size = self._draft_at = 0
         if compound:
             self._reader.read_statement("\n".join(compound))
-
-
-def _endings(lines: list[str]) -> list[str]:
-    """The missing parts of open `try` statements, innermost first."""
-    open_at: list[str] = []
-    for line in lines:
-        if (word := _TRY.match(line)) is None:
-            continue
-        margin, keyword = word.groups()
-        while open_at and len(open_at[-1]) > len(margin):
-            open_at.pop()
-        if keyword == "try":
-            open_at.append(margin)
-        elif open_at and open_at[-1] == margin:
-            open_at.pop()
-    return [f"{margin}finally: pass" for margin in reversed(open_at)]
 
 
 def parse(source: str) -> ast.Module | None:

@@ -197,7 +197,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {"int": int, "max": max, "min": min,
 BUILTINS = frozenset({"int", "isinstance", "len", "list", "max", "min", "range", "str"})
 KEEPING = frozenset({"index", "count", "copy"})
 """Methods that leave a list as it is."""
-_STRING_METHODS = frozenset({"lower", "upper", "title", "strip", "split", "splitlines", "join"})
 
 
 def call(name: str, arguments: Sequence[object]) -> object:
@@ -224,9 +223,6 @@ def call(name: str, arguments: Sequence[object]) -> object:
 
 
 def method(value: object, name: str, arguments: Sequence[object]) -> object:
-    """A method of a string or a list that changes nothing."""
-    parts = arguments[0] if arguments and isinstance(arguments[0], tuple) else ()
-    if name == "join" and sum(len(str(part)) for part in parts) + len(str(value)) * len(parts) > MOST_CHARACTERS:
-        return UNKNOWN
-    known = isinstance(value, str) and name in _STRING_METHODS and all(map(is_plain, arguments))
-    return attempt(getattr(value, name), *arguments) if known else UNKNOWN
+    """A method of a string that is known."""
+    known = isinstance(value, str) and name in ("lower", "upper", "strip") and not arguments
+    return attempt(getattr(value, name)) if known else UNKNOWN

@@ -98,12 +98,6 @@ def test_a_loop_is_known_with_its_first_line() -> None:
     ]
 
 
-def test_an_unfinished_try_does_not_hide_what_is_in_it() -> None:
-    hints = CodeHints(N)
-    hints.feed("```repl\nfor word in ['alpha', 'beta']:\n    try:\n        at = context.find(word)")
-    assert [hint.text for hint in hints.feed("\n") if isinstance(hint, Needle)] == ["alpha", "beta"]
-
-
 def test_each_hint_comes_once_a_reply() -> None:
     hints = CodeHints(N)
     reply = "```repl\nx = context[100:500]\ny = context[100:500]\n```\n```repl\nx = context[100:500]\n```\n"
