@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from monocontext.engine.fetch.requests import RangeRequest
-from monocontext.stores.http.timeouts import SilenceTimeout
+from monocontext.stores.http.connection import SilenceTimeout
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import SimulatedWorkers, VirtualClock, WrappedStore, profile
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink

@@ -26,14 +26,22 @@ from typing import Protocol
 from monocontext.errors import MonocontextError
 from monocontext.records import dataclass, field
 from monocontext.stores import log
-from monocontext.stores.http.connection import Address, Body, BodyCut, Connection
+from monocontext.stores.http.connection import (
+    Address,
+    Body,
+    BodyCut,
+    Connection,
+    ExchangeTimer,
+    Overdue,
+    SilenceTimeout,
+    Throughput,
+)
 from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse, is_disguised
 from monocontext.stores.http.route import Origin, Route
 from monocontext.stores.http.signing import Credentials, Signer, encode_path
-from monocontext.stores.http.timeouts import ExchangeTimer, Overdue, SilenceTimeout, Throughput
 
 DEADLINE_SECONDS = 60.0
 """Time limit of one call with all its retries."""

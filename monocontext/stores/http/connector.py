@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from monocontext.stores.http.connection import Address, Connection
+from monocontext.stores.http.connection import Address, Connection, ExchangeTimer, Stalled
 from monocontext.stores.http.http11 import request_head
 from monocontext.stores.http.route import Endpoint, Proxy
-from monocontext.stores.http.timeouts import ExchangeTimer, Stalled
 
 if TYPE_CHECKING:
     from ssl import SSLContext

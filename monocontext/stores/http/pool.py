@@ -18,10 +18,9 @@ import time
 from collections import defaultdict, deque
 from weakref import WeakSet
 
-from monocontext.stores.http.connection import Address, Connection
+from monocontext.stores.http.connection import Address, Connection, ExchangeTimer
 from monocontext.stores.http.connector import Connector
 from monocontext.stores.http.route import Endpoint
-from monocontext.stores.http.timeouts import ExchangeTimer
 
 MAX_IDLE = 64
 """Idle connections at most: as many as there are fetching threads."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.stores.http.connection import Body, BodyCut, Connection
+from monocontext.stores.http.connection import Body, BodyCut, Connection, ExchangeTimer, Stalled
 from monocontext.stores.http.http11 import ResponseHead
 from monocontext.stores.http.route import Endpoint
-from monocontext.stores.http.timeouts import ExchangeTimer, Stalled
 
 RECORD = 16 << 10
 

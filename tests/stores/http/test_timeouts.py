@@ -7,7 +7,7 @@ import random
 import pytest
 
 from monocontext.stores.http.client import FLOOR, RetryBudget, next_pause
-from monocontext.stores.http.timeouts import (
+from monocontext.stores.http.connection import (
     LEAST_SECONDS,
     SLOWEST_BYTES_PER_SECOND,
     ExchangeTimer,
