@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import StoreFailure
 from monocontext.stores.address import Address, parse
-from monocontext.stores.http.http11 import ChunkDecoder, head_end, parse_head, request_head
+from monocontext.stores.http.http11 import ChunkDecoder, request_head, split_head
 from monocontext.stores.http.route import Endpoint, Route
 from monocontext.stores.http.signing import Signer, encode_path
 from monocontext.stores.regular_file import open_file
@@ -87,20 +87,20 @@ def _exchange(
     if endpoint.scheme == "https":
         sock = _make_tls_context(all_certificates).wrap_socket(sock, server_hostname=endpoint.host)
     with sock:
-        data = bytearray()
+        data = b""
 
         def receive() -> bytes:
             sock.settimeout(max(0.01, end - time.monotonic()))
             return sock.recv(1 << 16)
 
         sock.sendall(request)
-        while (at := head_end(data)) < 0:
+        while (found := split_head(data)) is None:
             if not (more := receive()):
                 raise OSError("the connection was closed before an answer")
             data += more
-        answer = parse_head(data[:at])
+        answer, rest = found
         chunks = ChunkDecoder() if answer.is_chunked else None
-        body = bytearray(chunks.feed(bytes(data[at:])) if chunks else data[at:])
+        body = bytearray(chunks.feed(rest) if chunks else rest)
         length = most_bytes if answer.body_bytes is None else min(answer.body_bytes, most_bytes)
         while len(body) < length and not (chunks and chunks.ended):
             if not (more := receive()):

@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 
-from monocontext.stores.http.http11 import BadReply, ChunkDecoder, ResponseHead, head_end, parse_head
+from monocontext.stores.http.http11 import BadReply, ChunkDecoder, ResponseHead, split_head
 from monocontext.stores.http.route import Endpoint
 
 Address = tuple[str, int]
@@ -60,21 +60,18 @@ class Connection:
 
     def read_head(self) -> ResponseHead:
         """Read the head of the next response; interim ones (1xx) are skipped. Raises `BadReply`."""
+        data, self._ahead = self._ahead, b""
         while True:
-            head = self._next_head()
-            if head.status not in _INTERIM:
-                return head
-
-    def _next_head(self) -> ResponseHead:
-        data, self._ahead = bytearray(self._ahead), b""
-        while (end := head_end(data)) < 0:
+            while data and (found := split_head(data)):
+                head, data = found
+                if head.status not in _INTERIM:
+                    self._ahead = data
+                    return head
             piece = bytearray(_HEAD_BYTES)
             count = self._receive_into(memoryview(piece))
             if not count:
                 raise BadReply(f"the connection was closed after {len(data)} bytes of a head" if data else "no answer")
             data += memoryview(piece)[:count]
-        self._ahead = bytes(memoryview(data)[end:])
-        return parse_head(memoryview(data)[:end].tobytes())
 
     def read_into(self, view: memoryview) -> int:
         """Read bytes of the body into the beginning of `view`; returns 0 when the server has closed."""

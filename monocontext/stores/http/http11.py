@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from monocontext.records import dataclass
+from monocontext.records import NamedTuple
 
 MAX_HEAD_BYTES = 64 << 10
 """Limit for a head, ten times what S3 servers send: a head that never ends must not fill the memory."""
@@ -17,39 +17,17 @@ class BadReply(OSError):
     """The response is not HTTP/1.1: the connection cannot be used again; a retry may help."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHead:
-    """Status and headers of a response."""
+class ResponseHead(NamedTuple):
+    """Status and headers of a response, and what they say of its body."""
 
     status: int
     headers: Mapping[str, str]
     """By name in lower case; values of a repeated name are joined by a comma."""
-    version: str = "HTTP/1.1"
-
-    @property
-    def keeps_alive(self) -> bool:
-        """Whether another request may follow on this connection."""
-        value = self.headers.get("connection", "").lower()
-        return "close" not in value if self.version == "HTTP/1.1" else "keep-alive" in value
-
-    @property
-    def is_chunked(self) -> bool:
-        return self.headers.get("transfer-encoding", "").lower().endswith("chunked")
-
-    @property
-    def body_bytes(self) -> int | None:
-        """Length of the body; `None` where the head does not say."""
-        if self.status in _NO_BODY:
-            return 0
-        value = self.headers.get("content-length")
-        if value is None or self.is_chunked:
-            return None
-        # A proxy and a client that take different lengths from one response mix responses up.
-        values = {each.strip() for each in value.split(",")}
-        length = values.pop()
-        if values or not (length.isascii() and length.isdigit() and len(length) < 20):
-            raise BadReply(f"expected one Content-Length, found {value[:80]!r}")
-        return int(length)
+    body_bytes: int | None
+    """Length of the body; `None` where the head does not say."""
+    is_chunked: bool
+    keeps_alive: bool
+    """Whether another request may follow on this connection."""
 
 
 def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
@@ -61,17 +39,18 @@ def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
     return text.encode("latin-1")
 
 
-def head_end(data: bytes | bytearray) -> int:
-    """The end of the head at the beginning of `data`, or -1 while it is incomplete. Raises `BadReply`."""
-    end = data.find(b"\r\n\r\n")
-    if end < 0 and len(data) > MAX_HEAD_BYTES:
+def split_head(data: bytes) -> tuple[ResponseHead, bytes] | None:
+    """The head at the beginning of `data`, and what follows it; `None` while it is incomplete. Raises `BadReply`."""
+    text, end, rest = data.partition(b"\r\n\r\n")
+    if end:
+        return _parse_head(text.decode("latin-1")), rest
+    if len(data) > MAX_HEAD_BYTES:
         raise BadReply(f"expected a head of at most {MAX_HEAD_BYTES:,} bytes, found no end of it")
-    return end + 4 if end >= 0 else -1
+    return None
 
 
-def parse_head(data: bytes | bytearray) -> ResponseHead:
-    """Parse a whole head, blank line included. Raises `BadReply`."""
-    first, *lines = data[:-4].decode("latin-1").split("\r\n")
+def _parse_head(text: str) -> ResponseHead:
+    first, *lines = text.split("\r\n")
     version, _, rest = first.partition(" ")
     code = rest.partition(" ")[0]
     if version not in ("HTTP/1.1", "HTTP/1.0") or not (len(code) == 3 and code.isascii() and code.isdigit()):
@@ -80,7 +59,24 @@ def parse_head(data: bytes | bytearray) -> ResponseHead:
     for line in lines:
         name, value = _parse_line(line)
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return ResponseHead(int(code), headers, version)
+    is_chunked = headers.get("transfer-encoding", "").lower().endswith("chunked")
+    connection = headers.get("connection", "").lower()
+    keeps_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
+    return ResponseHead(int(code), headers, _body_bytes(int(code), headers, is_chunked), is_chunked, keeps_alive)
+
+
+def _body_bytes(status: int, headers: Mapping[str, str], is_chunked: bool) -> int | None:
+    if status in _NO_BODY:
+        return 0
+    value = headers.get("content-length")
+    if value is None or is_chunked:
+        return None
+    # A proxy and a client that take different lengths from one response mix responses up.
+    values = {each.strip() for each in value.split(",")}
+    length = values.pop()
+    if values or not (length.isascii() and length.isdigit() and len(length) < 20):
+        raise BadReply(f"expected one Content-Length, found {value[:80]!r}")
+    return int(length)
 
 
 @lru_cache(64)

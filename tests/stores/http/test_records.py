@@ -43,7 +43,7 @@ def body_of(pieces: list[bytes | OSError], size: int, clock: Clock, can_retry: b
     connection = Connection(Records(pieces), Endpoint("http", "host", 80), ("127.0.0.1", 80), 0.0)  # type: ignore[arg-type]
     connection.begin(ExchangeTimer(1.0, 10.0, 60.0, clock, lambda: can_retry))
     clock.looks = 0
-    return Body(connection, ResponseHead(206, {"content-length": str(size)}))
+    return Body(connection, ResponseHead(206, {}, size, is_chunked=False, keeps_alive=True))
 
 
 def test_full_records_are_counted_four_at_a_time() -> None:
