@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 from monocontext.aio.greenlets import GreenletWorkers
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.stores.s3.errors import translate_errors
-from monocontext.stores.s3.headers import Span
 from monocontext.stores.s3.options import S3Options
-from monocontext.stores.s3.reads import read_by_boto3
+from monocontext.stores.s3.reads import Span, read_by_boto3
 from monocontext.stores.s3.store import S3Store
 
 T = TypeVar("T")

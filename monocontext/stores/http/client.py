@@ -57,6 +57,9 @@ _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 class Sink(Protocol):
     """Takes the responses to one request, and knows which bytes are still missing."""
 
+    refusals: int
+    """Number of responses that asked for fewer requests, counted by the client."""
+
     def headers(self) -> Mapping[str, str]:
         """Headers of a request for the missing bytes."""
         ...
@@ -65,10 +68,6 @@ class Sink(Protocol):
         """Check a head, accept its body and read it. Raises where the response does not answer `headers`, where more or
         fewer bytes come than it said, and what the body raises; another `receive` takes the rest.
         """
-        ...
-
-    def count_refusal(self) -> None:
-        """Note that the server asked for fewer requests; another attempt may follow."""
         ...
 
 
@@ -144,7 +143,7 @@ class Client:
                 raise
             except ErrorResponse as refused:
                 if refused.is_throttling:
-                    sink.count_refusal()
+                    sink.refusals += 1
                 if self._repair(refused, call):
                     _note(call, f"HTTP {refused.status} {refused.code}", "sent again, its cause removed")
                     continue

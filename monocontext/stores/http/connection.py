@@ -156,8 +156,9 @@ class Body:
 
     def __init__(self, connection: Connection, head: ResponseHead) -> None:
         self._connection = connection
-        self._left = head.body_bytes
-        self._chunks = ChunkDecoder() if head.is_chunked and self._left is None else None
+        self.left_bytes = head.body_bytes
+        """What is left of it by its length; `None` where the head does not say."""
+        self._chunks = ChunkDecoder() if head.is_chunked and self.left_bytes is None else None
         self._decoded = memoryview(b"")
         self._keeps_alive = head.keeps_alive
         self.read_bytes = 0
@@ -166,14 +167,9 @@ class Body:
         """Whether its receiver found that it answers the request."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether its length says that all of it was read."""
-        return self._left == 0
-
-    @property
     def leaves_connection_usable(self) -> bool:
         """Whether the body was read to its end and the next response can follow."""
-        ended = self._chunks.ended and not self._chunks.surplus if self._chunks else self._left == 0
+        ended = self._chunks.ended and not self._chunks.surplus if self._chunks else self.left_bytes == 0
         return ended and self._keeps_alive and not self._connection.has_surplus
 
     def read_into(self, view: memoryview) -> int:
@@ -196,7 +192,7 @@ class Body:
         return bytes(data)
 
     def _read_plain(self, view: memoryview) -> int:
-        left, before = self._left, self.read_bytes
+        left, before = self.left_bytes, self.read_bytes
         if left == 0:
             return 0
         with view[:left] as part:
@@ -209,7 +205,7 @@ class Body:
                     self.read_bytes += self._connection.filled
         count = self.read_bytes - before
         if left is not None:
-            self._left = left - count
+            self.left_bytes = left - count
             if not count:
                 raise BodyCut(f"the connection was closed after {before:,} of {before + left:,} bytes")
         return count

@@ -1,21 +1,29 @@
-"""Read an object by our transport or by boto3, with the same results and the same errors."""
+"""Read an object by our transport or by boto3, with the same results and the same errors.
+
+Invariants, also over retries:
+- all bytes are of one version: the ETag that the caller names, or else the first one seen, is requested and compared;
+- a byte is received only after status, Content-Range, length and ETag of its response agreed with the request;
+- bytes that arrived are not requested again by our transport. boto3 reads the whole again.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from io import BytesIO
 from random import SystemRandom
 from typing import Any
 
-from monocontext.errors import DamagedData, StoreFailure
+from monocontext.errors import ContextChanged, DamagedData, StoreFailure
 from monocontext.stores import log
-from monocontext.stores.checks import check_size, check_version
+from monocontext.stores.checks import check_end, check_size, check_version
 from monocontext.stores.http.client import Client
+from monocontext.stores.http.connection import Body
+from monocontext.stores.http.http11 import ResponseHead
 from monocontext.stores.http.responses import ErrorResponse
 from monocontext.stores.protocol import Blob
-from monocontext.stores.s3.download import Download
 from monocontext.stores.s3.errors import error_for_response, is_cut
-from monocontext.stores.s3.headers import Span, bare_etag, check_response, response_seconds
 from monocontext.stores.s3.throttling import ThrottleCounter
 
 # botocore repeats a request that failed before its body; we repeat it when the body breaks off.
@@ -23,6 +31,15 @@ _BODY_ATTEMPTS = 4
 _PAUSE_SECONDS = 0.05
 # A generator of our own: reads do not disturb the sequence of code that seeds the module `random`.
 _chance = SystemRandom()
+_PIECE_BYTES = 64 << 10
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_DATE = re.compile(
+    rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
+)
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+Span = tuple[int, int]
+"""First byte and number of bytes, of at least one."""
 
 
 def read_by_transport(
@@ -96,3 +113,175 @@ def _whole_body(
             log.note(log.INFO, "%s: the body was cut; boto3 reads it again", url)
         pause(_chance.uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")
+
+
+class Download:
+    """Takes `span` of the object at `url`, or the whole object: a `Sink`.
+
+    It gathers the bytes in a `BytesIO`, which gives out its own buffer, first as a view to write to, then as a `bytes`
+    object. A `bytearray` would have to be copied to become `bytes`: 1 ms for a MiB, most of it page faults on the
+    second buffer.
+    """
+
+    def __init__(self, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> None:
+        if etag is not None and not (etag.isascii() and etag.isprintable()):
+            raise ContextChanged(f"{url} was replaced: expected ETag {etag!r}, which no server gives")
+        self.etag = etag
+        """The version that is read, once it is known."""
+        self.refusals = 0
+        self._url = url
+        self._span = span
+        self._most_bytes = most_bytes
+        self._total_bytes: int | None = None
+        self._memory = BytesIO()
+        self._length: int | None = None
+        """Of `_memory`; `None` before the first head, and for a whole body of unknown length, which comes in pieces."""
+        self._received_bytes = 0
+        self._modified: str | None = None
+        self._date: str | None = None
+
+    def _missing(self) -> Span | None:
+        """The range that is still missing; `None`: the whole object."""
+        received = self._received_bytes
+        if self._span is not None:
+            return self._span[0] + received, self._span[1] - received
+        if received and self._total_bytes is not None:
+            return received, self._total_bytes - received
+        return None
+
+    def headers(self) -> dict[str, str]:
+        headers = {}
+        if span := self._missing():
+            headers["range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
+        if self.etag is not None:
+            headers["if-match"] = f'"{self.etag}"'
+        return headers
+
+    def receive(self, head: ResponseHead, body: Body) -> None:
+        self._check(head)
+        body.is_accepted = True
+        piece = memoryview(bytearray(_PIECE_BYTES if self._length is None else 1))
+        if self._length is None:
+            while count := body.read_into(piece):
+                self._memory.write(piece[:count])
+                self._received_bytes += count
+                check_size(self._url, self._most_bytes, self._received_bytes)
+            self._total_bytes = self._received_bytes
+            return
+        while self._received_bytes < self._length and self._fill(body):
+            pass
+        if self._received_bytes < self._length:
+            raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found {self._received_bytes:,}")
+        if body.left_bytes != 0 and body.read_into(piece):
+            raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found more")
+
+    def _check(self, head: ResponseHead) -> None:
+        span = self._missing()
+        total = check_response(self._url, span, head.status, head.headers.get("content-range"), head.body_bytes)
+        found = bare_etag(head.headers.get("etag"), self._url)
+        check_version(self._url, self.etag, found)  # some servers ignore If-Match
+        if self._total_bytes not in (None, total):
+            raise DamagedData(f"{self._url}: expected {self._total_bytes:,} bytes in all, found {total}")
+        if span is None and total is None and not head.is_chunked:
+            raise DamagedData(f"{self._url}: expected a length, found an answer without one")
+        if self._span is None:
+            check_size(self._url, self._most_bytes, total)
+            self._modified, self._date = head.headers.get("last-modified"), head.headers.get("date")
+        self.etag, self._total_bytes = found, total
+        if self._length is None:
+            self._length = self._span[1] if self._span else total
+            self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
+
+    def _fill(self, body: Body) -> int:
+        """Receive into the part that is still empty; how many bytes came.
+
+        Its views are released here. One that an exception's frames keep alive becomes cyclic garbage together with its
+        `BytesIO`, and the collector of Python 3.11 and 3.12 crashes when it takes these two apart in the wrong order
+        (3.13 complains).
+        """
+        before = body.read_bytes
+        with self._memory.getbuffer() as whole, whole[self._received_bytes :] as free:
+            try:
+                return body.read_into(free)
+            finally:  # what came before an error is there
+                self._received_bytes += body.read_bytes - before
+
+    def blob(self) -> Blob:
+        """The downloaded bytes, after the last `receive`."""
+        assert self.etag is not None
+        assert self._total_bytes is not None
+        return Blob(
+            self._memory.getvalue(),
+            self.etag,
+            self._total_bytes,
+            refusals=self.refusals,
+            modified_seconds=seconds_of(self._modified),
+            now_seconds=seconds_of(self._date),
+        )
+
+
+def check_response(
+    url: str, span: Span | None, status: int, content_range: str | None, length: int | None
+) -> int | None:
+    """Compare a response with the requested range, or with the whole; returns the length of the whole object.
+
+    `length` is the announced length of the body, `None` where the server does not say. Raises `DamagedData`.
+    """
+    expected = 206 if span else 200
+    if status != expected:
+        raise DamagedData(f"{url}: expected HTTP {expected}, found HTTP {status}")
+    if span is None:
+        return length
+    start, count = span
+    found = _CONTENT_RANGE.fullmatch(content_range or "")
+    first, last, total = map(int, found.groups()) if found else (-1, -1, -1)
+    if (first, last) != (start, start + count - 1) or total <= last:
+        if first == start:
+            check_end(url, start, count, total)
+        raise DamagedData(f"{url}: expected Content-Range bytes {start}-{start + count - 1}/*, found {content_range}")
+    if length is not None and length != count:
+        raise DamagedData(f"{url}: expected {count:,} bytes from byte {start:,}, found {length:,}")
+    return total
+
+
+def modified_seconds(answer: dict[str, Any], url: str) -> float:
+    """When boto3 says that an object was stored, in seconds since 1970. Raises `StoreFailure` where it does not say:
+    `gc` must not take such an object for an old one."""
+    if "LastModified" not in answer:
+        raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
+    return float(answer["LastModified"].timestamp())
+
+
+def seconds_of(date: str | None) -> float:
+    """An HTTP date in seconds since 1970; 0 without a date, and for what is not one."""
+    if not date:
+        return 0.0
+    if found := _DATE.fullmatch(date):
+        day, month, year, hour, minute, second = found.groups()
+        days = _days(int(year), _MONTHS.index(month), int(day))
+        seconds = days * 86400 + int(hour) * 3600 + int(minute) * 60 + int(second)
+        return float(seconds) if time.gmtime(seconds).tm_mday == int(day) else 0.0
+    from email.utils import parsedate_to_datetime  # 8 ms that dates of the usual form need not pay
+
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def response_seconds(answer: Any) -> float:
+    """Time of a response to boto3 by the server's clock, in seconds since 1970; 0 where it does not say."""
+    return seconds_of(answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date"))
+
+
+def bare_etag(etag: Any, url: str) -> str:
+    """An ETag without quotes, which servers do not set alike in all responses. Raises `DamagedData` without an ETag."""
+    if not etag:
+        raise DamagedData(f"{url}: the answer carries no ETag")
+    return str(etag).strip('"')
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days since 1970 in the Gregorian calendar; `month` counts from 0. Years begin in March: leap days come last."""
+    year, month = (year, month - 2) if month >= 2 else (year - 1, month + 10)
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719469

@@ -19,9 +19,15 @@ from monocontext.stores.checks import check_key, check_part, check_range, check_
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.s3.client import S3Connection, is_aws
 from monocontext.stores.s3.errors import translate_errors
-from monocontext.stores.s3.headers import Span, bare_etag, modified_seconds, response_seconds
 from monocontext.stores.s3.options import S3Options
-from monocontext.stores.s3.reads import read_by_boto3, read_by_transport
+from monocontext.stores.s3.reads import (
+    Span,
+    bare_etag,
+    modified_seconds,
+    read_by_boto3,
+    read_by_transport,
+    response_seconds,
+)
 
 
 class S3Store:

@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
 
 from monocontext.errors import DamagedData
 from monocontext.stores import open_store
-from monocontext.stores.s3.download import Download, ReceiveBuffer
+from monocontext.stores.http.http11 import ResponseHead
+from monocontext.stores.s3.reads import Download
 
 from .object_server import ObjectServer, Turn
 
 DATA = b"0123456789" * 20_000
 
 
-def test_filled_in_steps() -> None:
-    buffer = ReceiveBuffer(10)
-    for piece in (b"abc", b"defg", b"hij"):
-        with buffer.free_view() as rest:
-            rest[: len(piece)] = piece
-        buffer.filled_bytes += len(piece)
-    assert (buffer.is_full, buffer.missing_bytes) == (True, 0)
-    assert buffer.take() == b"abcdefghij"
-    assert type(buffer.take()) is bytes
-    assert ReceiveBuffer(0).is_full
+class Pieces:
+    """The body of a response, which comes in these pieces."""
+
+    left_bytes = None
+    read_bytes = 0
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+
+    def read_into(self, view: memoryview) -> int:
+        piece = self._pieces.pop(0) if self._pieces else b""
+        view[: len(piece)] = piece
+        self.read_bytes += len(piece)
+        return len(piece)
+
+
+def downloaded(*pieces: bytes, is_chunked: bool) -> Download:
+    size = sum(map(len, pieces))
+    head = ResponseHead(200, {"etag": '"1"'}, None if is_chunked else size, is_chunked, keeps_alive=True)
+    download = Download("s3://b/a", None, None)
+    download.receive(head, Pieces(*pieces))  # type: ignore[arg-type]
+    return download
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_filled_in_steps(is_chunked: bool) -> None:
+    blob = downloaded(b"abc", b"defg", b"hij", is_chunked=is_chunked).blob()
+    assert (blob.data, blob.total_bytes, type(blob.data)) == (b"abcdefghij", 10, bytes)
+    assert downloaded(is_chunked=is_chunked).blob().data == b""
 
 
 @pytest.mark.parametrize("length", [1, 10, 65_536, 1 << 20])
 def test_no_copy(length: int) -> None:
-    buffer = ReceiveBuffer(length)
-    with buffer.free_view() as rest:
-        rest[-1:] = b"x"
-    buffer.filled_bytes = length
-    assert buffer.take() is buffer.take()
-    assert buffer.take()[-1:] == b"x"
+    download = downloaded(b"x" * length, is_chunked=False)
+    assert download.blob().data is download.blob().data
+    assert download.blob().data == b"x" * length
     assert bytes(1) == b"\0"  # the one that Python keeps was not written to
 
 
@@ -50,13 +69,12 @@ def test_no_copy(length: int) -> None:
     ids=["range", "etag", "stall", "cut", "long", "short"],
 )
 def test_failed_reads_leave_no_view_behind(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[ReceiveBuffer] = []
+    made: list[BytesIO] = []
     check = Download._check
 
     def recorded(self: Download, head: object) -> None:
         check(self, head)  # type: ignore[arg-type]
-        if self._buffer is not None:
-            made.append(self._buffer)
+        made.append(self._memory)
 
     monkeypatch.setattr(Download, "_check", recorded)
     with ObjectServer(DATA, turn) as server:
@@ -66,4 +84,4 @@ def test_failed_reads_leave_no_view_behind(turn: Turn, monkeypatch: pytest.Monke
         except DamagedData:
             pass
     for buffer in made:
-        buffer._memory.truncate(0)  # BufferError while a view is alive
+        buffer.truncate(0)  # BufferError while a view is alive

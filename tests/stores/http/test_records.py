@@ -75,7 +75,7 @@ def test_what_came_with_the_head_and_the_rest_fill_one_view(size: int) -> None:
     view = memoryview(bytearray(9000))
     assert body.read_into(view) == size
     assert bytes(view[:size]) == (b"x" * 500 + b"y" * 1000 + b"z" * 3500)[:size]
-    assert body.is_over
+    assert body.left_bytes == 0
     assert body.leaves_connection_usable is (size >= 500)
 
 
