@@ -18,9 +18,9 @@ from monocontext.stores.http.route import Endpoint, Route
 from monocontext.stores.http.signing import Signer, encode_path
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.s3.account import account_of
-from monocontext.stores.s3.identity.keys import BotocoreIdentity
-from monocontext.stores.s3.identity.reasons import NoIdentity, UnsupportedBySigner
+from monocontext.stores.s3.keys import BotocoreIdentity
 from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.settings import NoIdentity, UnsupportedBySigner
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 from monocontext.records import NamedTuple, replace
 from monocontext.stores.http.route import Route
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.keys import Anonymous, Identity, find_identity
-from monocontext.stores.s3.identity.network import make_tls_context
-from monocontext.stores.s3.identity.reasons import UnsupportedBySigner
-from monocontext.stores.s3.identity.settings import Settings, read_environment
-from monocontext.stores.s3.identity.shared_files import locate
+from monocontext.stores.s3.keys import Anonymous, Identity, find_identity
 from monocontext.stores.s3.native_route import native_route
 from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.settings import (
+    Settings,
+    UnsupportedBySigner,
+    locate,
+    make_tls_context,
+    read_environment,
+)
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -18,7 +18,7 @@ from monocontext.stores.http.connector import Connector
 from monocontext.stores.http.pool import MAX_IDLE, Pool
 from monocontext.stores.s3.account import RequestPlan, S3Origin, account_of
 from monocontext.stores.s3.endpoint import find_handlers, learn_route
-from monocontext.stores.s3.identity.keys import BotocoreIdentity
+from monocontext.stores.s3.keys import BotocoreIdentity
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.throttling import ThrottleCounter
 

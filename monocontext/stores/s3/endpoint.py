@@ -14,7 +14,7 @@ from typing import Any
 
 from monocontext.records import replace
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.identity.network import parse_proxy
+from monocontext.stores.s3.settings import parse_proxy
 
 _EVENT = "before-send.s3.GetObject"
 _PROBE = "monocontext-probe"

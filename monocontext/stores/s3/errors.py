@@ -22,7 +22,7 @@ from monocontext.stores.checks import not_found_error
 from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.responses import ErrorResponse, is_throttling
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.identity.reasons import NoIdentity, NothingFound
+from monocontext.stores.s3.settings import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _OTHER_REGION = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}

@@ -16,10 +16,8 @@ import re
 
 from monocontext.records import replace
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.identity.network import UnknownProxy, find_proxy
-from monocontext.stores.s3.identity.reasons import UnsupportedBySigner
-from monocontext.stores.s3.identity.settings import Settings
 from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.settings import Settings, UnknownProxy, UnsupportedBySigner, find_proxy
 
 _GLOBAL = "us-east-1"
 """Also what requests without any region are signed for; its host names no region."""

@@ -16,9 +16,9 @@ import pytest
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.account import RequestPlan, account_of
 from monocontext.stores.s3.endpoint import learn_route
-from monocontext.stores.s3.identity.keys import BotocoreIdentity
-from monocontext.stores.s3.identity.reasons import NoIdentity
+from monocontext.stores.s3.keys import BotocoreIdentity
 from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.settings import NoIdentity
 
 from .conftest import Write
 from .source_server import SourceServer, end

@@ -62,7 +62,7 @@ def test_a_file_that_may_not_be_read(write: Write, monkeypatch: pytest.MonkeyPat
     def refuse(given: object, *more: object) -> object:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("monocontext.stores.s3.identity.shared_files.open", refuse, raising=False)
+    monkeypatch.setattr("monocontext.stores.s3.settings.open", refuse, raising=False)
     monkeypatch.setattr("botocore.session.Session.get_credentials", lambda session: None)
     assert f"{path} (Permission denied)" in refusal()
     assert "could not be found; unreadable: " in refusal(profile="work")

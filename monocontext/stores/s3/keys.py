@@ -20,8 +20,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.identity.reasons import NoIdentity, NothingFound
-from monocontext.stores.s3.identity.settings import Settings
+from monocontext.stores.s3.settings import NoIdentity, NothingFound, Settings
 
 _NOT_ASKED = object()
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")

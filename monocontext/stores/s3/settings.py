@@ -1,0 +1,307 @@
+"""Read what the environment, the shared AWS files and one profile say of S3, ranked as by botocore. Sends nothing.
+
+Settings, the files themselves, the proxy for a URL, and the certificates to trust.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from monocontext.stores.http.route import DEFAULT_PORTS, Proxy
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+
+class UnsupportedBySigner(Exception):
+    """Only botocore knows what is configured here; the message names it."""
+
+
+class NoIdentity(Exception):
+    """No keys were found; the message is one line that names the source, and holds no secret."""
+
+
+class NothingFound(NoIdentity):
+    """No source has keys; the message names those that were tried."""
+
+
+def _check_line(text: object, what: str) -> None:
+    """Raise `NoIdentity` for a value that could not be sent in a header: it holds a line break, or the like."""
+    if isinstance(text, str) and any(ord(sign) < 32 or 127 <= ord(sign) < 160 for sign in text):
+        raise NoIdentity(f"{what} holds a line break or another control character: remove it")
+
+
+_OTHERS = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
+_ENVIRONMENT_OF_BOTOCORE = (
+    "AWS_AUTH_SCHEME_PREFERENCE",
+    "AWS_DATA_PATH",
+    "AWS_DEFAULTS_MODE",
+    "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT",
+    "AWS_SIGV4A_SIGNING_REGION_SET",
+    "AWS_USE_DUALSTACK_ENDPOINT",
+    "AWS_USE_FIPS_ENDPOINT",
+)
+"""Rules for endpoints and signatures that we do not have."""
+_PROFILE_OF_BOTOCORE = (
+    "api_versions",
+    "auth_scheme_preference",
+    "data_path",
+    "defaults_mode",
+    "proxy_ca_bundle",
+    "proxy_client_cert",
+    "proxy_use_forwarding_for_https",
+    "s3_us_east_1_regional_endpoint",
+    "sigv4a_signing_region_set",
+    "use_dualstack_endpoint",
+    "use_fips_endpoint",
+)
+_OF_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
+_HARMLESS_OF_S3 = frozenset(
+    (
+        "addressing_style",  # ours is in the options of the store
+        "io_chunksize",
+        "max_bandwidth",
+        "max_concurrent_requests",
+        "max_queue_size",
+        "multipart_chunksize",
+        "multipart_threshold",
+        "payload_signing_enabled",  # a GET has no payload
+        "preferred_transfer_client",
+    )
+)
+
+
+def read_environment() -> dict[str, str]:
+    """The variables that settings depend on."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("AWS_") or name in _OTHERS or name.lower().endswith("_proxy")
+    }
+
+
+class Settings:
+    """The settings of one profile. Raises `NoIdentity` for a profile that is not there, and for a broken file."""
+
+    def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
+        self.environment = environment
+        for variable, text in environment.items():
+            if variable.startswith("AWS_") or variable.lower().endswith("_proxy"):
+                _check_line(text, f"the variable {variable}")
+        self.files = SharedFiles(*locate(environment))
+        self.profile_is_explicit = profile is not None
+        """Then keys in the environment do not count."""
+        named = profile
+        for name in ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"):
+            named = environment.get(name) if named is None else named
+        self.profile_name = named or "default"
+        if named is None:
+            self.profile: Section = self.files.profiles.get("default", {})
+        elif named in self.files.profiles:
+            self.profile = self.files.profiles[named]
+        else:
+            hidden = f"; unreadable: {', '.join(self.files.unreadable)}" if self.files.unreadable else ""
+            raise NoIdentity(f"The config profile ({named}) could not be found{hidden}")
+        for name in _OF_HEADERS:
+            _check_line(self.profile.get(name), f"{name} in the profile {self.profile_name}")
+
+    def value(self, variable: str, name: str) -> Any:
+        """A setting of the environment, else of the profile."""
+        return self.environment.get(variable, self.profile.get(name))
+
+    def region(self) -> str | None:
+        """The configured region."""
+        found = self.value("AWS_DEFAULT_REGION", "region")
+        if found == "":
+            raise UnsupportedBySigner("the configured region is empty")
+        return found if found is None else str(found)
+
+    def endpoint(self, service: str) -> str | None:
+        """The URL that is configured for a service."""
+        ignored = self.value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")
+        if str(ignored).lower() == "true":
+            return None
+        for variable in (f"AWS_ENDPOINT_URL_{service.upper()}", "AWS_ENDPOINT_URL"):
+            if found := self.environment.get(variable):
+                return found
+        if "services" in self.profile:
+            section = self.files.services.get(str(self.profile["services"]))
+            if not section:
+                raise UnsupportedBySigner(f"the services section {self.profile['services']} is missing")
+            own = section.get(service, {})
+            if isinstance(own, dict) and own.get("endpoint_url"):
+                return str(own["endpoint_url"])
+        return str(self.profile.get("endpoint_url") or "") or None
+
+    def ca_bundle(self) -> str | None:
+        """Path of the certificates to trust; `None` for those that botocore trusts."""
+        return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
+
+    def check_for_s3(self) -> None:
+        """Raise `UnsupportedBySigner` where a setting changes endpoints or signatures in a way that we do not know."""
+        for name in _ENVIRONMENT_OF_BOTOCORE:
+            if name in self.environment:
+                raise UnsupportedBySigner(f"{name} is set")
+        for name in _PROFILE_OF_BOTOCORE:
+            if name in self.profile:
+                raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
+        for name in (self.profile.get("s3") or {}) if isinstance(self.profile.get("s3"), dict) else ():
+            if name not in _HARMLESS_OF_S3:
+                raise UnsupportedBySigner(f"s3.{name} is set in the profile {self.profile_name}")
+        if os.path.isdir(os.path.expanduser("~/.aws/models")):
+            raise UnsupportedBySigner("~/.aws/models may describe other endpoints")
+
+
+Section = dict[str, Any]
+"""Values by name; an indented block is a dict of its own."""
+
+
+class SharedFiles:
+    """The content of both files at one moment. A file that is not there is empty."""
+
+    def __init__(self, config_path: str, credentials_path: str) -> None:
+        self.credentials_path = credentials_path
+        self.unreadable: list[str] = []
+        """Files that the system does not let us read: they count as empty, as with botocore, and errors name them."""
+        config, self.credentials = self._read(config_path), self._read(credentials_path)
+        self.config_path = config_path
+        self.config_profiles = _named(config, "profile")
+        if "default" in config:
+            self.config_profiles["default"] = config["default"]
+        self.services, self.sso_sessions = _named(config, "services"), _named(config, "sso-session")
+        self.profiles = {name: dict(section) for name, section in self.config_profiles.items()}
+        for name, section in self.credentials.items():
+            self.profiles.setdefault(name, {}).update(section)
+
+    def _read(self, path: str) -> dict[str, Section]:
+        if not os.path.isfile(path):
+            return {}
+        try:
+            with open(path) as file:
+                text = file.read()
+        except OSError as error:
+            self.unreadable.append(f"{path} ({error.strerror})")
+            return {}
+        except UnicodeDecodeError:
+            raise NoIdentity(f"{path} cannot be parsed: it is no text") from None
+        return _parse(text, path)
+
+
+def locate(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Paths of the configuration and of the credentials."""
+    given = (
+        environment.get("AWS_CONFIG_FILE", "~/.aws/config"),
+        environment.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    )
+    config, credentials = (os.path.expanduser(os.path.expandvars(path)) for path in given)
+    return config, credentials
+
+
+def _parse(text: str, path: str) -> dict[str, Section]:
+    from configparser import Error, RawConfigParser  # 4 ms, where there is a file
+
+    parser = RawConfigParser()
+    try:
+        parser.read_string(text)
+        return {name: {key: _value(value) for key, value in parser.items(name)} for name in parser.sections()}
+    except (Error, ValueError) as error:
+        # The line itself may hold half of a secret.
+        line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), None)
+        raise NoIdentity(f"{path} cannot be parsed{f': line {line}' if line else ''}") from None
+
+
+def _value(value: str) -> Any:
+    if not value.startswith("\n"):
+        return value
+    pairs = [line.split("=", 1) for line in map(str.strip, value.splitlines()) if line]
+    return {name.strip(): inner.strip() for name, inner in pairs}
+
+
+def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
+    """Sections such as `[profile name]`, by their name, which may be in quotes."""
+    found: dict[str, Section] = {}
+    if not sections:
+        return found
+    from shlex import split
+
+    for title, section in sections.items():
+        if title.startswith(kind):
+            try:
+                words = split(title)
+            except ValueError:  # a quote that does not end: botocore takes it for no profile either
+                continue
+            if len(words) == 2:
+                found[words[1]] = section
+    return found
+
+
+_SYSTEM_HAS_ITS_OWN = os.name == "nt" or sys.platform == "darwin"
+
+
+class UnknownProxy(Exception):
+    """A proxy of a kind that our transport does not speak to, such as one over TLS."""
+
+
+def find_proxy(url: str) -> Proxy | None:
+    """The proxy towards `url`, or `None`. Raises `UnknownProxy`."""
+    if not _SYSTEM_HAS_ITS_OWN and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass  # 20 ms, where there may be a proxy
+
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc):
+        return None
+    found = getproxies().get(parts.scheme)
+    if not found:
+        return None
+    if (proxy := parse_proxy(found)) is None:
+        raise UnknownProxy("the proxy is not plain HTTP")
+    return proxy
+
+
+def parse_proxy(url: str) -> Proxy | None:
+    """The proxy at a URL; `None` for one that is not plain HTTP."""
+    from base64 import b64encode
+    from urllib.parse import unquote, urlsplit
+
+    parts = urlsplit(url if "://" in url else f"http://{url.removeprefix('//')}")
+    if parts.scheme != "http" or not parts.hostname:
+        return None
+    pair = None
+    if parts.username is not None:
+        secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        pair = f"Basic {b64encode(secret.encode()).decode()}"
+    return Proxy(parts.hostname, parts.port or DEFAULT_PORTS["http"], pair)
+
+
+def make_tls_context(ca_bundle: str | None) -> SSLContext:
+    """A context that trusts the file or folder `ca_bundle`, shared by all of this process until the file changes."""
+    path = ca_bundle or _bundled_path()
+    found = os.stat(path)
+    return _make(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(8)
+def _make(path: str, _modified: int, _size_bytes: int) -> SSLContext:
+    import ssl  # 10 ms that plain HTTP need not pay
+
+    return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)
+
+
+def _bundled_path() -> str:
+    """The list that botocore uses: certifi's where that is installed, else its own. Does not import botocore."""
+    from importlib.util import find_spec
+
+    if find_spec("certifi") is not None:
+        from certifi import where
+
+        return str(where())
+    botocore = find_spec("botocore")
+    assert botocore is not None
+    assert botocore.origin is not None
+    return os.path.join(os.path.dirname(botocore.origin), "cacert.pem")
