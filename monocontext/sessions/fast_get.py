@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 from monocontext.errors import StoreFailure
 from monocontext.stores.address import Address, parse
 from monocontext.stores.http.http11 import ChunkDecoder, request_head, split_head
-from monocontext.stores.http.route import Endpoint, Route
-from monocontext.stores.http.signing import Signer, encode_path
+from monocontext.stores.http.route import Endpoint, Route, Signer, encode_path
 from monocontext.stores.regular_file import open_file
-from monocontext.stores.s3.account import account_of
-from monocontext.stores.s3.keys import BotocoreIdentity
+from monocontext.stores.s3.account import BotocoreIdentity, account_of
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import NoIdentity, UnsupportedBySigner
 

@@ -12,9 +12,9 @@ from monocontext.errors import MonocontextError
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.stores.s3 import client as s3_client
+from monocontext.stores.s3.client import ThrottleCounter
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import read_by_boto3
-from monocontext.stores.s3.throttling import ThrottleCounter
 from monocontext.testing import HttpFault, S3StandIn
 from monocontext.testing.http_faults import cut, refuse, slow_down
 

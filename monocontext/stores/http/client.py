@@ -38,10 +38,8 @@ from monocontext.stores.http.connection import (
 )
 from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
 from monocontext.stores.http.pool import Pool
-from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse, is_disguised
-from monocontext.stores.http.route import Origin, Route
-from monocontext.stores.http.signing import Credentials, Signer, encode_path
+from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, Signer, encode_path, redirected
 
 DEADLINE_SECONDS = 60.0
 """Time limit of one call with all its retries."""

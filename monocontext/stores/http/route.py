@@ -1,11 +1,107 @@
-"""The route to a bucket: endpoint, proxy, path, region and service. Values only."""
+"""The route to a bucket, where redirects may lead, and the signature of a request. Pure.
+
+Signatures are AWS Signature Version 4 without a body, equal to botocore's byte for byte (tested). The key of a day is
+derived once: a signature costs 8 us instead of botocore's 130.
+
+A signed request follows redirects within the endpoint's own domain only:
+
+| endpoint | a redirect may lead to |
+|---|---|
+| S3 of AWS | S3 of AWS in any region of the same partition, with or without a bucket in front |
+| any other host | that host, and hosts below it; not counting a bucket in front of it |
+| an address such as `10.0.0.1` | that address |
+
+The port stays too: whoever answers at another place would get the key id, a valid signature and the session token.
+Requests that are not signed follow anywhere, but never to another scheme.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
-from monocontext.records import dataclass, field
-from monocontext.stores.http.signing import Credentials
+from monocontext.records import dataclass, field, replace
+
+EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
+_PLAIN = re.compile(r"[A-Za-z0-9/_.~-]*").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """AWS credentials. No secret shows in a `repr`."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+    """Session token of temporary credentials."""
+
+
+def encode_path(key: str) -> str:
+    """A key as it is sent and signed: all UTF-8 bytes but letters, digits and `-_.~/` percent-encoded."""
+    if _PLAIN(key):
+        return key
+    from urllib.parse import quote  # 2 ms to import, most of it IP addresses
+
+    return quote(key, safe="/-_.~")
+
+
+class Signer:
+    """Signs for one pair of credentials, in one region. Safe for use by many threads."""
+
+    def __init__(self, credentials: Credentials, region: str, service: str = "s3") -> None:
+        self.credentials = credentials
+        self.region = region
+        self.service = service
+        self._dated = ("", b"")
+        self._stamped = (-1, "")
+
+    def headers(
+        self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
+    ) -> dict[str, str]:
+        """`headers` with `host` and those that authenticate the request; all of them are signed.
+
+        `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
+        """
+        second, stamp = self._stamped
+        if second != int(now):
+            second, stamp = self._stamped = int(now), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        sent = {name.lower(): value for name, value in headers.items()}
+        sent |= {"host": host, "x-amz-content-sha256": EMPTY_SHA256, "x-amz-date": stamp}
+        if self.credentials.token is not None:
+            sent["x-amz-security-token"] = self.credentials.token
+        names = sorted(sent)
+        listed = "".join([f"{name}:{' '.join(sent[name].split())}\n" for name in names])
+        signed = ";".join(names)
+        canonical = f"{method}\n{path}\n{_sorted_query(query)}\n{listed}\n{signed}\n{EMPTY_SHA256}"
+        scope = f"{stamp[:8]}/{self.region}/{self.service}/aws4_request"
+        text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+        signature = hmac.digest(self._key(stamp[:8]), text.encode(), "sha256").hex()
+        sent["authorization"] = (
+            f"AWS4-HMAC-SHA256 Credential={self.credentials.access_key}/{scope}, "
+            f"SignedHeaders={signed}, Signature={signature}"
+        )
+        return sent
+
+    def _key(self, day: str) -> bytes:
+        key_day, key = self._dated
+        if key_day != day:
+            key = f"AWS4{self.credentials.secret_key}".encode()
+            for part in (day, self.region, self.service, "aws4_request"):
+                key = hmac.digest(key, part.encode(), "sha256")
+            self._dated = (day, key)  # in one assignment: another thread sees the old pair or the new one
+        return key
+
+
+def _sorted_query(query: str) -> str:
+    if not query:
+        return ""
+    pairs = sorted(pair.partition("=")[::2] for pair in query.split("&"))
+    return "&".join(f"{name}={value}" for name, value in pairs)
+
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -73,3 +169,53 @@ class Origin(Protocol):
     def renew(self, refused: Credentials) -> None:
         """Find newer credentials: the server called these expired."""
         ...
+
+
+_HOST = re.compile(r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
+_REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d+"
+_AWS_S3 = re.compile(
+    rf"(?:[a-z0-9._-]+\.)?s3(?:-(?!website)[a-z0-9-]+)?(?:\.dualstack)?(?:\.{_REGION})?\.(amazonaws\.com(?:\.cn)?)"
+)
+"""Hosts of S3 alone: below amazonaws.com lie the hosts of all customers' machines and balancers too."""
+_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+
+
+class ForeignRedirect(Exception):
+    """A redirect that is not followed; the message names both places."""
+
+
+def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
+    """The route and target that `location` leads to, from a request for `target`. Raises `ForeignRedirect`."""
+    from urllib.parse import urljoin, urlsplit  # 2 ms, after a failure
+
+    here = route.endpoint
+    try:
+        url = urlsplit(urljoin(f"{here}{target}", location))
+        host, port = (url.hostname or "").lower().removesuffix("."), url.port
+    except ValueError:
+        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is no URL") from None
+    if not _HOST.fullmatch(host) or url.scheme not in DEFAULT_PORTS:
+        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is no URL of a server")
+    scheme: Literal["http", "https"] = "https" if url.scheme == "https" else "http"
+    there = replace(here, scheme=scheme, host=host, port=DEFAULT_PORTS[scheme] if port is None else port)
+    is_own = there.port == here.port and is_own_host(host, here.host, route.domain or here.host)
+    if there.scheme != here.scheme or (route.signed and not is_own):
+        raise ForeignRedirect(
+            f"{here} leads to {there}: no credentials are sent there; if both are yours, give endpoint='{there}'"
+        )
+    return replace(route, endpoint=there), f"{url.path}?{url.query}" if url.query else url.path or "/"
+
+
+def is_aws_host(url: str) -> bool:
+    """Whether the URL of an endpoint, or none, means S3 of AWS by TLS."""
+    return not url or bool(re.fullmatch(rf"https://{_AWS_S3.pattern}(:443)?/?", url))
+
+
+def is_own_host(host: str, here: str, domain: str) -> bool:
+    """Whether credentials for `here` may go to `host`: the same service, or at or below the same `domain`."""
+    host, here, domain = (name.lower().removesuffix(".") for name in (host, here, domain))
+    own = _AWS_S3.fullmatch(here)
+    if own:
+        other = _AWS_S3.fullmatch(host)
+        return other is not None and other[1] == own[1]
+    return host in (here, domain) or (not _ADDRESS.fullmatch(domain) and host.endswith(f".{domain}"))

@@ -1,25 +1,49 @@
-"""Keep the settings, keys and learnt routes of one environment and profile, for all stores of the process.
+"""Keep the settings, keys and routes of one environment and profile, for all stores of the process.
 
 A second store with the same environment, files and profile reads no file and sends no request. A change of a
 variable, or of one of the files, makes a new account; stores that are open keep theirs.
+
+Keys of the environment and the shared files are read here, all others by botocore:
+
+| source, in botocore's order | read by | cost |
+|---|---|---|
+| `AWS_ACCESS_KEY_ID` and its kin | us | none |
+| roles, web identities, SSO, `aws login` | botocore | its import, once a process, and its requests |
+| `~/.aws/credentials` | us | reading a file |
+| `credential_process` | botocore | its import, and a process |
+| `~/.aws/config` | us | reading a file |
+| files of boto 2, container and instance metadata | botocore | its import, and 1 to 3 requests, two seconds at most |
+
+So it is with routes: the rules for these endpoints are here, and anything else raises `UnsupportedBySigner`. botocore
+has the rules for access points, FIPS, dual stack and other partitions.
+
+| endpoint | bucket | URL |
+|---|---|---|
+| none | `a-b-c` | `https://a-b-c.s3.eu-west-1.amazonaws.com/` |
+| none, `path_style` or a dot in the bucket | `a.b` | `https://s3.eu-west-1.amazonaws.com/a.b/` |
+| `http://host:9000/x` | `a` | `http://host:9000/x/a/` |
+| the same, `path_style=False` | `abc` | `http://abc.host:9000/x/` |
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from monocontext.records import NamedTuple, replace
-from monocontext.stores.http.route import Route
-from monocontext.stores.http.signing import Credentials
-from monocontext.stores.s3.keys import Anonymous, Identity, find_identity
-from monocontext.stores.s3.native_route import native_route
+from monocontext.stores.http.route import DEFAULT_PORTS, Credentials, Endpoint, Route
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import (
+    NoIdentity,
+    NothingFound,
     Settings,
+    UnknownProxy,
     UnsupportedBySigner,
+    find_proxy,
     locate,
     make_tls_context,
     read_environment,
@@ -27,6 +51,137 @@ from monocontext.stores.s3.settings import (
 
 if TYPE_CHECKING:
     from ssl import SSLContext
+
+
+_NOT_ASKED = object()
+_BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
+"""Names in a profile whose keys botocore fetches, and ranks before those of the shared files."""
+
+
+class Identity(Protocol):
+    """Gives the keys that sign. Safe for use by many threads and after a fork."""
+
+    @property
+    def source(self) -> str:
+        """Where the keys come from, in words."""
+        ...
+
+    def get(self) -> Credentials:
+        """Valid keys. Raises `NoIdentity`."""
+        ...
+
+
+class Anonymous:
+    """Signs nothing: for public buckets."""
+
+    source = "no keys, requests are not signed"
+
+    def get(self) -> Credentials:
+        raise AssertionError("requests are not signed")
+
+
+class StaticIdentity:
+    """Keys that stay."""
+
+    def __init__(self, credentials: Credentials, source: str) -> None:
+        self._credentials = credentials
+        self.source = source
+
+    def get(self) -> Credentials:
+        return self._credentials
+
+
+class BotocoreIdentity:
+    """Keys that botocore fetches, and renews before they expire. `load` gives its credentials, or `None`; it is called
+    at the first use in a process."""
+
+    def __init__(self, load: Callable[[], Any], source: str, tried: str = "") -> None:
+        self.source = source
+        self._load = load
+        self._tried = tried
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._credentials: Any = _NOT_ASKED
+        self._frozen: Any = None
+        self._keys = Credentials("", "")
+
+    def get(self) -> Credentials:
+        if self._process != os.getpid():  # a thread that did not survive the fork may have held a lock
+            self._process, self._lock, self._credentials = os.getpid(), threading.Lock(), _NOT_ASKED
+        try:
+            with self._lock:
+                if self._credentials is _NOT_ASKED:
+                    self._credentials = self._load()
+            if self._credentials is None:
+                raise NothingFound(self._tried)
+            frozen = self._credentials.get_frozen_credentials()
+        except NoIdentity:
+            raise
+        except Exception as error:  # botocore's, and those of the files, processes and servers that it reads
+            said = re.sub(r"\?\S+", "?...", " ".join(str(error).split()))
+            kind = f"{type(error).__name__}: " if isinstance(error, LookupError | TypeError) else ""
+            raise NoIdentity(f"{self.source}: {kind}{said}") from error
+        if frozen != self._frozen:
+            self._keys = Credentials(frozen.access_key, frozen.secret_key, frozen.token or None)
+            self._frozen = frozen
+        return self._keys
+
+
+def find_identity(settings: Settings) -> Identity:
+    """The identity of a profile. Sends nothing. Raises `NoIdentity` for half of a pair of keys."""
+    name, files = settings.profile_name, settings.files
+    if not settings.profile_is_explicit:
+        if found := _from_environment(settings):
+            return found
+        if "AWS_WEB_IDENTITY_TOKEN_FILE" in settings.environment:
+            return _by_botocore(settings, "AWS_WEB_IDENTITY_TOKEN_FILE is set")
+    for setting in _BEFORE_FILES:
+        if setting in settings.profile:
+            return _by_botocore(settings, f"the profile {name} has {setting}")
+    if found := _from_section(files.credentials.get(name, {}), files.credentials_path, name):
+        return found
+    if "credential_process" in settings.profile:
+        return _by_botocore(settings, f"the profile {name} has credential_process")
+    if found := _from_section(files.config_profiles.get(name, {}), files.config_path, name):
+        return found
+    return _by_botocore(settings, "the shared files have no keys")
+
+
+def _by_botocore(settings: Settings, reason: str) -> Identity:
+    profile = settings.profile_name if settings.profile_is_explicit else None
+
+    def load() -> Any:
+        return import_module("botocore.session").Session(profile=profile).get_credentials()
+
+    files = settings.files
+    here = f"the profile {settings.profile_name} in {files.credentials_path}"
+    tried = ["" if settings.profile_is_explicit else "the environment", *(files.unreadable or [here])]
+    tried.append("metadata of a container or of the instance")
+    return BotocoreIdentity(load, f"botocore, asked since {reason}", ", ".join(filter(None, tried)))
+
+
+def _from_environment(settings: Settings) -> Identity | None:
+    environment = settings.environment
+    if not environment.get("AWS_ACCESS_KEY_ID"):
+        return None
+    if not environment.get("AWS_SECRET_ACCESS_KEY"):
+        raise NoIdentity("AWS_ACCESS_KEY_ID is set but not AWS_SECRET_ACCESS_KEY")
+    if environment.get("AWS_CREDENTIAL_EXPIRATION"):
+        return _by_botocore(settings, "AWS_CREDENTIAL_EXPIRATION is set")
+    token = environment.get("AWS_SECURITY_TOKEN") or environment.get("AWS_SESSION_TOKEN") or None
+    keys = Credentials(environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"], token)
+    return StaticIdentity(keys, "the environment")
+
+
+def _from_section(section: dict[str, Any], path: str, name: str) -> Identity | None:
+    if "aws_access_key_id" not in section:
+        return None
+    source = f"{path}, profile {name}"
+    if "aws_secret_access_key" not in section:
+        raise NoIdentity(f"{source} has aws_access_key_id but no aws_secret_access_key")
+    token = section.get("aws_security_token", section.get("aws_session_token"))
+    return StaticIdentity(
+        Credentials(section["aws_access_key_id"], section["aws_secret_access_key"], token or None), source
+    )
 
 
 _MOST_ACCOUNTS = 64
@@ -167,3 +322,71 @@ class S3Origin:
             if self._known().identity.get() == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
                 self.plan = self._find(self._options) or self.plan
+
+
+_GLOBAL = "us-east-1"
+"""Also what requests without any region are signed for; its host names no region."""
+_SUFFIXES = (
+    (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"cn-[a-z]+-\d+"), "amazonaws.com.cn"),
+)
+_ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
+_ALIASES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
+"""Ends of names that mean an access point or another kind of bucket."""
+_ENDPOINT = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(\d{1,5}))?((?:/[A-Za-z0-9._~-]+)*)/?")
+_HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
+
+
+def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
+    """The route that botocore would take. Raises `UnsupportedBySigner`."""
+    settings.check_for_s3()
+    if bucket.endswith(_ALIASES):
+        raise UnsupportedBySigner(f"the bucket {bucket} is of another kind")
+    region, given = options.region or settings.region(), options.endpoint or settings.endpoint("s3")
+    if given is None:
+        route = _to_aws(bucket, region or _GLOBAL, bool(options.path_style))
+    else:
+        route = _to_server(bucket, given, region or _GLOBAL, options.path_style is False)
+    try:
+        proxy = find_proxy(str(route.endpoint))
+    except UnknownProxy as error:
+        raise UnsupportedBySigner(str(error)) from None
+    if proxy:
+        route = replace(route, endpoint=replace(route.endpoint, proxy=proxy))
+    return replace(route, region="", signed=False) if options.anonymous else route
+
+
+def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
+    suffix = next((suffix for regions, suffix in _SUFFIXES if regions.fullmatch(region)), None)
+    if suffix is None:
+        raise UnsupportedBySigner(f"the region {region}")
+    host = f"s3.{suffix}" if region == _GLOBAL else f"s3.{region}.{suffix}"
+    in_path = path_style or "." in bucket
+    if not (_DOTTED_BUCKET if in_path else _PLAIN_BUCKET).fullmatch(bucket):
+        raise UnsupportedBySigner(f"the bucket name {bucket}")
+    host, path = (host, f"/{bucket}/") if in_path else (f"{bucket}.{host}", "/")
+    return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
+
+
+def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
+    found = _ENDPOINT.fullmatch(url)
+    if found is None:
+        raise UnsupportedBySigner("the endpoint is of another form")
+    host = found[2].strip("[]").lower()
+    if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
+        raise UnsupportedBySigner("the endpoint is one of AWS")
+    if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
+        raise UnsupportedBySigner(f"the region {region}")
+    port, path, domain = int(found[3] or DEFAULT_PORTS[found[1]]), found[4], host
+    if port > 65535 or port == 0:
+        raise UnsupportedBySigner("the endpoint is of another form")
+    if virtual:
+        if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
+            raise UnsupportedBySigner(f"the bucket name {bucket} in front of {host}")
+        host, path = f"{bucket}.{host}", f"{path}/"
+    else:
+        path = f"{path}/{bucket}/"
+    return Route(Endpoint("https" if found[1] == "https" else "http", host, port), path, region, domain=domain)

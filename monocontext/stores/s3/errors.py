@@ -19,9 +19,8 @@ from monocontext.errors import (
     StoreFailure,
 )
 from monocontext.stores.checks import not_found_error
-from monocontext.stores.http.redirects import ForeignRedirect, redirected
 from monocontext.stores.http.responses import ErrorResponse, is_throttling
-from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
+from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedirect, Route, redirected
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}

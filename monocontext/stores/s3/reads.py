@@ -23,8 +23,8 @@ from monocontext.stores.http.connection import Body
 from monocontext.stores.http.http11 import ResponseHead
 from monocontext.stores.http.responses import ErrorResponse
 from monocontext.stores.protocol import Blob
+from monocontext.stores.s3.client import ThrottleCounter
 from monocontext.stores.s3.errors import error_for_response, is_cut
-from monocontext.stores.s3.throttling import ThrottleCounter
 
 # botocore repeats a request that failed before its body; we repeat it when the body breaks off.
 _BODY_ATTEMPTS = 4

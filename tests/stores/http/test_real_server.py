@@ -19,8 +19,7 @@ from monocontext.stores import open_store
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.responses import ErrorResponse
-from monocontext.stores.http.route import Route
-from monocontext.stores.http.signing import Credentials
+from monocontext.stores.http.route import Credentials, Route
 from monocontext.stores.s3.store import S3Store
 from monocontext.testing import SeaweedServer
 

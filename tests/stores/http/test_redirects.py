@@ -13,8 +13,7 @@ import pytest
 from monocontext.aio import AsyncMonocontext
 from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.stores import open_store
-from monocontext.stores.http.redirects import ForeignRedirect, redirected
-from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
+from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedirect, Route, redirected
 
 from .object_server import ObjectServer, Turn
 

@@ -15,7 +15,7 @@ from botocore.utils import percent_encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monocontext.stores.http.signing import Credentials, Signer, encode_path
+from monocontext.stores.http.route import Credentials, Signer, encode_path
 
 AWKWARD = st.text(st.sampled_from("aZ09-_.~ +%&=?#;,:@!$'()*[]\"\\^`{|}<>äß€語😀\t"), min_size=1, max_size=20)
 KEYS = st.lists(AWKWARD | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/"), min_size=1)).map(

@@ -12,7 +12,7 @@ import pytest
 
 from monocontext.errors import StoreFailure
 from monocontext.stores import open_store
-from monocontext.stores.http.connector import Connector, order_addresses
+from monocontext.stores.http.pool import Connector, order_addresses
 from monocontext.stores.http.route import Proxy, Route
 from monocontext.stores.s3.store import S3Store
 

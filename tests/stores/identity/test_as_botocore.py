@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import RequestPlan, account_of
-from monocontext.stores.s3.endpoint import learn_route
-from monocontext.stores.s3.keys import BotocoreIdentity
+from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, account_of
+from monocontext.stores.s3.client import learn_route
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import NoIdentity
 
