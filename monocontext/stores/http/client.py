@@ -186,7 +186,7 @@ class Client:
         body: Body | None = None
         try:
             body = Body(connection, head)
-            if head.status not in (200, 206) or is_disguised(head):
+            if head.status != 206 and (head.status != 200 or is_disguised(head)):
                 refused = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
             else:
                 sink.receive(head, body)
@@ -227,12 +227,12 @@ class Client:
     def _request(self, call: _Call, sink: Sink) -> bytes:
         route, target = call.route, call.target
         endpoint, headers = route.endpoint, dict(sink.headers())
+        signer = self._signer_for(route) if route.signed else None
         host = endpoint.host_header
-        if route.signed:
+        if signer:
             path, _, query = target.partition("?")
-            now = self._wall_clock() + self._server_ahead_seconds
-            signer = self._signer_for(route)
             call.signed_by = signer.credentials
+            now = self._wall_clock() + self._server_ahead_seconds
             headers = signer.headers("GET", host, path, query, headers, now)
         else:
             headers["host"] = host
@@ -244,7 +244,7 @@ class Client:
 
     def _signer_for(self, route: Route) -> Signer:
         credentials, signer = self._origin.credentials(), self._signer
-        if signer is None or signer.credentials != credentials or signer.region != route.region:
+        if signer is None or signer.credentials is not credentials or signer.region != route.region:
             signer = self._signer = Signer(credentials, route.region, route.service)
         return signer
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
-from monocontext.records import dataclass, field, replace
+from monocontext.records import NamedTuple, dataclass, field, replace
 
 EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 _PLAIN = re.compile(r"[A-Za-z0-9/_.~-]*").fullmatch
@@ -119,8 +119,7 @@ class Proxy:
         return f"the proxy {self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """The target of a connection: connections to equal endpoints are interchangeable."""
 
     scheme: Literal["http", "https"]
@@ -197,7 +196,7 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     if not _HOST.fullmatch(host) or url.scheme not in DEFAULT_PORTS:
         raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is no URL of a server")
     scheme: Literal["http", "https"] = "https" if url.scheme == "https" else "http"
-    there = replace(here, scheme=scheme, host=host, port=DEFAULT_PORTS[scheme] if port is None else port)
+    there = here._replace(scheme=scheme, host=host, port=DEFAULT_PORTS[scheme] if port is None else port)
     is_own = there.port == here.port and is_own_host(host, here.host, route.domain or here.host)
     if there.scheme != here.scheme or (route.signed and not is_own):
         raise ForeignRedirect(

@@ -355,7 +355,7 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     except UnknownProxy as error:
         raise UnsupportedBySigner(str(error)) from None
     if proxy:
-        route = replace(route, endpoint=replace(route.endpoint, proxy=proxy))
+        route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
     return replace(route, region="", signed=False) if options.anonymous else route
 
 

@@ -47,20 +47,26 @@ _CUT = ("HTTPClientError", "IncompleteReadError")
 def translate_errors(
     url: str, *, etag: str | None = None, writing: bool = False, client: Callable[[], Any] | None = None
 ) -> Iterator[None]:
-    """Translate the errors of a request into ours.
+    """Translate the errors of a request into ours, as `translate` does."""
+    try:
+        yield
+    except Exception as error:
+        if (ours := translate(error, url, etag, client, writing=writing)) is None:
+            raise
+        raise ours from error
+
+
+def translate(
+    error: Exception, url: str, etag: str | None, client: Callable[[], Any] | None, *, writing: bool = False
+) -> MonocontextError | None:
+    """Our error in place of one of a request; `None`: it is ours already, or none that we know.
 
     `client` gives the boto3 client that sent it. `etag` is the version that the request requires. A failed condition
     is `AlreadyExists` while `writing`, else `ContextChanged`.
     """
-    try:
-        yield
-    except MonocontextError:
-        raise
-    except Exception as error:
-        translated = _foreign_redirect(error, url, client) or _translate(error, url, etag, writing)
-        if translated is None:
-            raise
-        raise translated from error
+    if isinstance(error, MonocontextError):
+        return None
+    return _foreign_redirect(error, url, client) or _translate(error, url, etag, writing)
 
 
 def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | None) -> MonocontextError | None:

@@ -18,7 +18,7 @@ from monocontext.stores.address import Address, parse
 from monocontext.stores.checks import check_key, check_part, check_range, check_write
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.s3.client import S3Connection, is_aws
-from monocontext.stores.s3.errors import translate_errors
+from monocontext.stores.s3.errors import translate, translate_errors
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import (
     Span,
@@ -83,15 +83,18 @@ class S3Store:
         return self._read(key, (start, length), etag)
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
-        url = self._url(key)
-        with translate_errors(url, etag=etag, client=self._connection.client):
-            transport = self._connection.transport(self._address.place)
-            if transport is None:
-                connection = self._connection
-                return read_by_boto3(
-                    connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes
-                )
-            return read_by_transport(transport, self._root + key, url, span, etag, most_bytes)
+        url, connection = self._url(key), self._connection
+        try:
+            transport = connection.transport(self._address.place)
+            if transport is not None:
+                return read_by_transport(transport, self._root + key, url, span, etag, most_bytes)
+            return read_by_boto3(
+                connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes
+            )
+        except Exception as error:
+            if (ours := translate(error, url, etag, connection.client)) is None:
+                raise
+            raise ours from error
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         from monocontext.stores.s3.multipart import THRESHOLD_BYTES, put_in_parts
