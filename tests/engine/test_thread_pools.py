@@ -13,10 +13,9 @@ from dataclasses import replace
 import pytest
 
 from monocontext import Monocontext
-from monocontext.engine.fetch import thread_pools, warm
 from monocontext.engine.fetch import threads as daemon_threads
-from monocontext.engine.fetch.thread_pools import LOCK, ThreadPools, shared_pools
-from monocontext.engine.fetch.threads import DaemonThreads, Outcome, in_threads
+from monocontext.engine.fetch import warm
+from monocontext.engine.fetch.threads import LOCK, DaemonThreads, Outcome, ThreadPools, in_threads, shared_pools
 from monocontext.errors import DamagedData
 from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, WrappedStore
@@ -41,9 +40,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> ThreadPools:
     """A crew with one helper, whatever this machine has."""
-    monkeypatch.setattr(thread_pools, "cores", lambda: 2)
+    monkeypatch.setattr(daemon_threads, "cores", lambda: 2)
     made = ThreadPools()
-    monkeypatch.setattr(thread_pools, "_current", lambda: made)
+    monkeypatch.setattr(daemon_threads, "_current", lambda: made)
     return made
 
 

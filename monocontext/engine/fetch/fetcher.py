@@ -30,7 +30,7 @@ from monocontext.engine.fetch.listener import Counting, Listeners
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
 from monocontext.engine.fetch.stored_bytes import StoredBytes
-from monocontext.engine.fetch.thread_pools import LOCK
+from monocontext.engine.fetch.threads import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats

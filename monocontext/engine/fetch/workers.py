@@ -15,8 +15,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from monocontext.engine.fetch.requests import RangeRequest
-from monocontext.engine.fetch.thread_pools import LOCK, MemoryTrimmer, ThreadPools, shared_pools
-from monocontext.engine.fetch.threads import LOOK_SECONDS
+from monocontext.engine.fetch.threads import LOCK, LOOK_SECONDS, MemoryTrimmer, ThreadPools, shared_pools
 
 MAX_THREADS = 64
 """Connections at once. At 150 ms a GET and 90 MB/s each, 64 of them carry 50 requests of one slice in a single wave."""
