@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
 from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
-from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.listeners import Hedge
 from monocontext.engine.fetch.scheduler import Fetch, Token
 from monocontext.engine.fetch.stored_bytes import reserved_bytes
 from monocontext.engine.fetch.workers import InlineWorkers, Workers

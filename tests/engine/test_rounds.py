@@ -19,7 +19,7 @@ from benchmarks.first_second import (
 )
 from monocontext import Monocontext, publish
 from monocontext import regex as re
-from monocontext.engine.fetch.link import FIRST_WAVE_BYTES, Link, wave_bytes
+from monocontext.engine.fetch.listeners import FIRST_WAVE_BYTES, Link, wave_bytes
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock

@@ -24,9 +24,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_check
 from monocontext.engine.fetch import warm
 from monocontext.engine.fetch.cache import Cache
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.hedging import Hedge, Hedging
-from monocontext.engine.fetch.link import Link
-from monocontext.engine.fetch.listener import Counting, Listeners
+from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
 from monocontext.engine.fetch.stored_bytes import StoredBytes

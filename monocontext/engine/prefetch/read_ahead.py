@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from monocontext.engine.fetch.listener import Listener
+from monocontext.engine.fetch.listeners import Listener
 from monocontext.engine.fetch.requests import FetchItem, Missing
 from monocontext.engine.fetch.scheduler import Fetch, Priority
 from monocontext.engine.frame import FrameText
