@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from monocontext import Monocontext
+from monocontext.engine.fetch import cache
 from monocontext.engine.fetch import threads as daemon_threads
-from monocontext.engine.fetch import warm
 from monocontext.engine.fetch.threads import LOCK, DaemonThreads, Outcome, ThreadPools, in_threads, shared_pools
 from monocontext.errors import DamagedData
 from monocontext.stores.protocol import Blob
@@ -147,8 +147,8 @@ def test_an_index_error_of_the_work_is_not_the_end_of_the_list(two_cores: Thread
 
 
 def test_contexts_that_fetched_long_ago_give_their_text_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "MOST_WARM", 3)
-    monkeypatch.setattr(warm, "_warm", type(warm._warm)())
+    monkeypatch.setattr(cache, "MOST_WARM", 3)
+    monkeypatch.setattr(cache, "_warm", type(cache._warm)())
     store = CountingStore(stored(TEXT, frame_bytes=1000))
     contexts = [Monocontext.open(store) for _ in range(5)]
     for context in contexts:
@@ -160,7 +160,7 @@ def test_contexts_that_fetched_long_ago_give_their_text_up(monkeypatch: pytest.M
     assert (contexts[0][:5], store.gets) == (TEXT[:5], 1)
     for context in contexts:
         context.close()
-    assert not warm._warm
+    assert not cache._warm
 
 
 @pytest.mark.slow

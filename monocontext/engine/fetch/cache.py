@@ -14,20 +14,71 @@ Invariants:
 - an entry is expected, on probation or in the main part, never two of these;
 - a decoded text is that of a frame that is here.
 
+Decoded texts of frames that are read again and again are kept next to these, counted at their real size. They take what
+room is left, and go before anything else does: to decode a frame takes a tenth of a millisecond, to fetch one takes
+many.
+
+Each context has a cache of its own. A process with a thousand of them, each looked at once, would keep a decoded frame
+or more for each: so only those that fetched last stay warm, and the others fetch again what they are asked for again.
+
 Not thread-safe: the reader holds a lock around it. A change that an exception cuts short is mended by the next one.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import ref
 
 from cachetools import Cache as BaseCache
 from cachetools import LRUCache
 
-from monocontext.engine.fetch.hot_texts import MOST_BYTES, Decodable, DecodedTexts
+from monocontext.records import dataclass, field
+
+MOST_BYTES = 4
+"""Maximum bytes per character of a `str`."""
+
+
+class Decodable(Protocol):
+    """A frame: its decoded text, while it is kept, and what slices spent on decoding."""
+
+    whole: str | None
+    spent: int
+
+
+@dataclass(slots=True)
+class DecodedTexts:
+    """The decoded texts of some frames, in the order in which they came. Not thread-safe: its cache is not either."""
+
+    size_bytes: int = 0
+    """A `str` takes one, two or four bytes a character, as its largest character asks for."""
+    _kept: OrderedDict[Hashable, tuple[Decodable, int]] = field(default_factory=OrderedDict)
+
+    def keep(self, key: Hashable, frame: Decodable, whole: str) -> None:
+        self.drop(key)
+        size_bytes = sys.getsizeof(whole)
+        self._kept[key] = frame, size_bytes
+        self.size_bytes += size_bytes
+        frame.whole = whole
+
+    def drop(self, key: Hashable) -> None:
+        """Give up the text of a frame, if it is kept."""
+        found = self._kept.pop(key, None)
+        if found is not None:
+            frame, size_bytes = found
+            self.size_bytes -= size_bytes
+            frame.whole, frame.spent = None, 0
+
+    def drop_oldest(self) -> None:
+        self.drop(next(iter(self._kept)))
+
+    def clear(self) -> None:
+        for key in list(self._kept):
+            self.drop(key)
+
 
 PROBATION_SHARE = 0.1
 """Share of the capacity; the figure of S3-FIFO. Anything from a twentieth to a fifth does nearly as well."""
@@ -301,3 +352,25 @@ class Cache:
         # As many names as there are entries: what comes back later than that was not part of a working set.
         while len(self._given_up) > len(self):
             self._given_up.popitem(last=False)
+
+
+MOST_WARM = 256
+"""Contexts that keep what they have read: a look at a thousand leaves 64 MiB of frames, not 256."""
+
+_warm: OrderedDict[int, ref[Cache]] = OrderedDict()
+
+
+def keep_warm(cache: Cache) -> None:
+    """A context has just filed something in its cache. Called under the lock of all these caches."""
+    _warm[id(cache)] = ref(cache)
+    _warm.move_to_end(id(cache))
+    while len(_warm) > MOST_WARM:
+        _, found = _warm.popitem(last=False)
+        oldest = found()
+        if oldest is not None:
+            oldest.cool()
+
+
+def forget_warm(cache: Cache) -> None:
+    """A context is closed."""
+    _warm.pop(id(cache), None)

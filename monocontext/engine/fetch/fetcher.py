@@ -21,8 +21,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from monocontext.engine.fetch import warm
-from monocontext.engine.fetch.cache import Cache
+from monocontext.engine.fetch.cache import Cache, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
@@ -353,7 +352,7 @@ class Fetcher:
     def _end(self) -> None:
         self.cache.clear()
         self.stored.clear()
-        warm.forget(self.cache)
+        forget_warm(self.cache)
         for fetch in self.scheduler.drop_queued():  # they will never start, and threads may wait for them
             fetch.error = self._closed_error()
             fetch.done = True
@@ -465,7 +464,7 @@ class Fetcher:
                     value.late = fetch.ahead is None or not fetch.speculative
                 self.cache.put(key, value, used=key not in self.expected)
             if self.lock is LOCK:
-                warm.keep_warm(self.cache)
+                keep_warm(self.cache)
             fetch.values = values
             fetch.done = True
         elif fetch.attempts == 1:  # else the other may still bring it

@@ -10,8 +10,7 @@ from bisect import bisect_right, insort
 
 from cachetools import Cache, LRUCache
 
-from monocontext.engine.fetch.cache import change
-from monocontext.engine.fetch.hot_texts import MOST_BYTES, DecodedTexts
+from monocontext.engine.fetch.cache import MOST_BYTES, DecodedTexts, change
 from monocontext.engine.frame import FrameText
 
 
