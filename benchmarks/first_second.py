@@ -17,7 +17,7 @@ from benchmarks.machine import machine_line
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from benchmarks.processes import run_client
 from monocontext import Monocontext, publish
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, S3StandIn, SimulatedWorkers, VirtualClock, WrappedStore, virtual_context

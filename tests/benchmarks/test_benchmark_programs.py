@@ -18,7 +18,7 @@ from benchmarks.virtual.play import ideal, play
 from benchmarks.virtual.suite import POLICIES, Plan
 from benchmarks.virtual.traced import Operation
 from monocontext import Monocontext
-from monocontext.engine.fetch.requests import FetchItem, RangeRequest
+from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
 
 SMALL = Plan(size_bytes=20_000_000, seeds=1)
 
