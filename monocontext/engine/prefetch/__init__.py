@@ -1,7 +1,8 @@
 """Decide what to read ahead of a caller. Pure but for `read_ahead`: no I/O, no threads, no clock.
 
-`streams` knows where reads go on, `hits` where searches have found something, `think_time` how long a model thinks,
-`ledger` what was fetched ahead and not used yet. `read_ahead` joins them with a fetcher.
+`streams` knows where reads go on, `hits` where searches have found something and by which names a text leads on,
+`think_time` how long a model thinks, `ledger` what was fetched ahead and not used yet. `read_ahead` joins them with a
+fetcher.
 """
 
 from __future__ import annotations

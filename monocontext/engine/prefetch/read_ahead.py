@@ -21,7 +21,7 @@ from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Missing, Priori
 from monocontext.engine.frame import FrameText
 from monocontext.engine.frame_table import Frames, frame_item
 from monocontext.engine.prefetch import HitWindows, Kind, Ledger, Prefetch, Read, Streams, ThinkTime
-from monocontext.engine.prefetch.names_read import AFTER, BEFORE, names_in, rarest_in
+from monocontext.engine.prefetch.hits import AFTER, BEFORE, names_in, rarest_in
 from monocontext.errors import MonocontextError
 from monocontext.format.index import Frame
 from monocontext.records import KW_ONLY, dataclass

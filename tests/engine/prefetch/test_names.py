@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 from monocontext import Monocontext, regex
-from monocontext.engine.prefetch.names_read import MOST_NAMES, names_in
+from monocontext.engine.prefetch.hits import MOST_NAMES, names_in
 from monocontext.engine.prefetch.read_ahead import NAMES
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers
