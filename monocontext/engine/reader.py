@@ -367,7 +367,10 @@ class Reader:
                     if not ahead:
                         return
                     frame, found = ahead[0]
-                    text = fetcher.wait(frame.number, found, token) if isinstance(found, Fetch) else found
+                    if isinstance(found, Fetch):
+                        text = fetcher.wait_for_frame(frame.number, found, token)
+                    else:
+                        text = self._use(found)
                     ahead.popleft()
                     ahead_bytes -= _memory_bytes(frame, eager)
                     taken_bytes += _memory_bytes(frame, eager)
@@ -378,7 +381,7 @@ class Reader:
                         self._keep_decoded(text)
                     with fetcher.lock:  # what is in memory is taken without: on an event loop others may go on here
                         pass
-                    yield self._use(text)
+                    yield text
             finally:
                 self._end_pass(ahead, eager)
 

@@ -217,6 +217,13 @@ class Fetcher:
         assert fetch.values is not None
         return fetch.values[key]
 
+    def wait_for_frame(self, number: int, fetch: Fetch, token: Token) -> FrameText:
+        """The same for a frame that the caller looks at then."""
+        text: FrameText = self.wait(number, fetch, token)
+        if not text.used:
+            self.use(text)
+        return text
+
     @change
     def release(self, wanted: Iterable[Any]) -> None:
         """A call has ended: it waits no more for what it wanted and did not get. On an event loop others may go on
