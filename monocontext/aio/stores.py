@@ -38,7 +38,7 @@ class AsyncS3Store(S3Store):
         return AsyncS3Store(at._address.place, at._address.path, self._workers, shim.client, self._options)
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
-        url, connection = self._url(key), self._connection
+        url, connection = self._url(key, span), self._connection
         with translate_errors(url, etag=etag, client=connection.client):
             return read_by_boto3(
                 connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes,

@@ -39,7 +39,7 @@ from monocontext.stores.http.connection import (
 from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse, is_disguised
-from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, Signer, encode_path, redirected
+from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, encode_path, redirected
 
 DEADLINE_SECONDS = 60.0
 """Time limit of one call with all its retries."""
@@ -120,7 +120,6 @@ class Client:
         self._deadline_seconds = deadline_seconds
         self._wall_clock = wall_clock
         self._server_ahead_seconds = 0.0
-        self._signer: Signer | None = None
 
     def __repr__(self) -> str:
         return f"<Client {self.pool!r}, {self.budget!r}, timeout {self.timeout.seconds:.1f} s>"
@@ -181,11 +180,9 @@ class Client:
         timer = ExchangeTimer(
             seconds, self._silence_seconds, call.until, time.monotonic, self.budget.can_pay, throughput
         )
-        connection, head = self._send(call, sink, timer)
+        connection, head, body = self._send(call, sink, timer)
         refused: ErrorResponse | None = None
-        body: Body | None = None
         try:
-            body = Body(connection, head)
             if head.status != 206 and (head.status != 200 or is_disguised(head)):
                 refused = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
             else:
@@ -193,7 +190,7 @@ class Client:
                 timer.finish()
         except BaseException as error:
             call.avoid = connection.address
-            if body is not None and body.is_accepted:
+            if body.is_accepted:
                 call.in_body, call.read_bytes = True, body.read_bytes
                 call.cuts += isinstance(error, (BodyCut, BadReply, ConnectionError))
             self.pool.discard(connection)
@@ -205,7 +202,7 @@ class Client:
         if refused:
             raise refused
 
-    def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead]:
+    def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead, Body]:
         """Send the request and read the head; once more where a pooled connection turns out to be closed."""
         request = self._request(call, sink)
         fresh = call.avoid is not None
@@ -213,10 +210,10 @@ class Client:
             connection = self.pool.borrow(call.route.endpoint, timer, fresh=fresh, avoid=call.avoid)
             try:
                 began = time.monotonic()
-                connection.send(request)
+                connection.send(request, timer)
                 head = connection.read_head()
                 self.timeout.learn(time.monotonic() - began)
-                return connection, head
+                return connection, head, Body(connection, head)
             except BaseException as error:
                 self.pool.discard(connection)
                 call.avoid, fresh = connection.address, True
@@ -227,7 +224,7 @@ class Client:
     def _request(self, call: _Call, sink: Sink) -> bytes:
         route, target = call.route, call.target
         endpoint, headers = route.endpoint, dict(sink.headers())
-        signer = self._signer_for(route) if route.signed else None
+        signer = self._origin.signer(route) if route.signed else None
         host = endpoint.host_header
         if signer:
             path, _, query = target.partition("?")
@@ -241,12 +238,6 @@ class Client:
             if endpoint.proxy.authorization:
                 headers["proxy-authorization"] = endpoint.proxy.authorization
         return request_head("GET", target, headers | _HEADERS)
-
-    def _signer_for(self, route: Route) -> Signer:
-        credentials, signer = self._origin.credentials(), self._signer
-        if signer is None or signer.credentials is not credentials or signer.region != route.region:
-            signer = self._signer = Signer(credentials, route.region, route.service)
-        return signer
 
     def _repair(self, refused: ErrorResponse, call: _Call) -> bool:
         """Remove the cause of an error response; whether that can be done and was not done before."""

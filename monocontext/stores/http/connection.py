@@ -26,7 +26,7 @@ _PIECE_BYTES = 64 << 10
 
 
 class Connection:
-    """An open connection. Its owner calls `begin` before each exchange and closes it after any error."""
+    """An open connection. Its owner closes it after any error."""
 
     def __init__(self, sock: socket.socket, endpoint: Endpoint, address: Address, opened: float) -> None:
         self.endpoint = endpoint
@@ -50,13 +50,11 @@ class Connection:
         """Whether more bytes came than were requested: they could be taken for the next response."""
         return bool(self._ahead)
 
-    def begin(self, timer: ExchangeTimer) -> None:
+    def send(self, request: bytes, timer: ExchangeTimer) -> None:
         """Begin an exchange, whose silences `timer` limits."""
         self._timer = timer
         self._socket.settimeout(timer.seconds())
-
-    def send(self, data: bytes) -> None:
-        self._socket.sendall(data)
+        self._socket.sendall(request)
 
     def read_head(self) -> ResponseHead:
         """Read the head of the next response; interim ones (1xx) are skipped. Raises `BadReply`."""

@@ -76,14 +76,12 @@ class Pool:
         while not fresh and (found := self._take_idle(endpoint)):
             if found.is_quiet():
                 self.reused += 1
-                found.begin(timer)
                 return found
             self.discard(found)
         connection = self._connector.open(endpoint, timer, avoid)
         with self._lock:
             self._all.add(connection)
             self.opened += 1
-        connection.begin(timer)
         return connection
 
     def give_back(self, connection: Connection) -> None:
@@ -240,8 +238,7 @@ def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: Exc
     headers = {"host": target}
     if proxy.authorization:
         headers["proxy-authorization"] = proxy.authorization
-    connection.begin(timer)
-    connection.send(request_head("CONNECT", target, headers))
+    connection.send(request_head("CONNECT", target, headers), timer)
     head = connection.read_head()
     if head.status != 200 or connection.has_surplus:
         raise ConnectionError(f"{proxy} refused a tunnel to {target}: HTTP {head.status}")

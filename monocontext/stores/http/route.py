@@ -161,8 +161,8 @@ class Origin(Protocol):
         """Change to the region that the bucket lies in, and return the route there; `None` where there is none."""
         ...
 
-    def credentials(self) -> Credentials:
-        """Valid credentials. Raises an error that the store translates where there are none."""
+    def signer(self, route: Route) -> Signer:
+        """Signs requests with valid credentials. Raises an error that the store translates where there are none."""
         ...
 
     def renew(self, refused: Credentials) -> None:

@@ -35,7 +35,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from monocontext.records import NamedTuple, replace
-from monocontext.stores.http.route import DEFAULT_PORTS, Credentials, Endpoint, Route
+from monocontext.stores.http.route import DEFAULT_PORTS, Credentials, Endpoint, Route, Signer
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import (
     NoIdentity,
@@ -285,6 +285,7 @@ class S3Origin:
         self._bucket = bucket
         self._learn = learn
         self._lock = threading.Lock()
+        self._signer: Signer | None = None
         self._account = account_of(options.profile)
         self.plan = self._find(options)
         """`None` where our transport cannot follow botocore."""
@@ -312,11 +313,14 @@ class S3Origin:
                 self.plan, self._options = found, options
             return self._known().route
 
-    def credentials(self) -> Credentials:
-        return self._known().identity.get()
+    def signer(self, route: Route) -> Signer:
+        keys, signer = self._known().identity.get(), self._signer
+        if signer is None or signer.credentials is not keys or signer.region != route.region:
+            signer = self._signer = Signer(keys, route.region, route.service)
+        return signer
 
     def renew(self, refused: Credentials) -> None:
-        if self.credentials() != refused:
+        if self._known().identity.get() != refused:
             return
         with self._lock:  # of many threads with refused credentials, one looks for newer ones
             if self._known().identity.get() == refused:

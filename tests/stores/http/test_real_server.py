@@ -19,7 +19,7 @@ from monocontext.stores import open_store
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.responses import ErrorResponse
-from monocontext.stores.http.route import Credentials, Route
+from monocontext.stores.http.route import Credentials, Route, Signer
 from monocontext.stores.s3.store import S3Store
 from monocontext.testing import SeaweedServer
 
@@ -124,8 +124,8 @@ def test_wrong_secret_unknown_key_and_nobody(filled: SeaweedServer, monkeypatch:
 class _FixedOrigin:
     """No region to move to, no credentials to renew."""
 
-    def __init__(self, route: Route, credentials: Credentials) -> None:
-        self._route, self._credentials = route, credentials
+    def __init__(self, route: Route, signer: Signer) -> None:
+        self._route, self._signer = route, signer
         self.renewed = 0
 
     def route(self) -> Route:
@@ -134,8 +134,8 @@ class _FixedOrigin:
     def move(self, region: str) -> Route | None:
         return None
 
-    def credentials(self) -> Credentials:
-        return self._credentials
+    def signer(self, route: Route) -> Signer:
+        return self._signer
 
     def renew(self, refused: Credentials) -> None:
         self.renewed += 1
@@ -154,7 +154,8 @@ class _NoSink:
 def test_a_skewed_clock_is_refused_by_the_server(filled: SeaweedServer, skew_seconds: float) -> None:
     """By the server, so that its check of our signatures is known to look at the time; then put right by the client."""
     transport = transport_of(open_s3(filled))
-    origin = _FixedOrigin(transport._origin.route(), transport._origin.credentials())
+    route = transport._origin.route()
+    origin = _FixedOrigin(route, transport._origin.signer(route))
     client = Client(origin, Pool(transport.pool._connector), wall_clock=lambda: time.time() + skew_seconds)
     client._repair = lambda refused, call: False  # type: ignore[method-assign]
     with pytest.raises(ErrorResponse, match="HTTP 403 RequestTimeTooSkewed"):

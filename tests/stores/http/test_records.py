@@ -19,6 +19,8 @@ class Records:
 
     def settimeout(self, seconds: float) -> None: ...
 
+    def sendall(self, data: bytes) -> None: ...
+
     def recv_into(self, view: memoryview) -> int:
         piece = self._pieces.pop(0) if self._pieces else b""
         if isinstance(piece, OSError):
@@ -41,7 +43,7 @@ class Clock:
 
 def body_of(pieces: list[bytes | OSError], size: int, clock: Clock, can_retry: bool = False) -> Body:
     connection = Connection(Records(pieces), Endpoint("http", "host", 80), ("127.0.0.1", 80), 0.0)  # type: ignore[arg-type]
-    connection.begin(ExchangeTimer(1.0, 10.0, 60.0, clock, lambda: can_retry))
+    connection.send(b"", ExchangeTimer(1.0, 10.0, 60.0, clock, lambda: can_retry))
     clock.looks = 0
     return Body(connection, ResponseHead(206, {}, size, is_chunked=False, keeps_alive=True))
 
