@@ -35,7 +35,7 @@ class AsyncS3Store(S3Store):
     def sibling(self, url: str) -> AsyncS3Store:
         at = super().sibling(url)
         shim: _Client = self._connection.given
-        return AsyncS3Store(at._address.place, at._address.path, self._workers, shim.client, self._options)
+        return AsyncS3Store(at._bucket, at._prefix, self._workers, shim.client, self._options)
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url, connection = self._url(key, span), self._connection

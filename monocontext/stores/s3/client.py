@@ -46,7 +46,6 @@ class _ProcessState:
         """Those that may answer in place of the network, as moto's do while a mock is entered."""
         self.pool: Pool | None = None
         self.transports: dict[str, Client | None] = {}
-        self.credentials_source = ""
 
 
 class S3Connection:
@@ -60,12 +59,9 @@ class S3Connection:
         """Counts the responses to boto3 that ask for fewer requests."""
         if client is not None:
             self.throttles.register(client)
-        self._process_state = _ProcessState()
-
-    @property
-    def credentials_source(self) -> str:
+        self.credentials_source = ""
         """Whose keys sign reads, and why botocore was asked where it was; empty before the first read."""
-        return self._process_state.credentials_source
+        self._process_state = _ProcessState()
 
     def client(self) -> Any:
         """The boto3 client; the first call costs 0.3 s, most of it the import."""
@@ -111,10 +107,10 @@ class S3Connection:
         origin = S3Origin(self.options, bucket, _learn)
         if origin.plan is None:
             log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
-            state.credentials_source = "those of boto3, which reads from this bucket"
+            self.credentials_source = "those of boto3, which reads from this bucket"
             return None
         asked = f", asked since {origin.plan.asked}" if origin.plan.asked else ""
-        state.credentials_source = origin.plan.identity.source + asked
+        self.credentials_source = origin.plan.identity.source + asked
         if state.pool is None:
             state.pool = Pool(Connector(origin.tls), MAX_IDLE if self.options.keep_alive else 0)
         return Client(origin, state.pool, attempts=_ATTEMPTS, silence_seconds=_READ_TIMEOUT_SECONDS)

@@ -14,7 +14,7 @@ from typing import Any
 
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable
 from monocontext.stores import log
-from monocontext.stores.address import Address, parse
+from monocontext.stores.address import parse
 from monocontext.stores.checks import check_key, check_part, check_range, check_write
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.s3.client import S3Connection, is_aws
@@ -41,9 +41,9 @@ class S3Store:
         self._options = S3Options(**options)
         if client is not None and options:
             raise TypeError(f"a ready client excludes {', '.join(options)}")
-        self._address = Address("s3", bucket, prefix.strip("/"))
-        self._root = self._address.path + "/" if self._address.path else ""
-        self.url = str(self._address)
+        self._bucket, self._prefix = bucket, prefix.strip("/")
+        self._root = f"{self._prefix}/" if self._prefix else ""
+        self.url = f"s3://{bucket}/{self._prefix}".removesuffix("/")
         self._connection = S3Connection(self._options, client)
 
     @property
@@ -58,7 +58,7 @@ class S3Store:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._connection.given is not None:
             raise NotPicklable(f"{self.url} was opened with a ready client: open it with endpoint=, region=, profile=")
-        return _reopen, (self._address.place, self._address.path, self._options)
+        return _reopen, (self._bucket, self._prefix, self._options)
 
     def sibling(self, url: str) -> S3Store:
         """The store at another `s3://` place, with the same client or options."""
@@ -85,7 +85,7 @@ class S3Store:
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url, connection = self._url(key, span), self._connection
         try:
-            transport = connection.transport(self._address.place)
+            transport = connection.transport(self._bucket)
             if transport is not None:
                 return read_by_transport(transport, self._root + key, url, span, etag, most_bytes)
             return read_by_boto3(
@@ -129,7 +129,7 @@ class S3Store:
         with self._client(url) as client:
             ordered = is_aws(client)
             paginator = client.get_paginator("list_objects_v2")
-            pages = iter(paginator.paginate(Bucket=self._address.place, Prefix=self._root + prefix))
+            pages = iter(paginator.paginate(Bucket=self._bucket, Prefix=self._root + prefix))
         found = self._read_pages(pages, url, left_out)
         return found if ordered else iter(sorted(found, key=lambda info: info.key))
 
@@ -185,7 +185,7 @@ class S3Store:
         return f"{self.url}/{check_key(key)}"
 
     def _target(self, key: str) -> dict[str, str]:
-        return {"Bucket": self._address.place, "Key": self._root + key}
+        return {"Bucket": self._bucket, "Key": self._root + key}
 
 
 def _reopen(bucket: str, prefix: str, options: S3Options) -> S3Store:

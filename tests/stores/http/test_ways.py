@@ -38,7 +38,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 def route_of(url: str = URL, **options: Any) -> Route | None:
     store = open_store(url, **options)
     assert isinstance(store, S3Store)
-    transport = store._connection.transport(store._address.place)
+    transport = store._connection.transport(store._bucket)
     return transport._origin.route() if transport else None
 
 
