@@ -36,7 +36,7 @@ class Connection:
         self.idle_since = opened
         self.exchanges = 0
         """Requests answered so far."""
-        self._socket = sock
+        self.socket = sock
         self.filled = 0
         """Bytes that the last `fill` has received."""
         self._ahead = b""
@@ -53,8 +53,8 @@ class Connection:
     def send(self, request: bytes, timer: ExchangeTimer) -> None:
         """Begin an exchange, whose silences `timer` limits."""
         self._timer = timer
-        self._socket.settimeout(timer.seconds())
-        self._socket.sendall(request)
+        self.socket.settimeout(timer.seconds())
+        self.socket.sendall(request)
 
     def read_head(self) -> ResponseHead:
         """Read the head of the next response; interim ones (1xx) are skipped. Raises `BadReply`."""
@@ -89,7 +89,7 @@ class Connection:
         One loop for all records of a body. The clock is read after 64 KiB, and after less than a TLS record came: a
         body that drips is noticed as soon.
         """
-        timer, receive = self._timer, self._socket.recv_into
+        timer, receive = self._timer, self.socket.recv_into
         assert timer is not None
         size, self.filled, untold = len(view), self._take_ahead(view), 0
         while self.filled < size:
@@ -100,7 +100,7 @@ class Connection:
                     if untold:
                         timer.add_bytes(untold)
                         untold = 0
-                    self._socket.settimeout(timer.extend())
+                    self.socket.settimeout(timer.extend())
                     continue
             self.filled += count
             untold += count
@@ -117,32 +117,16 @@ class Connection:
         assert timer is not None
         while True:
             try:
-                count = self._socket.recv_into(view)
+                count = self.socket.recv_into(view)
             except TimeoutError:
-                self._socket.settimeout(timer.extend())
+                self.socket.settimeout(timer.extend())
             else:
                 timer.add_bytes(count)
                 return count
 
-    def is_quiet(self) -> bool:
-        """Whether an idle connection is usable: the server has neither closed it nor sent bytes.
-
-        Over TLS that cannot be known without reading a record; there the answer is yes.
-        """
-        if self.endpoint.scheme == "https":
-            return True
-        try:
-            self._socket.settimeout(0)
-            self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
-
     def close(self) -> None:
         """Close the socket without a shutdown: a forked parent may be using the same connection."""
-        self._socket.close()
+        self.socket.close()
 
 
 class BodyCut(OSError):

@@ -74,7 +74,7 @@ class Pool:
         if self._process != os.getpid():
             self._drop_inherited()
         while not fresh and (found := self._take_idle(endpoint)):
-            if found.is_quiet():
+            if _is_quiet(found):
                 self.reused += 1
                 return found
             self.discard(found)
@@ -218,6 +218,23 @@ class Connector:
             if self._tls is None:
                 self._tls = self._make_tls()
             return self._tls
+
+
+def _is_quiet(connection: Connection) -> bool:
+    """Whether an idle connection is usable: the server has neither closed it nor sent bytes.
+
+    Over TLS that cannot be known without reading a record; there the answer is yes.
+    """
+    if connection.endpoint.scheme == "https":
+        return True
+    try:
+        connection.socket.settimeout(0)
+        connection.socket.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def order_addresses(
