@@ -129,7 +129,7 @@ class Client:
 
         Raises `ErrorResponse`, `NoAnswer`, what `sink` raises, and what the origin raises without credentials.
         """
-        route = self._origin.route()
+        route = self._origin.route
         until = time.monotonic() + self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
         call = _Call(key, route, route.path + encode_path(key), until)
         attempt, pause = 1, 0.0

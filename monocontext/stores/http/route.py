@@ -153,9 +153,9 @@ class Route:
 
 
 class Origin(Protocol):
-    """Gives the route to a bucket, and credentials. Called for each request, so an implementation caches both."""
+    """Gives the route to a bucket, and who signs. Asked for each request, so an implementation caches both."""
 
-    def route(self) -> Route: ...
+    route: Route
 
     def move(self, region: str) -> Route | None:
         """Change to the region that the bucket lies in, and return the route there; `None` where there is none."""

@@ -280,52 +280,54 @@ Learn = Callable[[S3Options, str, str], RequestPlan | None]
 class S3Origin:
     """The `Origin` of the transport to one bucket: who signs, and where requests go, as learnt for these options."""
 
-    def __init__(self, options: S3Options, bucket: str, learn: Learn) -> None:
+    def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
         self._options = options
         self._bucket = bucket
         self._learn = learn
         self._lock = threading.Lock()
+        self._account = account
         self._signer: Signer | None = None
-        self._account = account_of(options.profile)
-        self.plan = self._find(options)
-        """`None` where our transport cannot follow botocore."""
-
-    def _find(self, options: S3Options) -> RequestPlan | None:
-        return self._account.plan(options, self._bucket, lambda reason: self._learn(options, self._bucket, reason))
-
-    def _known(self) -> RequestPlan:
-        assert self.plan is not None
-        return self.plan
+        self.plan = plan
+        self.route = plan.route
 
     def tls(self) -> SSLContext:
         return self._account.tls()
 
-    def route(self) -> Route:
-        return self._known().route
-
     def move(self, region: str) -> Route | None:
         with self._lock:
-            if self._known().route.region != region:
+            if self.route.region != region:
                 options = replace(self._options, region=region)
-                found = self._find(options)
+                found = _plan(self._account, options, self._bucket, self._learn)
                 if found is None:
                     return None
-                self.plan, self._options = found, options
-            return self._known().route
+                self.plan, self.route, self._options = found, found.route, options
+            return self.route
 
     def signer(self, route: Route) -> Signer:
-        keys, signer = self._known().identity.get(), self._signer
+        keys, signer = self.plan.identity.get(), self._signer
         if signer is None or signer.credentials is not keys or signer.region != route.region:
             signer = self._signer = Signer(keys, route.region, route.service)
         return signer
 
     def renew(self, refused: Credentials) -> None:
-        if self._known().identity.get() != refused:
+        if self.plan.identity.get() != refused:
             return
         with self._lock:  # of many threads with refused credentials, one looks for newer ones
-            if self._known().identity.get() == refused:
+            if self.plan.identity.get() == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
-                self.plan = self._find(self._options) or self.plan
+                if found := _plan(self._account, self._options, self._bucket, self._learn):
+                    self.plan, self.route = found, found.route
+
+
+def find_origin(options: S3Options, bucket: str, learn: Learn) -> S3Origin | None:
+    """The origin of a bucket; `None` where our transport cannot follow botocore."""
+    account = account_of(options.profile)
+    plan = _plan(account, options, bucket, learn)
+    return None if plan is None else S3Origin(options, bucket, learn, account, plan)
+
+
+def _plan(account: Account, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
+    return account.plan(options, bucket, lambda reason: learn(options, bucket, reason))
 
 
 _GLOBAL = "us-east-1"

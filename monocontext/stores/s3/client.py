@@ -24,7 +24,7 @@ from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import MAX_IDLE, Connector, Pool
 from monocontext.stores.http.responses import is_throttling
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Origin, account_of
+from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, account_of, find_origin
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import parse_proxy
 
@@ -104,8 +104,8 @@ class S3Connection:
         return state
 
     def _open(self, state: _ProcessState, bucket: str) -> Client | None:
-        origin = S3Origin(self.options, bucket, _learn)
-        if origin.plan is None:
+        origin = find_origin(self.options, bucket, _learn)
+        if origin is None:
             log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
             self.credentials_source = "those of boto3, which reads from this bucket"
             return None

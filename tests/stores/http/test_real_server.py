@@ -125,11 +125,8 @@ class _FixedOrigin:
     """No region to move to, no credentials to renew."""
 
     def __init__(self, route: Route, signer: Signer) -> None:
-        self._route, self._signer = route, signer
+        self.route, self._signer = route, signer
         self.renewed = 0
-
-    def route(self) -> Route:
-        return self._route
 
     def move(self, region: str) -> Route | None:
         return None
@@ -154,7 +151,7 @@ class _NoSink:
 def test_a_skewed_clock_is_refused_by_the_server(filled: SeaweedServer, skew_seconds: float) -> None:
     """By the server, so that its check of our signatures is known to look at the time; then put right by the client."""
     transport = transport_of(open_s3(filled))
-    route = transport._origin.route()
+    route = transport._origin.route
     origin = _FixedOrigin(route, transport._origin.signer(route))
     client = Client(origin, Pool(transport.pool._connector), wall_clock=lambda: time.time() + skew_seconds)
     client._repair = lambda refused, call: False  # type: ignore[method-assign]

@@ -39,7 +39,7 @@ def route_of(url: str = URL, **options: Any) -> Route | None:
     store = open_store(url, **options)
     assert isinstance(store, S3Store)
     transport = store._connection.transport(store._bucket)
-    return transport._origin.route() if transport else None
+    return transport._origin.route if transport else None
 
 
 @pytest.mark.parametrize(
