@@ -179,7 +179,8 @@ class Download:
         span = self._missing()
         total = check_response(self._url, span, head.status, head.headers.get("content-range"), head.body_bytes)
         found = bare_etag(head.headers.get("etag"), self._url)
-        check_version(self._url, self.etag, found)  # some servers ignore If-Match
+        if self.etag is not None:  # some servers ignore If-Match
+            check_version(self._url, self.etag, found)
         if self._total_bytes not in (None, total):
             raise DamagedData(f"{self._url}: expected {self._total_bytes:,} bytes in all, found {total}")
         if span is None and total is None and not head.is_chunked:
