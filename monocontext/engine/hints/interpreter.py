@@ -90,12 +90,9 @@ class Interpreter(Loops):
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         value = self.value(node.value)
-        if isinstance(node.target, ast.Name):
-            old = self.look_up(node.target.id)
-            run = run_of(value) if isinstance(old, tuple) else None
-            self.names[node.target.id] = values.binary(type(node.op), old, value if run is None else tuple(run))
-        else:
-            self.assign(node.target, UNKNOWN)
+        self.consume(value)
+        old = self.look_up(node.target.id) if isinstance(node.target, ast.Name) else UNKNOWN
+        self.assign(node.target, values.binary(type(node.op), old, value))
 
     def assign(self, target: ast.expr, value: object) -> None:
         match target:

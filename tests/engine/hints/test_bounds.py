@@ -38,6 +38,7 @@ BOMBS = {
     "replace": "x = ('a' * 4000).replace('a', 'b' * 4000).replace('', 'c' * 4000)\nprint(context[:5])",
     "rounding": "x = round(5, -10**9)\nprint(context[:5])",
     "long range": "x = list(range(10**15)); y = sum(range(10**15)); z = max(range(10**15))\nprint(context[:5])",
+    "added range": "x = []\nx += range(10**15)\nprint(context[:5])",
     "too long a range": "x = range(10**30); y = len(x)\nprint(context[:5])",
     "big number": "x = int('9' * 4000); y = 0x" + "f" * 50_000 + "\nprint(context[:5])",
     "decimal": "x = " + "9" * 50_000 + "\nprint(context[:5])",
