@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.malloc import give_back_memory
 from monocontext.engine.reader import Reader
-from monocontext.format.codec import encode
+from monocontext.format.codec import encode, frame_end
 from monocontext.format.documents import DocumentPage
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun
 from monocontext.format.refs import PageRef
@@ -15,7 +15,6 @@ from monocontext.records import NamedTuple, dataclass
 from monocontext.records import replace as changed
 from monocontext.writing.inputs import HEADER
 from monocontext.writing.pages import as_runs, write_pages
-from monocontext.writing.segments import cut_frames
 from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.rewrite import Rewrite, first_byte, first_character, records
 
@@ -190,10 +189,15 @@ def _look_around(read: Callable[[int, int], str], spot: Spot) -> None:
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
-    """Frames of about the same length: none is a rest of a few bytes."""
-    count = max(1, round(len(data) / frame_bytes))
-    limit = max(len(data), 1) if count == 1 else -(-9 * len(data) // (8 * count))
-    return cut_frames([data], limit) if data else iter(())
+    """Frames of about the same length. A short rest would be left over by changes all around it, and keep the object
+    that it lies in."""
+    start = 0
+    while (count := round((len(data) - start) / frame_bytes)) > 1:
+        stop = frame_end(data, start, (len(data) - start) // count)
+        yield data[start:stop]
+        start = stop
+    if start < len(data):
+        yield data[start:]
 
 
 def store_frames(

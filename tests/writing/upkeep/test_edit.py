@@ -105,6 +105,9 @@ def test_a_document_in_each_frame(store: MemoryStore, monkeypatch: pytest.Monkey
     assert max(at_once) <= 256 << 10
     with Monocontext.open(store) as context:
         assert str(context) == text_of(texts | changed)
+        reader = context._source.reader  # type: ignore[attr-defined]
+        sizes = [reader.frame(number).bytes for number in range(reader.manifest.frames - 1)]
+    assert 8 << 10 < min(sizes) < max(sizes) < 24 << 10
 
 
 def test_pages_of_documents_are_stored_at_once(store: MemoryStore) -> None:
