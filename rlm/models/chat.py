@@ -12,6 +12,10 @@ from rlm.models.statement import Asked, one_line
 
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Names of fields for thinking, of which an endpoint may send several with the same words."""
+_CUT_NATIVE = ("length", "max_tokens", "max_output_tokens")
+"""The provider's own reasons, of which a router may make `stop`."""
+_REPEATED_CHARACTERS = 20
+"""Shortest text that its last chunk repeats as a whole: shorter ones may be meant."""
 
 
 def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
@@ -62,12 +66,18 @@ def _choice(value: object) -> Any:
 def _read_choice(value: object, heard: Heard, on_delta: Listener | None) -> None:
     choice = _choice(value)
     heard.check(choice if get(choice, "error") else None)
-    message = get(choice, "delta")
-    if not message and not heard.text:  # some repeat the whole message in their last chunk
+    message, has_delta = get(choice, "delta"), isinstance(choice, dict) and "delta" in choice
+    if not message and not (heard.text and has_delta):  # else some repeat the whole message in their last chunk
         message = get(choice, "message")
     if not isinstance(message, dict):
         message = {"content": message} if isinstance(message, str) else {}
     text, thinking, refusal = read_parts(message.get("content"))
+    if get(message, "extra_content", "google", "thought") is True:
+        text, thinking = "", text
+    if text and heard.text and not has_delta:  # some send the whole so far, others one piece each
+        text = text.removeprefix("".join(heard.text))
+    elif len(heard.text) > 1 and get(choice, "finish_reason"):
+        text = _without_repeated(text, "".join(heard.text))
     thinking = thinking or next((said for name in _THINKING if (said := read_thinking(message.get(name)))), "")
     heard.think(thinking, on_delta)
     heard.write(text or get(choice, "text"), on_delta)
@@ -76,7 +86,14 @@ def _read_choice(value: object, heard: Heard, on_delta: Listener | None) -> None
     calls, call = message.get("tool_calls"), message.get("function_call")
     if calls or call:
         heard.call(get(first_of(calls), "function", "name") or get(call, "name"))
-    heard.end(get(choice, "finish_reason"))
+    native = get(choice, "native_finish_reason")
+    heard.end(native if isinstance(native, str) and native.lower() in _CUT_NATIVE else get(choice, "finish_reason"))
     filtered = get(choice, "content_filter_results")
     if isinstance(filtered, dict) and isinstance(filtered.get("error"), dict):
         heard.said = one_line(get(filtered, "error", "message") or "")
+
+
+def _without_repeated(text: str, before: str) -> str:
+    """The text of a last chunk, which some endpoints fill with the whole reply once more."""
+    said = text.strip()
+    return "" if len(said) >= _REPEATED_CHARACTERS and said == before.strip() else text

@@ -152,7 +152,7 @@ def read_parts(content: object) -> tuple[str, str, str]:
             continue
         kind = get(part, "type")
         kind = kind if isinstance(kind, str) else ""
-        if "think" in kind or "reason" in kind:
+        if "think" in kind or "reason" in kind or get(part, "thought") is True:
             thinking.append(read_thinking(part))
         elif kind == "refusal":
             refusal.append(_as_text(get(part, "refusal")))

@@ -40,11 +40,17 @@ _DECLINED = (
     r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
     r"|content exists risk|invalid_prompt|prohibited_content|\bmoderation\b|flagged (?:as|for|by)|\bwas flagged\b"
 )
+_WAIT = re.compile(
+    r"(?:try again in|retry (?:after|in)) (\d{1,6}(?:\.\d{1,9})?) ?(ms|s(?:ec(?:ond)?s?)?)\b", re.IGNORECASE
+)
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
 
 
-_WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "title", "reason")
+_WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
+          "title", "reason")  # fmt: skip
 """Names of the words of an error."""
+_CODES = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
+_STATUSES = ("status_code", "statusCode", "http_status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ def find_error(value: object) -> Statement | None:
         return next((found for each in value[:1] if (found := find_error(each))), None)
     if not isinstance(value, dict):
         return None
-    if value.get("error") or value.get("errors"):
+    if value.get("error") or value.get("errors") or value.get("Error"):
         return read_error(value)
     if value.get("type") == "error" or value.get("object") == "error" or value.get("success") is False:
         return read_error(value)
@@ -81,7 +87,11 @@ def find_error(value: object) -> Statement | None:
         return Statement(one_line(base.get("status_msg") or base), str(base["status_code"]))
     if not any(name in value for name in ("choices", "output", "content", "id", "object", "usage", "type")):
         return read_error(value) if any(value.get(name) for name in _WORDS) else None
-    return None
+    # What has the fields of a chat completion, but no choice and no usage, may say why.
+    if any(value.get(name) for name in ("choices", "output", "content", "usage", "type")):
+        return None
+    said = any(isinstance(value.get(name), str) and value[name] for name in _WORDS)
+    return read_error(value) if said and value.get("code") not in (0, "0", 200, "200") else None
 
 
 def read_error(value: object, depth: int = 0) -> Statement:
@@ -92,13 +102,16 @@ def read_error(value: object, depth: int = 0) -> Statement:
         return Statement(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
     if not isinstance(value, dict) or depth >= _DEEPEST:
         return Statement(one_line(value if value not in (None, "", [], {}) else "an error without words"))
-    inner = value.get("error") or value.get("errors") or value.get("detail")
+    inner = value.get("error") or value.get("errors") or value.get("Error") or value.get("detail")
+    if isinstance(inner, str) and inner.lstrip().startswith("{"):
+        inner = _parsed(inner)
     if isinstance(inner, (dict, list)):
         return _fill(read_error(inner, depth + 1), value)
     said = inner if isinstance(inner, str) else None
     words = _words(value, depth) or said or value
     codes = (
-        *(value.get(name) for name in ("code", "error_code", "type", "status")),
+        *(value.get(name) for name in _CODES),
+        inner if type(inner) is int else None,
         said if said and (words is not said or said.isidentifier()) else None,
         _inner(value, "innererror", "code"),
         _inner(value, "metadata", "error_type"),
@@ -109,7 +122,7 @@ def read_error(value: object, depth: int = 0) -> Statement:
     return Statement(
         one_line(f"{place}: {words}" if place else words),
         " ".join(named),
-        next((status for each in (*codes, value.get("status_code")) if (status := _status(each))), None),
+        next((status for each in (*codes, *map(value.get, _STATUSES)) if (status := _status(each))), None),
         field if isinstance(field, str) else "",
         (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
         _inner(value, "metadata", "retry_after") or value.get("retry_after"),
@@ -162,6 +175,8 @@ def make_error(
         wait = retry_after_seconds(headers or {})
         if wait is None and said.retry_after is not None:
             wait = retry_after_seconds({"retry-after": str(said.retry_after)})
+        if wait is None and (words := _WAIT.search(said.message)) is not None:
+            wait = float(words[1]) * (0.001 if words[2].lower() == "ms" else 1)
         return RateLimited(line, retry_after_seconds=wait)
     return LLMError(line, transient=status is not None and is_transient_status(status))
 
@@ -198,13 +213,18 @@ def _words(value: Mapping[str, Any], depth: int) -> object:
 
 def _raw_words(raw: object, depth: int) -> str:
     if isinstance(raw, str) and raw.lstrip()[:1] in ("{", "["):
-        import json
-
-        try:
-            raw = json.loads(raw)
-        except (ValueError, RecursionError):
-            return one_line(raw)
+        raw = _parsed(raw)
     return read_error(raw, depth + 1).message
+
+
+def _parsed(text: str) -> Any:
+    """The value of a text of JSON; the text where it is none."""
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _location(value: Mapping[str, Any]) -> str:

@@ -367,6 +367,13 @@ both("`abort` of vLLM", "vLLM: finish reasons", fails("broke off", again=True), 
 # --- errors with status 200 ----------------------------------------------------------------------------------------
 
 
+chat("`message` in the chunks, for `delta`", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice(message={"content": "lo"}), choice("stop", message={})))
+chat("`message` in the chunks, each the whole so far", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice("stop", message={"content": "hello"})))
+chat("a last `delta` that repeats the reply", "kin of agent-framework#5734", Out("twenty characters here"), streamed=events(delta(content="twenty "), delta(content="characters here"), delta("stop", content="twenty characters here")))
+chat("thinking that Google marks", "Gemini: include_thoughts", Out(thinking="hm"), streamed=events(delta(content="hm", extra_content={"google": {"thought": True}}), HEL, LO, STOP), whole=message(content=[{"type": "text", "text": "hm", "thought": True}, {"type": "text", "text": "hello"}]))
+chat("a limit that a router calls `stop`", "OpenRouter: native_finish_reason", Out(cut=True), streamed=events(HEL, LO, choice("stop", delta={}, native_finish_reason="MAX_TOKENS")))
+
+
 def error(name: str, source: str, out: Out, value: Any) -> None:
     """An error as a body with status 200, and behind the first chunk of a stream."""
     chat(name, source, out, streamed=events(HEL, value), whole=body(value))
@@ -430,6 +437,16 @@ error(
 error("`base_resp` of MiniMax", "MiniMax: base_resp", fails("not enough"), {"base_resp": {"status_code": 1008, "status_msg": "not enough"}})
 error("`detail` of FastAPI", "FastAPI", fails("Not Found"), {"detail": "Not Found"})
 error("`success: false`", "apache/rocketmq-dashboard#2178", fails("down"), {"success": False, "msg": "down", "code": 1})
+error("an error beside an empty list of choices", "kin of OpenJarvis#970", fails("quota"), {"id": "1", "choices": [], "message": "quota is spent"})
+error("an error with a capital", "kin of langchainjs#11417", fails("slow", RateLimited, again=True), {"Error": {"Message": "slow", "Code": "Throttling"}})
+error("an error with the id of a reply", "Qianfan: error_code", fails("bad"), {"id": "1", "error_code": 336003, "error_msg": "bad"})
+error("an error as JSON in a text", "kin of huggingface_hub#2558", fails("slow", RateLimited, again=True), {"error": '{"message": "slow", "code": 429}'})
+error("an error that is a number", "kin of inspect_ai#1534", fails("slow", RateLimited, again=True), {"error": 429, "message": "slow"})
+error("`__type` of AWS", "AWS: ThrottlingException", fails("Rate exceeded", RateLimited, again=True), {"__type": "ThrottlingException", "message": "Rate exceeded"})
+error("`statusCode`", "Mistral", fails("down", again=True), {"statusCode": 503, "message": "down"})
+chat("a remark that is no error", "kin", Out(), streamed=events({**HEL, "code": 0, "message": "ok"}, LO, STOP, {"id": "1", "choices": [], "code": 0, "message": "ok"}))
+error("a wait that is told in words", "Groq, Azure, Gemini", fails("7.5s", RateLimited, again=True, retry_after_seconds=7.5), {"error": {"message": "Please try again in 7.5s.", "code": "rate_limit_exceeded"}})
+error("a wait in milliseconds, in words", "openai", fails("500ms", RateLimited, again=True, retry_after_seconds=0.5), {"error": {"message": "Please try again in 500ms.", "code": "rate_limit_exceeded"}})
 chat(
     "an event named error",
     "LM Studio",
