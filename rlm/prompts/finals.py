@@ -36,6 +36,16 @@ _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", r
 _PARAGRAPH_END = re.compile(r"[)][*_`.\s]*?(?=\n[ \t]*\n|\Z)")
 _BEHIND = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
 
+_TAKEN_BACK = re.compile(
+    r"[\s*_`.,;:-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
+    r"|(?:but |oh,? )?(?:wait|hold on|hmm+|oops|sorry|correction|scratch that|on second thought)\b"
+    r"|no[,.:]|actually\b|(?:that|this)(?:'s| is| was| seems| looks) (?:wrong|incorrect|not)\b"
+    r"|let me (?:re|double|check|fix)"
+    r"|i (?:made a mistake|was wrong|miscounted|misread)\b)",
+    re.IGNORECASE,
+)
+"""How the words behind an answer begin that take it back."""
+
 # A model that repeats itself writes thousands of `FINAL(`; one that never closes costs a search to the end.
 FINALS_TRIED = 50
 _ENDS_TRIED = 50
@@ -58,8 +68,16 @@ class TextFinal:
 
 
 def find_final(prose: str) -> TextFinal | None:
-    """The answer that a text gives at the start of a line, as in `FINAL(it is 42)`; None where it gives none."""
-    return next((final for final, _ in read_finals(prose)), None)
+    """The answer that a text gives at the start of a line, as in `FINAL(it is 42)`; None where it gives none.
+
+    Of several the first counts, but for one that the words behind it take back.
+    """
+    first: TextFinal | None = None
+    for final, end in read_finals(prose):
+        first = first or final
+        if not _TAKEN_BACK.match(prose, end):
+            return final
+    return first
 
 
 def read_finals(prose: str, tries: int = FINALS_TRIED) -> Iterator[tuple[TextFinal, int]]:

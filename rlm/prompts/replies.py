@@ -8,6 +8,8 @@ Rules, each with a case in the tests:
 - `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code;
   a fence inside their parentheses, with words around it, is part of the answer;
 - `Final(...)` counts where it is the whole reply, of one line: small models write it so;
+- what stands in closed tags that name a draft (`<plan>`, `<analysis>`) does not count where code or an answer follows;
+- a date or a number with commas alone in a `FINAL(...)` of code is text: as Python it would be another number;
 - a turn that the reply invents ends it: neither code nor answers count behind that;
 - the text of a reply outside its code is its words: they count when an answer was demanded, or none came.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm.prompts.code import OPENING as _OPENING
 from rlm.prompts.code import CodeBlock as CodeBlock
@@ -30,6 +32,18 @@ from rlm.runners.syntax import compiles
 
 _CODE = re.compile(r"[=(\[]")
 """Characters that a sentence fenced as code by mistake hardly has."""
+
+_DRAFT = re.compile(
+    r"^[ \t]*(?:<|&lt;)(analysis|plan|planning|draft|deliberation|brainstorm|critique|internal\w*|reasoning_\w+"
+    r"|think\w*|thought|details(?= type=\"reasoning\"))\b[^<>\n]*?(?:>|&gt;)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NO_SUM = re.compile(
+    r"^([ \t]*FINAL\([ \t]*)(\d{4}([-/])\d\d?\3\d\d?|\d\d?([-/])\d\d?\4\d{4}|\d{1,3}(?:,\d{3})+)"
+    r"(?=[ \t]*(?:\)|,[ \t]*sources\b))",
+    re.MULTILINE,
+)
+"""A date or a number with commas that an answer in code holds without quotes."""
 
 _UNSEEN = "\ufeff\u200b\u00a0"
 """Characters before a reply that hide a fence or an answer at the start of its first line."""
@@ -67,7 +81,28 @@ class ParsedReply:
 
 def parse_reply(text: str) -> ParsedReply:
     """The code blocks of a reply and, where it has none, its textual final answer."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    text = text.replace("\r\n", "\n")
+    if end := _end_of_draft(text):
+        behind = _parse(text[end:])
+        if behind.blocks or behind.final:
+            return replace(behind, said=text[:end] + behind.said)
+    return _parse(text)
+
+
+def _end_of_draft(text: str) -> int:
+    """Where sections end that name themselves a draft; 0 where code or an answer stands before."""
+    end = 0
+    while opening := _DRAFT.search(text, end):
+        before = text[end : opening.start()]
+        closing = re.compile(rf"(?:<|&lt;)/{opening[1]}[ \t]*(?:>|&gt;)", re.IGNORECASE).search(text, opening.end())
+        if closing is None or FINAL.search(before) or any(map(may_open, before.split("\n"))):
+            break
+        end = closing.end()
+    return end
+
+
+def _parse(text: str) -> ParsedReply:
+    lines = text.split("\n")
     lines[0] = lines[0].lstrip(_UNSEEN)
     blocks: list[CodeBlock] = []
     others: list[Fence] = []
@@ -104,7 +139,8 @@ def parse_reply(text: str) -> ParsedReply:
     said = "\n".join(lines[:at])
     rest = _strip_fence("\n".join(words).strip())
     if blocks:
-        return ParsedReply(tuple(blocks), None, rest, said)
+        quoted = (replace(block, code=_NO_SUM.sub(r'\1"\2"', block.code)) for block in blocks)
+        return ParsedReply(tuple(quoted), None, rest, said)
     final = find_final("\n".join(prose))
     found = _code_without_fence(said, prose, others, final)
     if found:

@@ -65,6 +65,12 @@ CASES: dict[str, str | None] = {
     "FINAL(a :\nFINAL(42)": "42",
     "FINAL(42": None,
     "FINAL(a\n\nb)\n\nFINAL(Use a) this)": "a\n\nb",
+    # --- taken back ---
+    "FINAL(41)\n\nWait, that is wrong.\n\nFINAL(42)": "42",
+    "FINAL(41) would be wrong: it counts the header.\nFINAL(42)": "42",
+    "FINAL(40)\nNo, I miscounted.\nFINAL(41)\nActually:\nFINAL(42)": "42",
+    "FINAL(42)\nWait for the next question.": "42",
+    "FINAL(42)\nNow the next question.\nFINAL(43)": "42",
     # --- marks around it ---
     "**FINAL(42)**": "42",
     "`FINAL(42)`": "42",

@@ -192,6 +192,27 @@ CASES: dict[str, tuple[str, list[str], tuple[str, bool] | None]] = {
     "cut code then nothing": ("FINAL(1)\n```repl\na = (", ["CUT! a = ("], None),
     "final inside another language": ("```text\nFINAL(42)\n```", [], None),
     "final behind another language": ("```text\nout\n```\nFINAL(42)", [], ("42", False)),
+    "a draft in tags": ("<analysis>\nFINAL(41)\n</analysis>\nFINAL(42)", [], ("42", False)),
+    "two drafts, the second of code": (
+        "I look.\n<plan>\nFINAL(40)\n</plan>\n<draft>\n```repl\nFINAL(41)\n```\n</draft>\n```repl\na\n```",
+        ["a"],
+        None,
+    ),
+    "a draft that a web page folds": (
+        '<details type="reasoning" done="true">\n<summary>Thought</summary>\nFINAL(41)\n</details>\nFINAL(42)',
+        [],
+        ("42", False),
+    ),
+    "tags that were escaped": ("&lt;think&gt;\nFINAL(41)\n&lt;/think&gt;\nFINAL(42)", [], ("42", False)),
+    "a draft with nothing behind": ("<plan>\n```repl\na\n```\n</plan>", ["a"], None),
+    "tags of a draft in a block": ('```repl\nx = "<plan>"\ny = "</plan>"\n```', ['x = "<plan>"\ny = "</plan>"'], None),
+    "a date in code": ("```repl\nFINAL(2024-10-12)\n```", ['FINAL("2024-10-12")'], None),
+    "a number with commas in code": (
+        "```repl\nFINAL(1,234, sources=[(0, 5)])\n```",
+        ['FINAL("1,234", sources=[(0, 5)])'],
+        None,
+    ),
+    "a sum in code": ("```repl\nFINAL(2024-10)\n```", ["FINAL(2024-10)"], None),
     "final with CRLF": ("done\r\nFINAL(42)\r\n", [], ("42", False)),
 }
 
