@@ -387,8 +387,12 @@ def _decodes(file: IO[bytes], reading: InputOptions) -> bool:
     """Whether a file is text all through; leaves it at its beginning."""
     decoder = codecs.getincrementaldecoder(reading.encoding)()
     try:
-        while data := file.read(PIECE_BYTES):
+        data = file.read(PIECE_BYTES)
+        if _wide_encoding(data, reading):
+            return False
+        while data:
             decoder.decode(data)
+            data = file.read(PIECE_BYTES)
         decoder.decode(b"", True)
     except UnicodeError:
         return False
@@ -413,6 +417,24 @@ def is_binary(head: bytes, encoding: str) -> bool:
     except UnicodeError:
         return True
     return False
+
+
+def utf_16_without_mark(head: bytes) -> str:
+    """The encoding of a file that begins so, if it is UTF-16 of mostly Latin letters without a byte order mark.
+
+    As UTF-8 it is valid, with a NUL beside each letter, and no search finds a word in it.
+    """
+    if len(head) < 8:
+        return ""
+    for encoding, zeros, letters in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+        if 10 * zeros.count(0) > 9 * len(zeros) and b"\0" not in letters:
+            return encoding
+    return ""
+
+
+def _wide_encoding(data: bytes, reading: InputOptions) -> str:
+    """What a file that begins so is in, if it is UTF-16 and to be read as letters of one byte."""
+    return utf_16_without_mark(data[:HEAD_BYTES]) if "a".encode(reading.encoding) == b"a" else ""
 
 
 def is_selected(relative: str, reading: InputOptions) -> bool:
@@ -457,6 +479,8 @@ class Decoder:
         if keeps and not pending and data.isascii():
             self._read_bytes += len(data)
             return data, len(data)
+        if not self._read_bytes and (wide := _wide_encoding(data, self._reading)):
+            raise InvalidText(f"{self._name}: not {self._reading.encoding}: UTF-16; give its encoding, {wide}")
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from monocontext.records import dataclass
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.writing.batches import BORDER_BYTES, border_in
+from monocontext.writing.inputs import HEAD_BYTES, utf_16_without_mark
 from monocontext.writing.segments import cut_frames
 
 READ_BYTES = 8 << 20
@@ -103,6 +104,10 @@ class ObjectText:
                 self.offset, data = first + near, data[near:]
             elif first == 0:
                 _refuse_compressed(source, data)
+                if wide := utf_16_without_mark(data[:HEAD_BYTES]):
+                    raise InvalidText(
+                        f"{source.url}: not UTF-8: UTF-16; `monocontext upload --encoding {wide}` stores it"
+                    )
                 if data.startswith(_BOM):
                     self._note(f"{source.url}: skipped a byte order mark")
                     self.offset, data = len(_BOM), data[len(_BOM) :]

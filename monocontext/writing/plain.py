@@ -31,7 +31,7 @@ from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
-from monocontext.writing.inputs import HEAD_BYTES, is_binary
+from monocontext.writing.inputs import HEAD_BYTES, is_binary, utf_16_without_mark
 from monocontext.writing.publish import publish
 
 SMALL_BYTES = 8 << 20
@@ -190,11 +190,12 @@ def _explain_no_text(path: Path, error: InvalidText) -> str:
     """Why a file is not read as it is, and which command stores it."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if not is_utf_16 and is_binary(head, "utf-8"):
+    has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    wide = "utf-16" if has_mark else utf_16_without_mark(head)
+    if not wide and is_binary(head, "utf-8"):
         return f"{path} is a binary file, and no text"
-    what = "UTF-16" if is_utf_16 else str(error).removeprefix(f"{path}: ").partition(":")[0]
-    encoding = "utf-16" if is_utf_16 else "latin-1"
+    what = "UTF-16" if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
+    encoding = wide or "latin-1"
     return (
         f"{path} is {what}: `monocontext upload --encoding {encoding} {shlex.quote(str(path))} FOLDER` stores its text"
     )

@@ -165,6 +165,12 @@ def test_compressed_objects_name_upload(place: Place, kind: str) -> None:
         Monocontext.open(place.url("context"))
 
 
+def test_utf_16_without_its_mark_names_upload(place: Place) -> None:
+    place.put("wide", "a needle\n".encode("utf-16-le"))
+    with pytest.raises(InvalidText, match=r"texts/wide: not UTF-8: UTF-16; `monocontext upload --encoding utf-16-le`"):
+        index(place.url("texts"), place.url("context"))
+
+
 @pytest.mark.usefixtures("small_reads")
 @pytest.mark.parametrize("frame_bytes", [1, 5, 100])
 @pytest.mark.parametrize(

@@ -425,6 +425,19 @@ def test_a_stream_without_the_byte_order_mark_that_its_encoding_demands(errors: 
     assert "plain.txt: not utf-16" in must_refuse(tmp_path, encoding="utf-16", errors=errors)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_its_mark_is_no_text_with_nuls(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "wide.txt").write_bytes("a needle\nb\n".encode(encoding))
+    (tmp_path / "nul.txt").write_bytes(b"a needle\0b\nc\0d\n")
+    for source in (tmp_path / "wide.txt", "a needle\nb\n".encode(encoding)):
+        assert f"not utf-8: UTF-16; give its encoding, {encoding}" in must_refuse(source)
+    notes: list[str] = []
+    files = [tmp_path / "wide.txt", tmp_path / "nul.txt"]
+    assert read_back(files, errors="skip", header="", note=notes.append) == "a needle\0b\nc\0d\n"
+    assert f"left out {tmp_path / 'wide.txt'}, which is not utf-8" in notes
+    assert read_back(files[0], encoding=encoding) == "a needle\nb\n"
+
+
 @pytest.mark.parametrize("globs", ["include", "exclude"])
 def test_one_glob_in_place_of_a_tuple_of_them(globs: str) -> None:
     with pytest.raises(TypeError, match=rf"{globs} takes globs, not one str: \['\*\.py'\]"):
