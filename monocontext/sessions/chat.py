@@ -87,12 +87,15 @@ class _ChatTurns(TurnMaker):
             self._see_unknown(record.get("type"))
             return []
         role = _normalize_role(str(record.get("role")))
-        text = content_text(record.get("content"))
+        content = record.get("content")
+        text = content_text(content)
         if role == "user":
             self._see_prompt(text)
         if role == "tool":
             return self._turn("tool", "tool_result", text, record, tool=str(record.get("name") or ""))
         turns = self._turn(role, "text", text, record)
+        for block in content if isinstance(content, list) else ():
+            turns += self._block_turns(block, record)
         calls = record.get("tool_calls")
         for call in calls if isinstance(calls, list) else ():
             function = call.get("function") if isinstance(call, dict) else None
@@ -101,9 +104,24 @@ class _ChatTurns(TurnMaker):
                 turns += self._turn("assistant", "tool_use", arguments, record, tool=str(function.get("name") or ""))
         return turns
 
+    def _block_turns(self, block: Any, record: Record) -> list[Turn]:
+        """The turns of a call or a result that is a block of the content, as Anthropic's API has it."""
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "tool_use":
+            tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
+            return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool)
+        if kind == "tool_result":
+            tool = self._tools.get(str(block.get("tool_use_id")), "")
+            return self._turn("tool", "tool_result", content_text(block.get("content")), record, tool=tool)
+        return []
+
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("role"), str) and "content" in value
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("role"), str)
+        and ("content" in value or isinstance(value.get("tool_calls"), list))
+    )
 
 
 def _normalize_role(name: str) -> str:

@@ -164,7 +164,7 @@ class _ClaudeTurns(TurnMaker):
         if record.get("isMeta"):
             return []
         message = record.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
+        content = message.get("content") if isinstance(message, dict) else message
         if record.get("isCompactSummary"):
             return self._turn("user", "summary", content_text(content), record, marks=marks)
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content_text(content)}]

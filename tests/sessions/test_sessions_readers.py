@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -145,6 +146,35 @@ def test_chat_json(tmp_path: Path, wrap: object) -> None:
         ("tool", "tool_result", "42"),
         ("assistant", "text", "Hi"),
     ]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "42"}]},
+        ],
+        [
+            {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1}'}}]},
+            {"role": "tool", "name": "f", "content": "42"},
+        ],
+    ],
+    ids=["Anthropic", "OpenAI, without content"],
+)
+def test_calls_in_chat_json(messages: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(messages))
+    found = [(turn.role, turn.kind, turn.tool, turn.text) for turn in turns_in(path)]
+    assert found == [("assistant", "tool_use", "f", '{"a": 1}'), ("tool", "tool_result", "f", "42")]
+
+
+def test_a_message_of_claude_code_that_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / f"{session_id(1)}.jsonl"
+    path.write_text(
+        '{"type": "user", "uuid": "1", "message": "Hello"}\n{"type": "user", "uuid": "2", "message": null}\n'
+    )
+    assert texts_in(path) == [("user", "text", "Hello")]
 
 
 def test_plain_text(tmp_path: Path) -> None:
