@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from monocontext.adapters import description
+from monocontext.text.documents import DocumentDict, DocumentList
+from monocontext.text.lazy_kinds import LazyText
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ def lazy(repl_class: type[T]) -> type[T]:
 
     def setup_context(self: Any, context: Any, query: str | None = None) -> Any:
         above: Any = super(made, self)
-        if not description.is_lazy(context):
+        if not isinstance(context, (LazyText, DocumentList, DocumentDict)):
             return above.setup_context(context, query)
         messages = above.setup_context("", query)
         place(self.repl_env, context)
