@@ -15,6 +15,8 @@ import ast
 import builtins
 from collections.abc import Sequence
 
+from rlm.models.syntax import parse
+
 _BUILTINS = frozenset(dir(builtins))
 _CHANGING = frozenset((
     "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "put", "remove",
@@ -34,30 +36,22 @@ _SUB_CALLS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_quer
 
 def scans(code: str) -> bool:
     """Whether code goes through all of `context`, so that its ranges are no evidence. The code alone decides."""
-    try:
-        nodes = list(ast.walk(ast.parse(code)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
     is_read = calls_sub_model(code)
-    return any(_searches(node) or (_passes(node) and not is_read) for node in nodes)
+    return any(_searches(node) or (_passes(node) and not is_read) for node in ast.walk(_parse(code)))
 
 
 def calls_sub_model(code: str) -> bool:
     """Whether code names a function that asks a sub-model."""
-    try:
-        nodes = ast.walk(ast.parse(code))
-        return any(isinstance(node, ast.Name) and node.id in _SUB_CALLS for node in nodes)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    return any(isinstance(node, ast.Name) and node.id in _SUB_CALLS for node in ast.walk(_parse(code)))
 
 
 def counts(code: str) -> bool:
     """Whether code may have counted or added up what it gives: a number of its own."""
     try:
-        nodes = list(ast.walk(ast.parse(code)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(code)
+    except SyntaxError:
         return True
-    for node in nodes:
+    for node in ast.walk(tree):
         match node:
             case ast.AugAssign() | ast.Call(func=ast.Name(id="len" | "sum" | "Counter" | "enumerate" | "round")):
                 return True
@@ -70,6 +64,14 @@ def assigned_names(code: str) -> set[str]:
     """The names that code assigns or changes."""
     assigned, changed, _ = _names(code)
     return assigned | changed
+
+
+def _parse(code: str) -> ast.Module:
+    """The tree of the code; an empty one where the code does not parse, since then it has run nothing."""
+    try:
+        return parse(code)
+    except SyntaxError:
+        return ast.Module([], [])
 
 
 def _is_context(node: ast.AST) -> bool:
@@ -131,18 +133,11 @@ def _makers(cells: Sequence[tuple[str, bool]], last: int) -> list[int]:
 
 
 def _names(code: str) -> tuple[set[str], set[str], set[str]]:
-    """Names that the code assigns, changes in place, and loads before it has assigned them itself.
-
-    Code that does not parse has run nothing.
-    """
+    """Names that the code assigns, changes in place, and loads before it has assigned them itself."""
     assigned: set[str] = set()
     changed: set[str] = set()
     loaded: set[str] = set()
-    try:
-        body = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return assigned, changed, loaded
-    for statement in body:
+    for statement in _parse(code).body:
         now_assigned, now_changed, now_loaded = _names_of_statement(statement)
         loaded |= now_loaded - assigned
         assigned |= now_assigned
