@@ -9,6 +9,7 @@ import linecache
 import math
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, Protocol
@@ -23,7 +24,6 @@ from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
 from rlm.runners.claims import Claim
 from rlm.runners.runner import CellResult
 from rlm.runners.syntax import hide_syntax_warnings, parse
-from rlm.runners.tracebacks import cell_traceback
 
 _runs = itertools.count(1)
 
@@ -191,18 +191,18 @@ class LocalRunner:
             except FinalAnswer:
                 pass
             except CellTimeout as exc:
-                cell.err.write("".join(cell_traceback(exc, self._files).splitlines(keepends=True)[:-1]))
+                cell.err.write("".join(_cell_traceback(exc, self._files).splitlines(keepends=True)[:-1]))
                 cell.err.write(f"CellTimeout: stopped after {self._cell_timeout:g} s; variables set before are kept.\n")
             except SystemExit as exc:
                 cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; to finish, answer.\n")
             except BaseException as exc:
-                cell.err.write(cell_traceback(exc, self._files))
+                cell.err.write(_cell_traceback(exc, self._files))
             try:
                 self._collect(cell)
                 shown = {"context": self._reserved["context"], **self._variables()}
                 cell.variables = {name: _safe_repr(value) for name, value in shown.items()}
             except BaseException as exc:  # a time-out, or what the cell did to the interpreter
-                cell.err.write(cell_traceback(exc, self._files))
+                cell.err.write(_cell_traceback(exc, self._files))
 
     def _collect(self, cell: _RunningCell) -> None:
         if self._ran:
@@ -333,3 +333,24 @@ def _pop_last_expression(tree: ast.Module) -> ast.Expression | None:
         return None
     tree.body.pop()
     return ast.Expression(last.value)
+
+
+def _cell_traceback(exc: BaseException, is_cell: str) -> str:
+    """The traceback of `exc` for the model: only frames whose file name starts with `is_cell`."""
+    trace = traceback.TracebackException.from_exception(exc)
+    _strip_frames(trace, is_cell)
+    return "".join(trace.format() if trace.stack else trace.format_exception_only())
+
+
+def _strip_frames(trace: traceback.TracebackException, is_cell: str) -> None:
+    trace.stack = traceback.StackSummary.from_list(
+        [frame for frame in trace.stack if frame.filename.startswith(is_cell)]
+    )
+    for link in (trace.__cause__, trace.__context__, *(trace.exceptions or ())):
+        if link is not None:
+            _strip_frames(link, is_cell)
+    # A cause without a line of the cell is the inside of a library: its gist is in the message already.
+    if trace.__cause__ is not None and not trace.__cause__.stack:
+        trace.__cause__, trace.__suppress_context__ = None, True
+    if trace.__context__ is not None and not trace.__context__.stack:
+        trace.__context__ = None
