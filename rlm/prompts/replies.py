@@ -27,7 +27,6 @@ from rlm.prompts.faults import explain
 from rlm.prompts.finals import FINAL, FINALS_TRIED, read_finals
 from rlm.prompts.finals import TextFinal as TextFinal
 from rlm.prompts.finals import find_final as find_final
-from rlm.prompts.invented import begins_turn
 from rlm.runners.syntax import compiles
 
 _CODE = re.compile(r"[=(\[]")
@@ -50,6 +49,19 @@ _UNSEEN = "\ufeff\u200b\u00a0"
 
 _OPENINGS_TRIED = 50
 """Lines that may open code without a fence, and do not: each costs a parse of what follows."""
+
+_TURN = re.compile(
+    r"[ \t#*_]*(?:Turn \d+/\d+[.:]|Turn \d+:|REPL output(?: \(block \d+\))?:|REPL variables:)"
+    r"|<\|(?:im_start|im_end|start_header_id|eot_id|end_of_turn)\|>|<start_of_turn>|<end_of_turn>"
+)
+_TURN_BEHIND_CODE = re.compile(
+    r"[ \t#*_>\[]*(?:(?:(?:repl|execution|code|console|expected|program|python) )?output(?: \(block \d+\))?[*_\]]*:"
+    r"|(?:output|stdout)[*_#]*[ \t]*$|results?[*_]*:[*_]*[ \t]*$|stdout:|observation:|Out\[\d+\]:|<output>"
+    r"|(?:`{3,}|~{3,})[ \t]*(?:output|stdout)\b"
+    r"|(?:user|human|assistant|system)[*_]*:)",
+    re.IGNORECASE,
+)
+"""How the REPL and the user begin what they alone write: a reply that goes on so has invented the next turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +125,7 @@ def _parse(text: str) -> ParsedReply:
     begun = behind_code = False
     while at < len(lines):
         line = lines[at]
-        if begun and begins_turn(line, behind_code=behind_code):
+        if begun and _begins_turn(line, behind_code=behind_code):
             break
         begun = begun or line.strip() != ""
         fence = None
@@ -191,3 +203,8 @@ def _strip_fence(text: str) -> str:
     inside, _, last = rest.rpartition("\n")
     fence = opening[2] or opening[4]
     return inside.strip() if last.strip() == fence and fence not in inside else text
+
+
+def _begins_turn(line: str, *, behind_code: bool) -> bool:
+    """Whether a line opens an invented turn; `behind_code`: it is the first one behind a block that ended."""
+    return _TURN.match(line) is not None or (behind_code and _TURN_BEHIND_CODE.match(line) is not None)
