@@ -1,15 +1,15 @@
-"""Read what an endpoint says of a failure, in whatever shape it says it, and decide which error that is. Pure."""
+"""Read what an endpoint says of a failure, in any shape, and decide which error that is. Pure, but for the clock."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
-from rlm.models.retry_after import retry_after_seconds
 from rlm.models.too_long import sizes_of_too_long
 
 _SAID_CHARACTERS = 300
@@ -179,6 +179,23 @@ def make_error(
             wait = float(words[1]) * (0.001 if words[2].lower() == "ms" else 1)
         return RateLimited(line, retry_after_seconds=wait)
     return LLMError(line, transient=status is not None and is_transient_status(status))
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """The seconds that the headers of a response ask to wait; None where they ask for none or cannot be read."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            return max(0.0, float(value) * unit)
+        except ValueError:
+            from email.utils import parsedate_to_datetime  # 8 ms, for a date
+        try:
+            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        except ValueError:
+            continue
+    return None
 
 
 def is_transient_status(status: int) -> bool:
