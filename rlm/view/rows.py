@@ -6,14 +6,16 @@ where a text belongs becomes its JSON. So the page gets one shape, and valid JSO
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rlm.trajectory.fields import count, items, mapping, number, ranges, text
-from rlm.view.ranges import simplify_for_map
+from rlm.trajectory.ranges import Range, union
 
 _LINE_CHARACTERS = 160
 """Characters of the first line of code shown in a list."""
+MAP_STEPS = 4096
+"""A map of one cell has about so many steps: more than a screen has columns, so nothing is lost to the eye."""
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,3 +205,8 @@ def _child(line: Mapping[str, Any], depth: int) -> dict[str, Any]:
     return {"turn": count(line.get("iteration")) or 0, "response": text(line.get("response")),
             "thinking": text(line.get("thinking")), "cells": cells,
             "answer": None if answer is None else text(answer)}  # fmt: skip
+
+
+def simplify_for_map(ranges: Iterable[Range], chars: int) -> list[Range]:
+    """At most `MAP_STEPS` ranges: gaps that no map of a text of `chars` characters could show are closed."""
+    return union(ranges, chars // MAP_STEPS)

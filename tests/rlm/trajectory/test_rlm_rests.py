@@ -10,7 +10,7 @@ import pytest
 from monocontext.page.coverage import shares_read
 from rlm.trajectory.ranges import size, union
 from rlm.trajectory.rests import find_evidence, scans
-from rlm.view.ranges import simplify_for_map
+from rlm.view.rows import simplify_for_map
 
 
 @pytest.mark.parametrize(
