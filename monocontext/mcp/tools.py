@@ -179,10 +179,25 @@ class Tools:
         session_id: its id, or how it begins; else the latest. project_dir: of a folder below ~/.claude/projects.
         thread_id: the project that it is kept under; else that of its repository.
         """
-        from monocontext.mcp.upload_latest import upload_latest
+        from monocontext.sessions.readers import discover_sessions, find_sessions
+        from monocontext.sessions.upload import upload_session
 
-        done = upload_latest(self._sessions().store, session_id, project_dir, thread_id)
-        return Reply(done, Text(done))
+        store = self._sessions().store
+        files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
+        if project_dir:
+            files = [file for file in files if project_dir in file.path.parts]
+        if not files:
+            raise NotFound("no such session on this machine")
+        if not session_id:
+            latest = files[0].session_id.partition("/")[0]
+            files = [file for file in files if file.session_id.partition("/")[0] == latest]
+        done = [upload_session(store, file, project=thread_id) for file in files]
+        told = "\n".join(
+            f"{each.session_id}: {each.records} new records, {each.turns} new turns, to project {each.project}; "
+            f"secrets taken out: {sum(each.counts.values())}"
+            for each in done
+        )
+        return Reply(told, Text(told))
 
     def _search_words(self, query: str, context: str, most: int) -> Reply[Matches]:
         """The best passage of each session of a project, or of each key of a memory."""
