@@ -32,6 +32,15 @@ class ModelUsage:
     reasoning_tokens: int = 0
     """Output tokens spent on thinking."""
 
+    @classmethod
+    def of_call(cls, call: Any, dollars: float | None) -> ModelUsage:
+        """The usage of one call, a `Reply` or a `SubCall`, that cost `dollars`."""
+        details = call.details
+        return cls(
+            1, call.input_tokens, call.output_tokens, dollars, int(call.estimated),
+            details.cache_read, details.cache_write, details.reasoning,
+        )  # fmt: skip
+
     def to_dict(self) -> dict[str, Any]:
         """With the field names of rlms; an unknown cost is absent, and so are our own fields where they are 0."""
         known: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
@@ -56,14 +65,7 @@ class Usage:
 
     def add(self, reply: Reply) -> None:
         """Count one answered call."""
-        details = reply.details
-        self.count(
-            reply.model,
-            ModelUsage(
-                1, reply.input_tokens, reply.output_tokens, dollars(reply, self.prices), int(reply.estimated),
-                details.cache_read, details.cache_write, details.reasoning,
-            ),
-        )  # fmt: skip
+        self.count(reply.model, ModelUsage.of_call(reply, dollars(reply, self.prices)))
 
     def count(self, model: str, used: ModelUsage) -> None:
         """Add calls of one model that were summed elsewhere."""

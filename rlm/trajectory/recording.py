@@ -136,14 +136,7 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
     for line in lines:
         reply = _reply_of_turn(line)
         if reply.model:
-            cost = _amount(line.get("dollars"))
-            usage.count(
-                reply.model,
-                ModelUsage(
-                    1, reply.input_tokens, reply.output_tokens, cost, int(reply.estimated),
-                    reply.details.cache_read, reply.details.cache_write, reply.details.reasoning,
-                ),
-            )  # fmt: skip
+            usage.count(reply.model, ModelUsage.of_call(reply, _amount(line.get("dollars"))))
         for call in (call for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())):
             if call.get("cached") or (call.get("error") and not call.get("prompt_tokens")):
                 continue  # nothing was paid

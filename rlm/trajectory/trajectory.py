@@ -186,10 +186,7 @@ def _result(cell: Cell) -> dict[str, Any]:
 def _call(call: SubCall) -> dict[str, Any]:
     """The record of a sub-call, with usage twice: rlms writes the summary, its viewer reads the plain fields."""
     details = call.details
-    used = ModelUsage(
-        1, call.input_tokens, call.output_tokens, None, int(call.estimated),
-        details.cache_read, details.cache_write, details.reasoning,
-    ).to_dict()  # fmt: skip
+    used = ModelUsage.of_call(call, None).to_dict()
     summary = call.child["usage"] if call.child else {"model_usage_summaries": {call.model: used}}
     record: dict[str, Any] = {
         "root_model": call.model,
