@@ -10,9 +10,8 @@ from rlm.errors import LLMError, takes
 from rlm.models.heard import Heard, get, read_parts
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
-from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, reading
+from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
 from rlm.models.statement import Asked, one_line
-from rlm.models.wire import read_body
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
 """A mark: the maker caches the prompt up to here for the next request with the same beginning."""
@@ -46,19 +45,9 @@ class AnthropicLM(SDKModel):
         if body := fields.accepted(self._fields() | self._extra_body):
             request["extra_body"] = body
         client = self._client.get()
-        asked, heard, streamed = Asked(name, self._where), Heard(), False
-        with client.messages.with_streaming_response.create(**request) as response, reading(response, heard, on_delta):
-            for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
-                streamed = part.is_event
-                if part.is_done:
-                    heard.whole = True
-                elif not part.is_event:
-                    _read_answer(part.value, heard, on_delta, asked)
-                elif part.value is None:
-                    if on_delta:
-                        on_delta.alive()
-                else:
-                    _read_event(part.value, heard, on_delta)
+        asked, heard = Asked(name, self._where), Heard()
+        with client.messages.with_streaming_response.create(**request) as response:
+            streamed = self._hear(response, asked, heard, on_delta, _read_event, _read_answer)
         return heard.reply(name, asked, partial(count_usage, endpoint=self._where), streamed=streamed)
 
 

@@ -36,11 +36,13 @@ def read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: A
         raise LLMError(f"{asked}: an answer without choices: {one_line(value)[:120]}")
 
 
-def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:
-    """Tokens in and out, details and dollars. OpenRouter reports the dollars too, DeepSeek its cache by a name of its
-    own."""
-    read, written = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in ("prompt", "completion"))
-    into, out = (get(usage, f"{kind}_tokens_details") for kind in ("prompt", "completion"))
+def count_usage(
+    usage: Any, tier: object, endpoint: object, kinds: tuple[str, str] = ("prompt", "completion")
+) -> tuple[int, int, TokenDetails, Any]:
+    """Tokens in and out, details and dollars; `kinds`: the endpoint's words for in and out. OpenRouter reports the
+    dollars too, DeepSeek its cache by a name of its own."""
+    read, written = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in kinds)
+    into, out = (get(usage, f"{kind}_tokens_details") for kind in kinds)
     details = read_details(
         read,
         written,

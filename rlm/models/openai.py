@@ -14,9 +14,8 @@ from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.makers import MAKERS
-from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, reading
+from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
 from rlm.models.statement import Asked, Failed
-from rlm.models.wire import read_body
 
 Api = Literal["chat", "responses"]
 
@@ -81,19 +80,9 @@ class OpenAILM(SDKModel):
             request |= sent if "stream" in sent else {}
         if body:
             request["extra_body"] = body
-        asked, heard, streamed = Asked(name, self._where), Heard(), False
-        with resource.with_streaming_response.create(**request) as response, reading(response, heard, on_delta):
-            for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
-                streamed = part.is_event
-                if part.is_done:
-                    heard.whole = True
-                elif not part.is_event:
-                    reader.read_answer(part.value, heard, on_delta, asked)
-                elif part.value is None:
-                    if on_delta:
-                        on_delta.alive()
-                else:
-                    reader.read_chunk(part.value, heard, on_delta)
+        asked, heard = Asked(name, self._where), Heard()
+        with resource.with_streaming_response.create(**request) as response:
+            streamed = self._hear(response, asked, heard, on_delta, reader.read_chunk, reader.read_answer)
         count = partial(reader.count_usage, endpoint=self._where)
         return heard.reply(name, asked, count, streamed=streamed)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rlm.errors import LLMError
+from rlm.models import chat
 from rlm.models.heard import Heard, get, read_parts, read_thinking
 from rlm.models.listener import Listener
-from rlm.models.lm import TokenDetails, read_details, sum_tokens
 from rlm.models.statement import Asked, Failed, one_line, read_error
 
 _THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
@@ -60,20 +61,8 @@ def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:
-    """Tokens in and out, details and dollars."""
-    read, written = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in ("input", "output"))
-    into, out = (get(usage, f"{kind}_tokens_details") for kind in ("input", "output"))
-    details = read_details(
-        read,
-        written,
-        cache_read=get(into, "cached_tokens"),
-        cache_write=get(into, "cache_write_tokens"),
-        reasoning=get(out, "reasoning_tokens"),
-        tier=tier,
-        endpoint=endpoint,
-    )
-    return read, written, details, get(usage, "cost")
+count_usage = partial(chat.count_usage, kinds=("input", "output"))
+"""Tokens in and out, details and dollars."""
 
 
 def _read_response(response: object, heard: Heard, on_delta: Listener | None) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
@@ -19,7 +18,7 @@ from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
 from rlm.models.sampling import Sampled, SamplingOptions
 from rlm.models.statement import Asked, Failed, Statement, make_error, one_line, read_error
-from rlm.models.wire import read_text
+from rlm.models.wire import read_body, read_text
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
 
@@ -174,6 +173,42 @@ class SDKModel(Sampled):
         """Make one request, whose further fields `fields` knows. Whatever it raises becomes an LLMError."""
         raise NotImplementedError
 
+    def _hear(
+        self,
+        response: Any,
+        asked: Asked,
+        heard: Heard,
+        on_delta: Listener | None,
+        read_event: Callable[[object, Heard, Listener | None], None],
+        read_answer: Callable[[object, Heard, Listener | None, Asked], None],
+    ) -> bool:
+        """Read the body of a response into `heard`; whether it was a stream.
+
+        A failure gets the headers, which may say how long to wait. A connection that breaks behind the end of a reply
+        does it no harm.
+        """
+        streamed = False
+        try:
+            for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
+                streamed = part.is_event
+                if part.is_done:
+                    heard.whole = True
+                elif not part.is_event:
+                    read_answer(part.value, heard, on_delta, asked)
+                elif part.value is not None:
+                    read_event(part.value, heard, on_delta)
+                elif on_delta:
+                    on_delta.alive()
+        except Failed as failed:
+            failed.headers = response.headers
+            raise
+        except LLMError:
+            raise
+        except Exception as exc:
+            if not heard.whole or (on_delta and exc is on_delta.raised):
+                raise
+        return streamed
+
     def _read_failure(self, error: Exception) -> Failed | None:
         """The endpoint's statement; None if the error is of another kind."""
         return read_failure(error)
@@ -215,22 +250,6 @@ class SDKModel(Sampled):
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
             return LLMError(f"{asked}: the connection broke off: {said or kind}", transient=True)
         return LLMError(f"{asked}: {kind}: {said}")
-
-
-@contextmanager
-def reading(response: Any, heard: Heard, listener: Listener | None) -> Iterator[None]:
-    """The body of a response is read inside. A failure gets its headers, which may say how long to wait; a connection
-    that breaks behind the end of a reply does it no harm."""
-    try:
-        yield
-    except Failed as failed:
-        failed.headers = response.headers
-        raise
-    except LLMError:
-        raise
-    except Exception as exc:
-        if not heard.whole or (listener and exc is listener.raised):
-            raise
 
 
 class Fields:
