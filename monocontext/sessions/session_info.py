@@ -8,7 +8,7 @@ exactly once.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from monocontext.errors import DamagedData, UnsupportedFormat
@@ -87,10 +87,6 @@ class SessionInfo:
     def content_sha256(self) -> tuple[str, ...]:
         """Names the text."""
         return tuple(piece.sha256 for piece in self.pieces)
-
-    def with_changes(self, **changes: Any) -> SessionInfo:
-        """The same description with some fields replaced."""
-        return replace(self, **changes)
 
     def to_bytes(self) -> bytes:
         """The object `session.json`, as it is stored."""

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.format.codec import raw_frames
@@ -275,7 +275,7 @@ def _merge(
         others[same] -= 1
         return others[same] < 0
 
-    _take_lines(file, new, redactor, is_open, before.with_changes(lines=0), is_new)
+    _take_lines(file, new, redactor, is_open, replace(before, lines=0), is_new)
     return new
 
 
@@ -323,7 +323,8 @@ def _store_new(
             )
         )  # fmt: skip
     maker = new.maker
-    return before.with_changes(
+    return replace(
+        before,
         title=maker.title or before.title,
         first_prompt=maker.first_prompt or before.first_prompt,
         cwd=maker.cwd or before.cwd,
