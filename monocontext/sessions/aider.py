@@ -14,38 +14,13 @@ from itertools import islice
 from pathlib import Path
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.reader import SessionFile, TurnMaker
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker
 from monocontext.sessions.records import Record, RecordLine, dumps, lines_of_records, read_text
 from monocontext.sessions.turn import Turn
 
 NAME = ".aider.chat.history.md"
 START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\s*$", re.M)
 _ROLES = {"aider.user": "user", "aider.assistant": "assistant", "aider.output": "system"}
-
-
-class Aider:
-    """Finds and reads Aider's history of a repository."""
-
-    agent = "aider"
-
-    def discover(self) -> Iterator[SessionFile]:
-        """The history of the repository that this process works in, or `AIDER_CHAT_HISTORY_FILE`."""
-        path = Path(os.environ.get("AIDER_CHAT_HISTORY_FILE") or Path.cwd() / NAME)
-        if path.is_file():
-            yield session_file(path)
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _AiderTurns(session_id)
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` for what is not UTF-8, or no such history."""
-        return lines_of_records(_records(path))
-
-
-def session_file(path: Path) -> SessionFile:
-    """A history as a session, named by how it begins: two repositories have two."""
-    digest = hashlib.sha256(b"\n".join(dumps(record) for record in islice(_records(path), 3))).hexdigest()
-    return SessionFile(path, f"aider-{digest[:16]}", Aider.agent, path.stat().st_mtime, str(path.resolve().parent))
 
 
 def _records(path: Path) -> Iterator[Record]:
@@ -80,7 +55,7 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 class _AiderTurns(TurnMaker):
-    agent = Aider.agent
+    agent = "aider"
 
     def feed(self, record: Record) -> list[Turn]:
         self._see_time(record)
@@ -94,3 +69,25 @@ class _AiderTurns(TurnMaker):
         if kind == "aider.user":
             self._see_prompt(text)
         return self._turn(_ROLES[kind], "text", text, record)
+
+
+class Aider(SessionReader):
+    """Finds and reads Aider's history of a repository."""
+
+    agent = _AiderTurns.agent
+    maker = _AiderTurns
+
+    def discover(self) -> Iterator[SessionFile]:
+        """The history of the repository that this process works in, or `AIDER_CHAT_HISTORY_FILE`."""
+        path = Path(os.environ.get("AIDER_CHAT_HISTORY_FILE") or Path.cwd() / NAME)
+        if path.is_file():
+            yield self.file(path)
+
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """Raises `InvalidText` for what is not UTF-8, or no such history."""
+        return lines_of_records(_records(path))
+
+    def file(self, path: Path) -> SessionFile:
+        """A history as a session, named by how it begins: two repositories have two."""
+        digest = hashlib.sha256(b"\n".join(dumps(record) for record in islice(_records(path), 3))).hexdigest()
+        return SessionFile(path, f"aider-{digest[:16]}", self.agent, path.stat().st_mtime, str(path.resolve().parent))

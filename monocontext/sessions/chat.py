@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, content_text
 from monocontext.sessions.records import (
     Record,
     RecordLine,
@@ -25,59 +25,8 @@ _SPEAKER = re.compile(r"^(USER|HUMAN|ASSISTANT|AI|SYSTEM|TOOL)\s*:[ \t]*", re.M 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
 
 
-class Chat:
-    """Reads chat JSON: a list of messages, or an object with one under `messages`, or a message a line."""
-
-    agent = "chat"
-
-    def discover(self) -> Iterator[SessionFile]:
-        """None: such files lie anywhere."""
-        return iter(())
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _ChatTurns(session_id, self.agent)
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` where there is no conversation in the file."""
-        if path.suffix == ".jsonl":
-            return read_lines(path)
-        found = read_document(path)
-        if isinstance(found, dict):
-            found = next((found[name] for name in ("messages", "conversation", "turns") if name in found), None)
-        if not isinstance(found, list) or not found or not all(_is_message(each) for each in found):
-            raise InvalidText(f"{path}: JSON, but no list of messages with `role` and `content`")
-        return lines_of_records({"type": "message", **each} for each in found)
-
-
-class PlainText(Chat):
-    """Reads text in which lines name the speaker."""
-
-    agent = "text"
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` where no line names a speaker."""
-        text = read_text(path)
-        heads = list(_SPEAKER.finditer(text))
-        if not heads:
-            raise InvalidText(f"{path}: no JSON, and no line that begins with USER: or ASSISTANT:")
-        ends = [head.start() for head in heads[1:]] + [len(text)]
-        return lines_of_records(
-            {"type": "message", "role": _normalize_role(head[1]), "content": text[head.end() : end].strip()}
-            for head, end in zip(heads, ends, strict=True)
-        )
-
-
-def session_id_of(path: Path, lines: Iterable[RecordLine]) -> str:
-    """The name of the file and of its first message: two people's `chat.json` are two sessions."""
-    first = next(iter(lines), None)
-    digest = hashlib.sha256(dumps(first.record) if first else b"").hexdigest()
-    return f"{path.name.partition('.')[0] or 'chat'}-{digest[:8]}"
-
-
 class _ChatTurns(TurnMaker):
-    def __init__(self, session_id: str, agent: str) -> None:
-        super().__init__(session_id)
-        self.agent = agent
+    agent = "chat"
 
     def feed(self, record: Record) -> list[Turn]:
         self._see_time(record)
@@ -114,6 +63,62 @@ class _ChatTurns(TurnMaker):
             tool = self._tools.get(str(block.get("tool_use_id")), "")
             return self._turn("tool", "tool_result", content_text(block.get("content")), record, tool=tool)
         return []
+
+
+class _PlainTurns(_ChatTurns):
+    agent = "text"
+
+
+class Chat(SessionReader):
+    """Reads chat JSON: a list of messages, or an object with one under `messages`, or a message a line."""
+
+    agent = _ChatTurns.agent
+    maker: type[TurnMaker] = _ChatTurns
+
+    def discover(self) -> Iterator[SessionFile]:
+        """None: such files lie anywhere."""
+        return iter(())
+
+    def file(self, path: Path) -> SessionFile:
+        """A file as a session, by its name and its first message: two people's `chat.json` are two sessions."""
+        first = next(iter(self.lines(path)), None)
+        digest = hashlib.sha256(dumps(first.record) if first else b"").hexdigest()
+        session_id = f"{path.name.partition('.')[0] or 'chat'}-{digest[:8]}"
+        return SessionFile(path, session_id, self.agent, path.stat().st_mtime)
+
+    def below(self, file: SessionFile) -> Iterator[SessionFile]:
+        """None: a conversation has no subagents."""
+        return iter(())
+
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """Raises `InvalidText` where there is no conversation in the file."""
+        if path.suffix == ".jsonl":
+            return read_lines(path)
+        found = read_document(path)
+        if isinstance(found, dict):
+            found = next((found[name] for name in ("messages", "conversation", "turns") if name in found), None)
+        if not isinstance(found, list) or not found or not all(_is_message(each) for each in found):
+            raise InvalidText(f"{path}: JSON, but no list of messages with `role` and `content`")
+        return lines_of_records({"type": "message", **each} for each in found)
+
+
+class PlainText(Chat):
+    """Reads text in which lines name the speaker."""
+
+    agent = _PlainTurns.agent
+    maker = _PlainTurns
+
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """Raises `InvalidText` where no line names a speaker."""
+        text = read_text(path)
+        heads = list(_SPEAKER.finditer(text))
+        if not heads:
+            raise InvalidText(f"{path}: no JSON, and no line that begins with USER: or ASSISTANT:")
+        ends = [head.start() for head in heads[1:]] + [len(text)]
+        return lines_of_records(
+            {"type": "message", "role": _normalize_role(head[1]), "content": text[head.end() : end].strip()}
+            for head, end in zip(heads, ends, strict=True)
+        )
 
 
 def _is_message(value: Any) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
-from monocontext.sessions.records import Record, RecordLine, read_lines
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, content_text, sessions_of
+from monocontext.sessions.records import Record, read_lines
 from monocontext.sessions.turn import Turn
 
 _NOT_A_PROMPT = re.compile(
@@ -50,35 +50,11 @@ LEFT_OUT = frozenset(
 """Records that make no turn: data of the harness and of the screen. They are in the archive."""
 
 
-class ClaudeCode:
-    """Finds and reads the sessions of Claude Code."""
-
-    agent = "claude-code"
-
-    def __init__(self, root: Path | None = None) -> None:
-        self._root = root
-
-    def discover(self) -> Iterator[SessionFile]:
-        """Main sessions and those of subagents, in no order. A file that vanishes meanwhile is left out."""
-        for root in [self._root] if self._root else _roots():
-            yield from sessions_of(sorted((root / "projects").glob("*/**/*.jsonl")), session_file)
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _ClaudeTurns(session_id)
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        return read_lines(path)
-
-
 def _roots() -> list[Path]:
     details = os.environ.get("CLAUDE_CONFIG_DIR")
     if details:
         return [Path(details)]
     return [path for path in (Path.home() / ".claude", Path.home() / ".config" / "claude") if path.is_dir()]
-
-
-def session_file(path: Path) -> SessionFile:
-    return SessionFile(path, session_id_of(path), ClaudeCode.agent, path.stat().st_mtime)
 
 
 def session_id_of(path: Path) -> str:
@@ -98,7 +74,7 @@ def session_id_of(path: Path) -> str:
 
 
 class _ClaudeTurns(TurnMaker):
-    agent = ClaudeCode.agent
+    agent = "claude-code"
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
@@ -221,3 +197,18 @@ class _ClaudeTurns(TurnMaker):
             text = content_text(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
             return self._turn("system", "text", f"[{subtype or 'error'}] {text}", record)
         return []
+
+
+class ClaudeCode(SessionReader):
+    """Finds and reads the sessions of Claude Code."""
+
+    agent = _ClaudeTurns.agent
+    maker = _ClaudeTurns
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Main sessions and those of subagents, in no order. A file that vanishes meanwhile is left out."""
+        for root in _roots():
+            yield from sessions_of(sorted((root / "projects").glob("*/**/*.jsonl")), self.file)
+
+    def file(self, path: Path) -> SessionFile:
+        return SessionFile(path, session_id_of(path), self.agent, path.stat().st_mtime)

@@ -6,15 +6,15 @@ import json
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from monocontext.sessions.codex_threads import thread_name
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
-from monocontext.sessions.records import Record, RecordLine, read_lines
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, content_text, sessions_of
+from monocontext.sessions.records import Record
 from monocontext.sessions.turn import Turn
 
 _FOLDERS = ("sessions", "archived_sessions")
@@ -54,39 +54,6 @@ _REPLAY_SECONDS = 1.0
 """A fork copies its parent's records in one go: a record that is so much later is its own."""
 
 
-class Codex:
-    """Finds and reads the sessions of Codex."""
-
-    agent = "codex"
-
-    def __init__(self, root: Path | None = None) -> None:
-        self._root = root
-
-    def discover(self) -> Iterator[SessionFile]:
-        """Rollouts, archived ones too, in no order; those of subagents below their session's."""
-        root = self._root or Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-        for folder in _FOLDERS:
-            yield from sessions_of(_rollouts(root / folder), session_file)
-
-    def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The threads of a session's subagents. They began after it, which the names of the files tell."""
-        folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
-        later = (path for path in _rollouts(folder) if path.name > file.path.name)
-        for each in sessions_of(later, session_file):
-            if each.session_id.startswith(f"{file.session_id}/subagents/"):
-                yield each
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _CodexTurns(session_id)
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        return read_lines(path)
-
-
-def session_file(path: Path) -> SessionFile:
-    return SessionFile(path, thread_name(path), Codex.agent, path.stat().st_mtime)
-
-
 def _rollouts(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("**/rollout-*.jsonl*") if path.name.endswith((".jsonl", ".jsonl.zst")))
 
@@ -113,7 +80,7 @@ class _Said:
 
 
 class _CodexTurns(TurnMaker):
-    agent = Codex.agent
+    agent = "codex"
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
@@ -317,3 +284,27 @@ def _seconds(record: Record) -> float | None:
 def _word(found: Record, name: str) -> str:
     value = found.get(name)
     return value if isinstance(value, str) else ""
+
+
+class Codex(SessionReader):
+    """Finds and reads the sessions of Codex."""
+
+    agent = _CodexTurns.agent
+    maker = _CodexTurns
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Rollouts, archived ones too, in no order; those of subagents below their session's."""
+        root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+        for folder in _FOLDERS:
+            yield from sessions_of(_rollouts(root / folder), self.file)
+
+    def below(self, file: SessionFile) -> Iterator[SessionFile]:
+        """The threads of a session's subagents. They began after it, which the names of the files tell."""
+        folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
+        later = (path for path in _rollouts(folder) if path.name > file.path.name)
+        for each in sessions_of(later, self.file):
+            if each.session_id.startswith(f"{file.session_id}/subagents/"):
+                yield each
+
+    def file(self, path: Path) -> SessionFile:
+        return SessionFile(path, thread_name(path), self.agent, path.stat().st_mtime)

@@ -6,42 +6,14 @@ The editor's own database of chats (`state.vscdb`) is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
-from monocontext.sessions.records import Record, RecordLine, read_lines
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, content_text, sessions_of
+from monocontext.sessions.records import Record
 from monocontext.sessions.turn import Turn
 
 _QUERY = re.compile(r"</?user_query>\n?")
-
-
-class Cursor:
-    """Finds and reads the transcripts of Cursor's agent."""
-
-    agent = "cursor"
-
-    def discover(self) -> Iterator[SessionFile]:
-        """Files in `~/.cursor/projects/<project>/agent-transcripts`, in no order."""
-        projects = Path.home() / ".cursor" / "projects"
-        return sessions_of(projects.glob("*/agent-transcripts/**/*.jsonl"), session_file)
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _CursorTurns(session_id)
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        return read_lines(path)
-
-
-def session_file(path: Path) -> SessionFile:
-    """A file as a session, named by itself; of a subagent by the session above it."""
-    name, folder = path.stem, path.parent
-    if folder.name == "subagents":
-        name, folder = f"{folder.parent.name}/subagents/{name}", folder.parent
-    if folder.parent.name == "agent-transcripts":
-        folder = folder.parent
-    project = folder.parent.name if folder.name == "agent-transcripts" else ""
-    return SessionFile(path, name, Cursor.agent, path.stat().st_mtime, project)
 
 
 def is_ours(record: Record) -> bool:
@@ -50,7 +22,7 @@ def is_ours(record: Record) -> bool:
 
 
 class _CursorTurns(TurnMaker):
-    agent = Cursor.agent
+    agent = "cursor"
 
     def feed(self, record: Record) -> list[Turn]:
         self._see_time(record)
@@ -78,3 +50,25 @@ class _CursorTurns(TurnMaker):
             elif kind not in ("thinking", "redacted_thinking"):
                 self._see_unknown(kind)
         return turns
+
+
+class Cursor(SessionReader):
+    """Finds and reads the transcripts of Cursor's agent."""
+
+    agent = _CursorTurns.agent
+    maker = _CursorTurns
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Files in `~/.cursor/projects/<project>/agent-transcripts`, in no order."""
+        projects = Path.home() / ".cursor" / "projects"
+        return sessions_of(projects.glob("*/agent-transcripts/**/*.jsonl"), self.file)
+
+    def file(self, path: Path) -> SessionFile:
+        """A file as a session, named by itself; of a subagent by the session above it."""
+        name, folder = path.stem, path.parent
+        if folder.name == "subagents":
+            name, folder = f"{folder.parent.name}/subagents/{name}", folder.parent
+        if folder.parent.name == "agent-transcripts":
+            folder = folder.parent
+        project = folder.parent.name if folder.name == "agent-transcripts" else ""
+        return SessionFile(path, name, self.agent, path.stat().st_mtime, project)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, content_text, sessions_of
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, content_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, lines_of_records, read_document, read_lines
 from monocontext.sessions.turn import Kind, Turn
 from monocontext.stores.regular_file import open_file
@@ -25,44 +25,6 @@ _MOST_BYTES = 1 << 20
 """Read of what says where projects are."""
 _SET_UP = re.compile(r"\s*<session_context>|This is the Gemini CLI\. We are setting up the context")
 _ROLES = {"user": "user", "gemini": "assistant", "info": "system", "warning": "system", "error": "system"}
-
-
-class GeminiCli:
-    """Finds and reads the sessions of Gemini CLI."""
-
-    agent = "gemini-cli"
-
-    def discover(self) -> Iterator[SessionFile]:
-        """Files in `~/.gemini/tmp/<project>/chats`, those of subagents below their session's, in no order."""
-        home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home())
-        found = (home / ".gemini" / "tmp").glob("*/chats/**/*.json*")
-        return sessions_of((path for path in found if path.suffix in (".json", ".jsonl")), session_file)
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _GeminiTurns(session_id)
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` for a document without messages."""
-        if path.suffix == ".jsonl":
-            return read_lines(path)
-        found = read_document(path)
-        if not isinstance(found, dict) or not isinstance(found.get("messages"), list):
-            raise InvalidText(f"{path}: no session of Gemini CLI: expected an object with messages")
-        known = {name: value for name, value in found.items() if name not in ("messages", "lastUpdated")}
-        messages = [each for each in found["messages"] if isinstance(each, dict)]
-        return lines_of_records([known, *messages])
-
-
-def session_file(path: Path) -> SessionFile:
-    """A file as a session, by the id that it begins with; without one by its name."""
-    first = next(iter(GeminiCli().lines(path)), None)
-    session = first.record.get("sessionId") if first else None
-    session_id = session if isinstance(session, str) and session else path.name.partition(".")[0]
-    folder = path.parent
-    if folder.parent.name == "chats":
-        session_id, folder = f"{folder.name}/subagents/{session_id}", folder.parent
-    place = _directory_of(folder.parent) or folder.parent.name
-    return SessionFile(path, session_id, GeminiCli.agent, path.stat().st_mtime, place)
 
 
 def _directory_of(folder: Path) -> str:
@@ -96,7 +58,7 @@ def is_ours(record: Record) -> bool:
 
 
 class _GeminiTurns(TurnMaker):
-    agent = GeminiCli.agent
+    agent = "gemini-cli"
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
@@ -183,3 +145,38 @@ def _result_text(result: Any) -> str:
         else:
             texts.append(content_text([part]) or json.dumps(part, ensure_ascii=False))
     return "\n".join(texts)
+
+
+class GeminiCli(SessionReader):
+    """Finds and reads the sessions of Gemini CLI."""
+
+    agent = _GeminiTurns.agent
+    maker = _GeminiTurns
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Files in `~/.gemini/tmp/<project>/chats`, those of subagents below their session's, in no order."""
+        home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home())
+        found = (home / ".gemini" / "tmp").glob("*/chats/**/*.json*")
+        return sessions_of((path for path in found if path.suffix in (".json", ".jsonl")), self.file)
+
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """Raises `InvalidText` for a document without messages."""
+        if path.suffix == ".jsonl":
+            return read_lines(path)
+        found = read_document(path)
+        if not isinstance(found, dict) or not isinstance(found.get("messages"), list):
+            raise InvalidText(f"{path}: no session of Gemini CLI: expected an object with messages")
+        known = {name: value for name, value in found.items() if name not in ("messages", "lastUpdated")}
+        messages = [each for each in found["messages"] if isinstance(each, dict)]
+        return lines_of_records([known, *messages])
+
+    def file(self, path: Path) -> SessionFile:
+        """A file as a session, by the id that it begins with; without one by its name."""
+        first = next(iter(self.lines(path)), None)
+        session = first.record.get("sessionId") if first else None
+        session_id = session if isinstance(session, str) and session else path.name.partition(".")[0]
+        folder = path.parent
+        if folder.parent.name == "chats":
+            session_id, folder = f"{folder.name}/subagents/{session_id}", folder.parent
+        place = _directory_of(folder.parent) or folder.parent.name
+        return SessionFile(path, session_id, self.agent, path.stat().st_mtime, place)

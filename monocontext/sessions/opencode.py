@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.reader import SessionFile, TurnMaker, as_text, sessions_of
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, sessions_of
 from monocontext.sessions.records import Record, RecordLine, lines_of_records, read_document
 from monocontext.sessions.turn import Turn
 
@@ -24,37 +24,6 @@ SESSION, PART = "opencode.session", "opencode.part"
 LEFT_OUT = frozenset(["step-start", "step-finish", "snapshot", "patch", "reasoning", "agent", "retry"])
 """Parts that make no turn. They are in the archive."""
 _FACTS = ("id", "parentID", "projectID", "directory", "title", "version")
-
-
-class OpenCode:
-    """Finds and reads the sessions of OpenCode."""
-
-    agent = "opencode"
-
-    def discover(self) -> Iterator[SessionFile]:
-        """Sessions of the database, named by a path below it, and of the tree of files; in no order."""
-        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "opencode"
-        database = Path(os.environ.get("OPENCODE_DB") or data / "opencode.db")
-        if database.is_file():
-            with _open(database) as rows:
-                for session, parent, updated in rows.execute("SELECT id, parent_id, time_updated FROM session"):
-                    name = _session_name(session, parent)
-                    yield SessionFile(database / session, name, self.agent, updated / 1000)
-        yield from sessions_of((data / "storage" / "session").glob("*/ses_*.json"), session_file)
-
-    def maker(self, session_id: str) -> TurnMaker:
-        return _OpenCodeTurns(session_id)
-
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` for what is no session."""
-        return lines_of_records(_records(path))
-
-
-def session_file(path: Path) -> SessionFile:
-    """A session of the tree of files, or an export. Raises `InvalidText`."""
-    first = next(_records(path))
-    name = _session_name(str(first["id"]), first.get("parentID"))
-    return SessionFile(path, name, OpenCode.agent, path.stat().st_mtime)
 
 
 def is_export(found: Any) -> bool:
@@ -147,7 +116,7 @@ def _time(milliseconds: object) -> str:
 
 
 class _OpenCodeTurns(TurnMaker):
-    agent = OpenCode.agent
+    agent = "opencode"
 
     def feed(self, record: Record) -> list[Turn]:
         self._see_time(record)
@@ -184,3 +153,31 @@ class _OpenCodeTurns(TurnMaker):
         if kind not in LEFT_OUT:
             self._see_unknown(kind)
         return []
+
+
+class OpenCode(SessionReader):
+    """Finds and reads the sessions of OpenCode."""
+
+    agent = _OpenCodeTurns.agent
+    maker = _OpenCodeTurns
+
+    def discover(self) -> Iterator[SessionFile]:
+        """Sessions of the database, named by a path below it, and of the tree of files; in no order."""
+        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "opencode"
+        database = Path(os.environ.get("OPENCODE_DB") or data / "opencode.db")
+        if database.is_file():
+            with _open(database) as rows:
+                for session, parent, updated in rows.execute("SELECT id, parent_id, time_updated FROM session"):
+                    name = _session_name(session, parent)
+                    yield SessionFile(database / session, name, self.agent, updated / 1000)
+        yield from sessions_of((data / "storage" / "session").glob("*/ses_*.json"), self.file)
+
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """Raises `InvalidText` for what is no session."""
+        return lines_of_records(_records(path))
+
+    def file(self, path: Path) -> SessionFile:
+        """A session of the tree of files, or an export. Raises `InvalidText`."""
+        first = next(_records(path))
+        name = _session_name(str(first["id"]), first.get("parentID"))
+        return SessionFile(path, name, self.agent, path.stat().st_mtime)

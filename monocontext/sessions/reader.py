@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.sessions.records import Record, RecordLine
+from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Kind, Turn
 
 _TITLE_CHARACTERS = 200
@@ -102,18 +102,28 @@ class TurnMaker(ABC):
             self.first_prompt = words[:_TITLE_CHARACTERS]
 
 
-class SessionReader(Protocol):
-    """Finds and reads the sessions of one agent."""
+class SessionReader(ABC):
+    """Finds and reads the sessions of one agent; by default files of JSON lines."""
 
     agent: str
+    maker: type[TurnMaker]
+    """Makes the turns of the session whose id it takes."""
 
+    @abstractmethod
     def discover(self) -> Iterator[SessionFile]:
-        """The sessions of this machine's user."""
-        ...
+        """The sessions of this machine's user, in no order. A file that vanishes meanwhile is left out."""
 
-    def maker(self, session_id: str) -> TurnMaker: ...
+    @abstractmethod
+    def file(self, path: Path) -> SessionFile:
+        """A file as a session. Raises `InvalidText` where it is none, `OSError`."""
 
-    def lines(self, path: Path) -> Iterable[RecordLine]: ...
+    def lines(self, path: Path) -> Iterable[RecordLine]:
+        """The records of a file."""
+        return read_lines(path)
+
+    def below(self, file: SessionFile) -> Iterator[SessionFile]:
+        """The streams of a session's subagents that are files of their own."""
+        return sessions_of(sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl")), self.file)
 
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")

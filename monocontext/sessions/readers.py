@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.sessions import aider, chat, claude_code, codex, cursor, gemini_cli, opencode
+from monocontext.sessions import aider, cursor, gemini_cli, opencode
 from monocontext.sessions.aider import Aider
 from monocontext.sessions.chat import Chat, PlainText
 from monocontext.sessions.claude_code import ClaudeCode
@@ -16,20 +15,12 @@ from monocontext.sessions.codex import Codex
 from monocontext.sessions.cursor import Cursor
 from monocontext.sessions.gemini_cli import GeminiCli
 from monocontext.sessions.opencode import OpenCode
-from monocontext.sessions.reader import SessionFile, SessionReader, sessions_of
+from monocontext.sessions.reader import SessionFile, SessionReader
 from monocontext.sessions.records import Record, read_bytes, read_document, read_lines
 
 AGENTS: dict[str, SessionReader] = {
     each.agent: each
     for each in (ClaudeCode(), Codex(), GeminiCli(), OpenCode(), Cursor(), Aider(), Chat(), PlainText())
-}
-_FILES: dict[str, Callable[[Path], SessionFile]] = {
-    ClaudeCode.agent: claude_code.session_file,
-    Codex.agent: codex.session_file,
-    GeminiCli.agent: gemini_cli.session_file,
-    OpenCode.agent: opencode.session_file,
-    Cursor.agent: cursor.session_file,
-    Aider.agent: aider.session_file,
 }
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
 _SAMPLE_LINES = 50
@@ -38,14 +29,6 @@ _SAMPLE_BYTES = 64 << 10
 
 def reader_of(file: SessionFile) -> SessionReader:
     return AGENTS[file.agent]
-
-
-def files_below(file: SessionFile) -> list[SessionFile]:
-    """The streams of a session's subagents, which are files of their own with Claude Code and Codex."""
-    if file.agent == Codex.agent:
-        return list(Codex().below(file))
-    paths = sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl"))
-    return list(sessions_of(paths, _FILES[file.agent])) if file.agent in _FILES else []
 
 
 def discover_sessions(agent: str | None = None) -> list[SessionFile]:
@@ -77,10 +60,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
     """A file as a session, by its content. Raises `InvalidText` where it is none, `OSError`."""
-    kind = agent or _recognize_agent(path)
-    if kind in _FILES:
-        return _FILES[kind](path)
-    return SessionFile(path, chat.session_id_of(path, AGENTS[kind].lines(path)), kind, path.stat().st_mtime)
+    return AGENTS[agent or _recognize_agent(path)].file(path)
 
 
 def _recognize_agent(path: Path) -> str:

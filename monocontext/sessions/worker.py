@@ -21,7 +21,7 @@ from monocontext.sessions import spool
 from monocontext.sessions.identity import user_at_machine
 from monocontext.sessions.project_name import is_absolute
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS, discover_sessions, files_below, recognize_session
+from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
 from monocontext.sessions.upload import Uploaded, project_of_session, upload_session
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
@@ -151,7 +151,7 @@ def _job_files(job: dict[str, object]) -> list[SessionFile]:
     if not os.path.exists(original):
         main = replace(main, session_id=str(job.get("session_id") or Path(original).name.partition(".")[0]))
     main = replace(main, folder=main.folder if is_absolute(main.folder) else folder or main.folder)
-    return [main, *files_below(replace(main, path=Path(original)))]
+    return [main, *AGENTS[main.agent].below(replace(main, path=Path(original)))]
 
 
 def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:
