@@ -5,7 +5,7 @@ import operator
 from collections.abc import ItemsView, Mapping, Sequence, ValuesView
 from typing import Any
 
-from monocontext.adapters.dspy_proxy import DerivedProxy, _is_proxy, _proxy_reply
+from monocontext.adapters.dspy_proxy import DerivedProxy, _is_proxy, _proxy_ask
 
 DOCUMENTS_AT_ONCE = 1000
 """Documents of which the host tells in one message."""
@@ -21,10 +21,7 @@ class DocumentsInHost:
         self._next, self._most = -1, 1
 
     def ask(self, operation: str, *arguments: Any) -> Any:
-        given = [str(item) if _is_proxy(item) else item for item in arguments]
-        return _proxy_reply(
-            self.call, [], [operation, given], self.call(steps=[], operation=operation, arguments=given)
-        )
+        return _proxy_ask(self.call, [], operation, [str(each) if _is_proxy(each) else each for each in arguments])
 
     def about(self, at: int, operation: str, *arguments: Any) -> Any:
         """The answer for the block of a document."""
@@ -138,9 +135,7 @@ for _operator_name in ("lt", "le", "gt", "ge", "add"):
     setattr(DocumentProxy, f"__{_operator_name}__", _document_operator(_operator_name))
 
 
-class DocumentListProxy(Sequence):  # type: ignore[type-arg]
-    """The documents as a list of str: a loop gives proxies, an index and a slice real str."""
-
+class _DocumentsProxy:
     is_documents_proxy = True
 
     def __init__(self, host: DocumentsInHost, text: Any) -> None:
@@ -148,6 +143,10 @@ class DocumentListProxy(Sequence):  # type: ignore[type-arg]
 
     def __len__(self) -> int:
         return self._host.count
+
+
+class DocumentListProxy(_DocumentsProxy, Sequence):  # type: ignore[type-arg]
+    """The documents as a list of str: a loop gives proxies, an index and a slice real str."""
 
     def __iter__(self) -> Any:
         return self._host.documents()
@@ -209,16 +208,8 @@ class DocumentListProxy(Sequence):  # type: ignore[type-arg]
         return f"<a list of {len(self):,} documents: index, slice, iterate it>"
 
 
-class DocumentDictProxy(Mapping):  # type: ignore[type-arg]
+class DocumentDictProxy(_DocumentsProxy, Mapping):  # type: ignore[type-arg]
     """The documents as a dict of name to str: loops over values and items give proxies, a look-up a real str."""
-
-    is_documents_proxy = True
-
-    def __init__(self, host: DocumentsInHost, text: Any) -> None:
-        self._host, self.text = host, text
-
-    def __len__(self) -> int:
-        return self._host.count
 
     def __iter__(self) -> Any:
         return map(self._host.name, range(len(self)))

@@ -33,10 +33,7 @@ class ContextProxy:
 
     def _ask(self, name: str, *arguments: Any) -> Any:
         """Run an operation in the host and return its result."""
-        step = [name, [self._encode(item) for item in arguments]]
-        return _proxy_reply(
-            self._call, self._steps, step, self._call(steps=self._steps, operation=name, arguments=step[1])
-        )
+        return _proxy_ask(self._call, self._steps, name, [self._encode(item) for item in arguments])
 
     @property
     def _is_small(self) -> bool:
@@ -217,10 +214,7 @@ class ListProxy(Sequence):  # type: ignore[type-arg]
         self._call, self._steps = call, steps
 
     def _ask(self, name: str, *arguments: Any) -> Any:
-        step = [name, [*arguments]]
-        return _proxy_reply(
-            self._call, self._steps, step, self._call(steps=self._steps, operation=name, arguments=step[1])
-        )
+        return _proxy_ask(self._call, self._steps, name, [*arguments])
 
     def __len__(self) -> int:
         return int(self._ask("__len__"))
@@ -295,6 +289,11 @@ class MatchProxy:
 
     def __repr__(self) -> str:
         return f"<re.Match object; span={self.span()}, match={self.group()!r:.50}>"
+
+
+def _proxy_ask(call: Any, steps: Any, name: str, arguments: Any) -> Any:
+    """The result of an operation in the host on that of these steps."""
+    return _proxy_reply(call, steps, [name, arguments], call(steps=steps, operation=name, arguments=arguments))
 
 
 def _proxy_reply(call: Any, steps: Any, step: Any, reply: Any) -> Any:
