@@ -94,13 +94,8 @@ class Gateway:
     @property
     def spent(self) -> str | None:
         """The keyword of the budget that is spent, such as `max_calls`; None while calls are allowed."""
-        if self._stopped:
-            return self._stopped
         with self._lock:
-            calls = self.usage.calls + self._count_reserved()
-        return self.budget.spent(
-            calls=calls, tokens=self.usage.tokens, dollars=self.usage.known_dollars, seconds=self.elapsed()
-        )
+            return self._why_spent()
 
     @property
     def turns_left(self) -> int | None:
@@ -266,6 +261,13 @@ class Gateway:
         with self._lock:
             return self._count_reserved()
 
+    def _why_spent(self) -> str | None:
+        """Under the lock."""
+        calls = self.usage.calls + self._count_reserved()
+        return self._stopped or self.budget.spent(
+            calls=calls, tokens=self.usage.tokens, dollars=self.usage.known_dollars, seconds=self.elapsed()
+        )
+
     def _count_reserved(self) -> int:
         self._reserved = [one for one in self._reserved if one.locked()]
         return len(self._reserved)
@@ -279,12 +281,7 @@ class Gateway:
     def _enter(self, reserved: threading.Lock) -> None:
         """Reserve a call, so that those of a batch do not pass the limit together."""
         with self._lock:
-            reason = self._stopped or self.budget.spent(
-                calls=self.usage.calls + self._count_reserved(),
-                tokens=self.usage.tokens,
-                dollars=self.usage.known_dollars,
-                seconds=self.elapsed(),
-            )
+            reason = self._why_spent()
             if reason is None:
                 self._reserved.append(reserved)
                 return
