@@ -12,6 +12,7 @@ CloudLLM, so that any model can. No code runs here, and nothing is retried: see 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -263,15 +264,5 @@ def _option(text: str, options: Sequence[str]) -> str | None:
     if exact:
         return exact[0]
     last = text.strip().rpartition("\n")[2].casefold()
-    named = [option for option in options if _is_word_of(option.casefold(), last)]
+    named = [option for option in options if re.search(rf"(?<![^\W_]){re.escape(option.casefold())}(?![^\W_])", last)]
     return named[0] if len(named) == 1 else None
-
-
-def _is_word_of(word: str, line: str) -> bool:
-    at = line.find(word)
-    while at >= 0:
-        before, behind = line[at - 1 : at], line[at + len(word) : at + len(word) + 1]
-        if not (before.isalnum() or behind.isalnum()):
-            return True
-        at = line.find(word, at + 1)
-    return False
