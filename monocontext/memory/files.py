@@ -8,6 +8,7 @@ A rename stores under the new path first: killed in the middle it leaves both.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -92,7 +93,8 @@ class MemoryFiles:
                     f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
                 )
             if count > 1:
-                numbers = ", ".join(map(str, _line_numbers_of(text, old_str)))
+                starts = [found.start() for found in re.finditer(f"(?={re.escape(old_str)})", text)]
+                numbers = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts)
                 raise ToolRefusal(
                     f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {numbers}. "
                     "Please ensure it is unique"
@@ -238,14 +240,6 @@ def _normalize_path(path: str) -> str:
 def _parent_folders(path: str) -> list[str]:
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(3, len(parts))]
-
-
-def _line_numbers_of(text: str, needle: str) -> list[int]:
-    found, start = [], text.find(needle)
-    while start >= 0:
-        found.append(text.count("\n", 0, start) + 1)
-        start = text.find(needle, start + 1)
-    return found
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> str:
