@@ -30,7 +30,7 @@ from monocontext.memory.names import name_of, prefix_of
 from monocontext.memory.objects import THREADS, Entries
 from monocontext.options import StoreOptions, validate_options
 from monocontext.stores.parallel import in_order
-from monocontext.stores.protocol import ObjectInfo, Store, put_own
+from monocontext.stores.protocol import Store, put_own
 from monocontext.stores.store_user import StoreUser
 
 if TYPE_CHECKING:
@@ -238,7 +238,8 @@ class Memory(StoreUser):
 
     def clear(self, prefix: str = "") -> int:
         """Remove every key that begins with `prefix`; how many objects went (1 LIST, 1 DELETE each, 16 at once)."""
-        return self._for_each(lambda info: self.store.delete(info.key), self._entries.infos(prefix_of(prefix)))
+        infos = self._entries.infos(prefix_of(prefix))
+        return len(in_threads(lambda info: self.store.delete(info.key), infos, THREADS, "monocontext-memory"))
 
     def purge(self) -> int:
         """Remove the objects of expired entries; how many went (cost as of `entries`, and 1 DELETE each).
@@ -282,9 +283,6 @@ class Memory(StoreUser):
         finally:
             ended.set()
             thread.join()
-
-    def _for_each(self, work: Callable[[ObjectInfo], object], items: builtins.list[ObjectInfo]) -> int:
-        return len(in_threads(work, items, THREADS, "monocontext-memory"))
 
     # -- more than text --------------------------------------------------------------------------------------------
 
