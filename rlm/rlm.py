@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar, Protocol, Self, Unpack, cast, overload
 
 from rlm.calls.backoff import Backoff
@@ -412,14 +412,8 @@ def _is_same(context: object, other: object) -> bool:
 
 def _budget(options: RLMOptions) -> Budget:
     """The parts given by keyword go before those of `budget`."""
-    parts = {
-        "iterations": options.get("max_iterations"),
-        "calls": options.get("max_calls"),
-        "tokens": options.get("max_tokens"),
-        "dollars": options.get("max_dollars"),
-        "seconds": options.get("max_seconds"),
-    }
-    given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
+    parts: dict[str, Any] = {field.name: options.get(f"max_{field.name}") for field in fields(Budget)}
+    given = {name: value for name, value in parts.items() if value is not None}
     return replace(options.get("budget") or Budget(), **given)
 
 
