@@ -106,13 +106,15 @@ def _is_place(word: str) -> bool:
     return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
 
 
-def check_stored(url: str) -> None:
-    """Raise `InvalidUrl` for a file of this machine where a command works on what is stored in a folder."""
+def stored_options(url: str, s3: S3) -> StoreOptions:
+    """`options_of` for a stored text, which lies in a folder. Raises `InvalidUrl` for a file of this machine."""
+    options = options_of(url, s3)
     if os.path.isfile(os.path.expanduser(url)):
         raise InvalidUrl(
             f"{url} is a file, and a text is stored in a folder: "
             f"`monocontext upload {shlex.quote(url)} FOLDER` makes one of it"
         )
+    return options
 
 
 def plain_folder(url: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, Allow, AsJson, check_stored, options_of, parse_range
+from monocontext.cli.options import S3, Allow, AsJson, options_of, parse_range, stored_options
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
 from monocontext.cli.progress import progress_bar
@@ -200,8 +200,7 @@ def verify(
     """Read the whole context at URL and check every checksum, length and count; exit 1 and a list on damage."""
     from monocontext.writing.upkeep.verify import verify as check
 
-    options = options_of(url, s3)
-    check_stored(url)
+    options = stored_options(url, s3)
     if forgotten:
         _check_forgotten(url, forgotten, options)
         return

@@ -7,15 +7,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import (
-    S3,
-    Allow,
-    AsJson,
-    check_stored,
-    options_of,
-    parse_bytes,
-    parse_seconds,
-)
+from monocontext.cli.options import S3, Allow, AsJson, parse_bytes, parse_seconds, stored_options
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.progress import progress_bar
@@ -41,8 +33,7 @@ def compact(
     """Store the text of the context at URL in few full objects, as a new version, if that makes fewer."""
     from monocontext.writing.upkeep.compact import compact as compact_context
 
-    options = options_of(url, s3)
-    check_stored(url)
+    options = stored_options(url, s3)
     with progress_bar("compact", None) as show, usage_errors(), workers(dask) as executor:
         manifest = compact_context(
             url,
@@ -71,8 +62,7 @@ def gc(
     from monocontext.writing.upkeep.gc import SAFE_SECONDS
     from monocontext.writing.upkeep.gc import gc as collect
 
-    options = options_of(url, s3)
-    check_stored(url)
+    options = stored_options(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
         note("with less than two days uploads and compactions that are at work have to start again")
     with progress_bar("gc", None) as show:
@@ -91,8 +81,7 @@ def history(url: Url, *, s3: S3, as_json: AsJson = False) -> None:
     """List the versions of the context at URL: time, characters, documents, and the change of each."""
     from monocontext.writing.upkeep.versions import list_versions
 
-    options = options_of(url, s3)
-    check_stored(url)
+    options = stored_options(url, s3)
     characters = documents = 0
     for root in list_versions(url, store_options=options):
         count = root.documents.documents if root.documents else 0
@@ -117,6 +106,5 @@ def restore(
     """Make an earlier version of the context at URL the newest one; the versions in between stay."""
     from monocontext.writing.upkeep.versions import restore as restore_version
 
-    options = options_of(url, s3)
-    check_stored(url)
+    options = stored_options(url, s3)
     print_root(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)

@@ -17,11 +17,11 @@ from monocontext.cli.options import (
     S3,
     Allow,
     AsJson,
-    check_stored,
     one_of,
     options_of,
     parse_bytes,
     parse_seconds,
+    stored_options,
     with_options,
 )
 from monocontext.cli.parameters import Argument, Option
@@ -418,9 +418,7 @@ def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, St
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
-    given = options_of(url, options)
-    check_stored(url)
-    return sources, url, given
+    return sources, url, stored_options(url, options)
 
 
 def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:
