@@ -65,8 +65,8 @@ class PromptTooLong(LLMError):
     def __init__(self, message: str = "", *, tokens: int | None = None, window_tokens: int | None = None) -> None:
         super().__init__(message)
         self.tokens = tokens
-        """Of the prompt, as the endpoint counts them, with the room for a reply where it counts that too; None where it
-        does not say."""
+        """The tokens of the prompt, as the endpoint counts them (at some endpoints with room for a reply); None where
+        it does not say."""
         self.window_tokens = window_tokens
         """The tokens that fit, as the endpoint says; None if it does not say."""
 

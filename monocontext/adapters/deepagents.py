@@ -39,7 +39,7 @@ _MOST_FOUND = 1000
 """Matches of a `grep`, files of a `glob`: more would not fit a model's prompt."""
 _GREP_SECONDS = 15.0
 _READ_CHARACTERS = 1 << 20
-"""Of one `read`. The agent's own limit is far below."""
+"""The most characters of one `read`. The agent's own limit is far below."""
 _READ_ONLY = "this text is read-only: DocumentsBackend(url, writable=True) lets the agent change it"
 
 

@@ -35,8 +35,8 @@ _TAKEN = "taken.json"
 _MOST_FILES = 20_000
 _PLAIN = ("chat", "text", "aider")
 """Conversations of no agent, or that lie in a repository: a folder that holds some is no folder of sessions."""
-_BESIDE = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
-_BESIDE_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
+_OTHER_ENDINGS = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
+_OTHER_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
 """Files that agents keep next to sessions."""
 
 
@@ -101,11 +101,11 @@ def _session_paths(folder: Path) -> list[Path]:
     """The files of a copied folder that may be sessions; none where it holds a file that belongs to none."""
     found: list[Path] = []
     for at, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if each not in _BESIDE_FOLDERS]
+        folders[:] = [each for each in folders if each not in _OTHER_FOLDERS]
         for name in files:
             if name.endswith((".jsonl", ".jsonl.zst")) or (name.endswith(".json") and os.path.basename(at) == "chats"):
                 found.append(Path(at, name))
-            elif not name.endswith(_BESIDE):
+            elif not name.endswith(_OTHER_ENDINGS):
                 return []
         if len(found) > _MOST_FILES:
             return []

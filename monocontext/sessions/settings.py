@@ -137,9 +137,9 @@ def is_ours(entry: Any) -> bool:
 
 def hook_program() -> list[str]:
     """The command that starts our hook: the script next to this Python, else this Python with the module."""
-    beside = Path(sys.executable).parent / _MARK
-    if os.access(beside, os.X_OK):
-        return [str(beside)]
+    script = Path(sys.executable).parent / _MARK
+    if os.access(script, os.X_OK):
+        return [str(script)]
     found = shutil.which(_MARK)
     return [found] if found else [sys.executable, "-P", "-m", _MODULE]
 

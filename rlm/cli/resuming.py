@@ -81,10 +81,10 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
         return place
     if Path(place).exists():
         return place
-    beside = path.resolve().parent / place
-    if beside.exists():
-        return str(beside)
-    where = "" if os.path.isabs(place) else f", nor at {beside}"
+    near = path.resolve().parent / place
+    if near.exists():
+        return str(near)
+    where = "" if os.path.isabs(place) else f", nor at {near}"
     raise UsageError(f"the context of this run is not at {place} any more{where}: give CONTEXT before --resume")
 
 

@@ -64,8 +64,8 @@ class Recording:
         """The recording of a file, and how many of its bytes are whole lines. Raises TrajectoryError."""
         try:
             lines, whole = _read_lines(Path(path))
-            beside = partial_of(Path(path))
-            return cls(lines, _read_lines(beside)[0] if beside.exists() else None), whole
+            partial_path = partial_of(Path(path))
+            return cls(lines, _read_lines(partial_path)[0] if partial_path.exists() else None), whole
         except TrajectoryError:
             raise
         except FileNotFoundError:

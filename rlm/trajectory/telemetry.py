@@ -52,7 +52,7 @@ class Telemetry:
         """The run has ended with this line after so many turns, and read this."""
 
 
-_NOBODY = Telemetry()
+_SILENT = Telemetry()
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
     sets its status, without the message. What providers and processors raise ends what is told, never the run.
     """
     if "opentelemetry.trace" not in sys.modules and "opentelemetry.metrics" not in sys.modules:
-        yield _NOBODY
+        yield _SILENT
         return
     spared = _GuardedTelemetry(metadata, elapsed_seconds)
     error = None

@@ -59,9 +59,9 @@ class Trajectory:
         self.records = list(records)
         if self.path:
             os.truncate(self.path, whole_bytes)
-            beside = partial_of(self.path)
-            if beside.exists():
-                os.truncate(beside, beside.read_bytes().rfind(b"\n") + 1)
+            partial = partial_of(self.path)
+            if partial.exists():
+                os.truncate(partial, partial.read_bytes().rfind(b"\n") + 1)
 
     def add(self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = ()) -> None:
         """Write the line of one step, with the sums of `usage` so far; `question` where the step begins one, `sources`

@@ -180,15 +180,15 @@ class RowFeed:
 
     def _read_partial(self) -> list[dict[str, Any]]:
         """Records of the turn under way; those of a turn that has its line are skipped."""
-        beside = partial_of(self.path)
+        partial = partial_of(self.path)
         try:
-            data = beside.read_bytes()
+            data = partial.read_bytes()
         except FileNotFoundError:
             return []
         found = []
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
-                record = self._parse(raw, f"a line of {beside.name}")
+                record = self._parse(raw, f"a line of {partial.name}")
             except TrajectoryError:  # it was emptied and restarted while it was read: the next look sees it whole
                 break
             if record.get("iteration") == len(self._places) + 1:

@@ -73,7 +73,7 @@ def import_ahead(modules: Iterable[str]) -> None:
 def main() -> None:
     """Run the worker over /dev/channel; from its opening on the module can ask for nothing but files and clocks."""
     _leave_out_absent()
-    _seed_anew()
+    _reseed()
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     worker.prepare()
     forget_javascript()
@@ -107,7 +107,7 @@ def _leave_out_absent() -> None:
     sys.modules.update({name: _Absent(name) for name in ABSENT if name not in sys.modules})
 
 
-def _seed_anew() -> None:
+def _reseed() -> None:
     """Seed the generators of chance: the memory of a module may be a copy that others got, too."""
     for each in gc.get_objects():
         if isinstance(each, random.Random):
