@@ -159,7 +159,8 @@ def test_a_file_that_is_replaced_while_it_is_read(
         return read_lines(path)
 
     read_lines = records.read_lines
-    monkeypatch.setattr("monocontext.sessions.claude_code.read_lines", read)
+    for module in ("claude_code", "reader"):
+        monkeypatch.setattr(f"monocontext.sessions.{module}.read_lines", read)
     upload_session(store, recognize_session(path))
     upload_session(store, recognize_session(path))
     said = [turn.text for turn in Sessions.open(store).project("proj").turns(old.session_id)]
